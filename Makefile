@@ -129,31 +129,31 @@ site: $(VENV)/development ## Build the documentation site in build/site
 coverage: docs ## List the statements of the specification without a test
 	@$(PY) -m tests.coverage.coverage_table --missing
 
-bench: $(VENV)/development ## Measure the service against its baselines and its peers (takes half an hour)
+bench: $(VENV)/development ## Compare the service with baselines and peers (takes half an hour)
 	@$(PY) -m bench.compare $(BENCH_ARGS)
 
-bench-alerts: $(VENV)/development ## Measure lists of a million alerts against ten thousand (takes minutes)
+bench-alerts: $(VENV)/development ## Compare lists of a million alerts with lists of ten thousand (takes minutes)
 	@$(PY) -m bench.alert_lists
 
-bench-scale: $(VENV)/development ## Measure one host against two that share a Postgres (takes minutes)
+bench-scale: $(VENV)/development ## Compare one host with two hosts that share Postgres (takes minutes)
 	@$(PY) -m bench.scale.scale_out $(BENCH_ARGS)
 
 bench-large: $(VENV)/development ## Fill a Postgres with ten million alerts, measure it, and write docs/evidence/scale.md (takes hours and 50 GB): BENCH_ARGS="--alerts 100000", or "--sqlite" for SQLite
 	@$(PY) -m bench.scale.large_run $(BENCH_ARGS)
 
-bench-cost: $(VENV)/development ## Measure what a request and a million rows cost, for docs/capacity.md
+bench-cost: $(VENV)/development ## Measure the cost of requests and of a million rows, for docs/capacity.md
 	@$(PY) -m bench.costs.cost $(BENCH_ARGS)
 
 bench-pairs: $(VENV)/development ## Measure processor time before and after a change, in pairs: BENCH_ARGS="--before main"
 	@$(PY) -m bench.costs.pairs $(BENCH_ARGS)
 
-bench-neighbours: $(VENV)/development ## Measure what others get beside bad neighbours, for docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
+bench-neighbours: $(VENV)/development ## Measure requests while noisy neighbors are active, and write docs/evidence/noisy-neighbors.md (takes a quarter of an hour)
 	@$(PY) -m bench.neighbours.neighbourhood $(BENCH_ARGS)
 
-soak: $(VENV)/development ## Do everything at once for SOAK_MINUTES=60, see what grows, and write docs/evidence/soak.md
+soak: $(VENV)/development ## Run all kinds of load for SOAK_MINUTES=60, check growth and losses, and write docs/evidence/soak.md
 	@$(PY) -m bench.soaking --minutes $(or $(SOAK_MINUTES),60) $(SOAK_ARGS)
 
-bench-pages: $(VENV)/development ## Measure what the main pages weigh, and how long they take (takes minutes)
+bench-pages: $(VENV)/development ## Measure the size and the load time of the main pages (takes minutes)
 	@scripts/ensure-chromium
 	@$(PY) -m bench.costs.page_weights
 

@@ -7,15 +7,15 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from web.commands import gatebell
-from web.memory import keep_what_is_loaded, without_collecting
+from web.memory import freeze_loaded_objects, suspend_garbage_collection
 
 
 def _load_app() -> Flask:
-    with without_collecting():
+    with suspend_garbage_collection():
         from web.commands.application import create_command_app  # noqa: PLC0415 - help needs none
 
         app = create_command_app()
-    keep_what_is_loaded()
+    freeze_loaded_objects()
     return app
 
 

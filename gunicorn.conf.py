@@ -15,44 +15,48 @@ import os
 from typing import Any
 
 from domain.core.clock import system_clock
-from domain.core.threads import hashing
-from web.database.start_checks import check_if_available
+from domain.core.threads import hashing_pool
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.jobs.host_heartbeat import start_pulse
-from web.jobs.reachability import start_marks
-from web.logging import logging_configuration
-from web.memory import keep_little_memory
-from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, hold_signals_while_forking
-from web.server.heavy_requests import begin_heavy_process, heavy_processes, open_heavy_channel
-from web.server.listening import listening_host
-from web.server.memory_limits import memory_warning, parallel_hashes
-from web.server.process_limits import allow_connections, take_short_turns
+from web.jobs.host_heartbeat import start_host_heartbeat
+from web.jobs.reachability import start_reachability_recorder
+from web.logging import build_logging_configuration
+from web.memory import limit_allocator_memory
+from web.server.gevent_worker import DeadlineGeventWorker, ServerLog, block_signals_while_forking
+from web.server.heavy_requests import (
+    count_heavy_processes,
+    open_heavy_channel,
+    prepare_heavy_process,
+)
+from web.server.listening import get_listening_host
+from web.server.memory_limits import find_memory_warning, get_parallel_hashes
+from web.server.process_limits import raise_file_limit, shorten_switch_interval
 from web.server.shared_counters import (
     close_shared_counters,
+    get_shared_counters_path,
     open_shared_counters,
     reserve_counters,
-    shared_counters_path,
 )
 from web.server.supervisor import wait_until_released
 from web.server.temporary_files import check_temporary_directory
-from web.server.tls import CertificateFilesError, open_certificate, serve_certificate
-from web.settings.reader import SettingsError, misspelt_in_environment, settings_from_environment
+from web.server.tls import CertificateFilesError, open_certificate, set_served_certificate
+from web.settings.reader import SettingsError, list_ignored_variables, load_settings
 from web.standard_streams import unblock_standard_streams
 
 unblock_standard_streams()
 _log = logging.getLogger("gatebell.settings")
 try:
-    _settings = settings_from_environment()
+    _settings = load_settings()
     check_temporary_directory()
     _certificate = open_certificate(_settings)
 except (SettingsError, CertificateFilesError) as error:
     raise SystemExit(str(error)) from error
 
-keep_little_memory()
-take_short_turns()
+limit_allocator_memory()
+shorten_switch_interval()
 _heavy_channel = open_heavy_channel()
-_counters = shared_counters_path(_settings.instance_path, server_pid=os.getpid())
-_host = listening_host(_settings.host)
+_counters_directory = get_shared_counters_path(_settings.instance_path, server_pid=os.getpid())
+_host = get_listening_host(_settings.host)
 _host = f"[{_host}]" if ":" in _host else _host
 
 wsgi_app = "wsgi:app"
@@ -63,15 +67,15 @@ bind = f"{_host}:{_settings.port}"
 DeadlineGeventWorker.request_seconds = _settings.request_timeout_seconds
 DeadlineGeventWorker.shutdown_delay_seconds = _settings.shutdown_delay_seconds
 worker_class = DeadlineGeventWorker
-_heavy_processes = heavy_processes(_settings.web_concurrency)
-workers = _settings.web_concurrency + _heavy_processes
-worker_connections = allow_connections(_settings.web_connections)
+_heavy_process_count = count_heavy_processes(_settings.web_concurrency)
+workers = _settings.web_concurrency + _heavy_process_count
+worker_connections = raise_file_limit(_settings.web_connections)
 keepalive = _settings.keep_alive_seconds
 # A process that shows no sign of life for this many seconds is replaced.
 timeout = 30
 graceful_timeout = _settings.shutdown_delay_seconds + _settings.graceful_timeout_seconds
 
-serve_certificate(_certificate)
+set_served_certificate(_certificate)
 if _certificate is not None:
     # gunicorn only uses these to detect that its URLs start with https.
     certfile, keyfile = str(_settings.tls_certificate), str(_settings.tls_key)
@@ -88,13 +92,13 @@ forwarded_allow_ips = ""
 # The app logs requests itself, without the query, which may contain a token.
 accesslog = None
 logger_class = ServerLog
-logconfig_dict = logging_configuration(_settings)
+logconfig_dict = build_logging_configuration(_settings)
 
 # All servers of a user share the default directory of this socket.
 control_socket_disable = True
 
 # This must be set before the app imports prometheus_client.
-raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters}"]
+raw_env = [f"PROMETHEUS_MULTIPROC_DIR={_counters_directory}"]
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -107,8 +111,8 @@ def pre_fork(server: Any, worker: Any) -> None:
     gc.freeze()
     newest = sorted(server.WORKERS.values(), key=lambda each: each.age)[1 - server.num_workers :]
     web_processes = sum(not each.is_heavy for each in newest)
-    worker.is_heavy = web_processes >= server.num_workers - _heavy_processes
-    hashing.limit_host(parallel_hashes())
+    worker.is_heavy = web_processes >= server.num_workers - _heavy_process_count
+    hashing_pool.limit_host(get_parallel_hashes())
 
 
 def on_starting(server: Any) -> None:
@@ -116,14 +120,15 @@ def on_starting(server: Any) -> None:
     wait_until_released()
     server.began_at = system_clock()
     try:
-        check_if_available(_settings)
-        for sentence in (*misspelt_in_environment(), memory_warning(_settings)):
-            if sentence:
-                _log.warning(sentence)
+        check_database_if_available(_settings)
+        for sentence in list_ignored_variables():
+            _log.warning(sentence, extra={"event": "settings.variable_ignored"})
+        if warning := find_memory_warning(_settings):
+            _log.warning(warning, extra={"event": "settings.memory_too_low"})
     except CannotStartError as error:
         raise SystemExit(str(error)) from error
-    open_shared_counters(_counters)
-    hold_signals_while_forking()
+    open_shared_counters(_counters_directory)
+    block_signals_while_forking()
 
 
 def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
@@ -133,7 +138,10 @@ def nworkers_changed(server: Any, wanted: int, _before: int | None) -> None:
     processes.
     """
     if wanted not in {0, server.cfg.workers}:  # 0 means that all of them end
-        _log.warning("SIGTTIN and SIGTTOU change nothing: set WEB_CONCURRENCY")
+        _log.warning(
+            "SIGTTIN or SIGTTOU was ignored; set WEB_CONCURRENCY instead.",
+            extra={"event": "server.signal_ignored"},
+        )
         server.num_workers = server.cfg.workers
 
 
@@ -141,14 +149,17 @@ def post_fork(server: Any, worker: Any) -> None:
     """Reserve space for counters before anything is counted, or disable them."""
     worker.server_began_at = server.began_at
     if worker.is_heavy:
-        begin_heavy_process(worker)
+        prepare_heavy_process(worker)
     from web import metrics  # noqa: PLC0415 - not before it is known where it counts
 
-    if not reserve_counters(_counters, pid=os.getpid()):
-        _log.warning("there is no room to count in: this process counts nothing")
+    if not reserve_counters(_counters_directory, pid=os.getpid()):
+        _log.warning(
+            "No space for counters was found; this process counts nothing.",
+            extra={"event": "server.counters_unavailable"},
+        )
         metrics.disable_counters()
     else:
-        metrics.start_at_zero()
+        metrics.initialize_counters()
 
 
 def post_worker_init(worker: Any) -> None:
@@ -158,23 +169,23 @@ def post_worker_init(worker: Any) -> None:
     if worker.is_heavy:
         _heavy_channel.become_heavy_process(worker, app)
     else:
-        start_pulse(_settings, "web")
+        start_host_heartbeat(_settings, "web")
         if "gatebell" in extensions:
             seconds = 2 * _settings.request_timeout_seconds
             _heavy_channel.become_web_process(app, request_seconds=seconds)
             connections = extensions["gatebell"].connections
-            start_marks(_settings, connections, began_at=worker.server_began_at)
-    for flusher in _flushers_of(worker):
+            start_reachability_recorder(_settings, connections, began_at=worker.server_began_at)
+    for flusher in _find_call_flushers(worker):
         flusher.start()
 
 
 def worker_exit(_server: Any, worker: Any) -> None:
     """Store the remaining counts of calls."""
-    for flusher in _flushers_of(worker):
+    for flusher in _find_call_flushers(worker):
         flusher.stop()
 
 
-def _flushers_of(worker: Any) -> list[Any]:
+def _find_call_flushers(worker: Any) -> list[Any]:
     """Return the flusher of call counts in a list, which is empty for other applications."""
     extensions = getattr(worker.app.wsgi(), "extensions", {})
     return [extensions["gatebell_calls"]] if "gatebell_calls" in extensions else []
@@ -182,4 +193,4 @@ def _flushers_of(worker: Any) -> list[Any]:
 
 def on_exit(_server: Any) -> None:
     """Remove the shared counters."""
-    close_shared_counters(_counters)
+    close_shared_counters(_counters_directory)

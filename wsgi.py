@@ -2,16 +2,16 @@
 
 from app import create_app
 from web.logging import configure_logging
-from web.memory import keep_what_is_loaded
-from web.preloading import load_for_requests
-from web.settings.reader import SettingsError, settings_from_environment
+from web.memory import freeze_loaded_objects
+from web.preloading import preload_for_requests
+from web.settings.reader import SettingsError, load_settings
 
 try:
-    _settings = settings_from_environment()
+    _settings = load_settings()
 except SettingsError as error:
     raise SystemExit(str(error)) from error
 
 configure_logging(_settings)
 app = create_app(_settings)
-load_for_requests()
-keep_what_is_loaded()
+preload_for_requests()
+freeze_loaded_objects()

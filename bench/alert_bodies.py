@@ -2,11 +2,11 @@
 
 import json
 
-from bench.shots import HOLE
+from bench.shots import VALUE_PLACEHOLDER
 from bench.workloads import LARGE_ALERTS
 
 
-def generic_alert(title: str) -> str:
+def build_generic_alert(title: str) -> str:
     """Return the body of an alert as a script sends it."""
     fields = {
         "title": title,
@@ -17,10 +17,10 @@ def generic_alert(title: str) -> str:
         "hosts": ["web-1.example.com"],
         "gitlab_environment_name": "production",
     }
-    return as_json(fields)
+    return format_json(fields)
 
 
-def metrics_webhook(count: int, mark: str) -> str:
+def build_metrics_webhook(count: int, mark: str) -> str:
     """Return the body of a metrics webhook with `count` alerts."""
     items = [
         {
@@ -51,15 +51,15 @@ def metrics_webhook(count: int, mark: str) -> str:
         "commonAnnotations": {},
         "alerts": items,
     }
-    return as_json(envelope)
+    return format_json(envelope)
 
 
-def large_webhook(number: int) -> bytes:
+def build_large_webhook(number: int) -> bytes:
     """Return a webhook of new alerts that have not been sent before."""
-    return metrics_webhook(LARGE_ALERTS, f"large{number:05d}x").encode()
+    return build_metrics_webhook(LARGE_ALERTS, f"large{number:05d}x").encode()
 
 
-def as_json(value: object) -> str:
-    """Write JSON without escaping the placeholder HOLE."""
+def format_json(value: object) -> str:
+    """Write JSON without escaping VALUE_PLACEHOLDER."""
     # The placeholder must not be escaped.
-    return json.dumps(value).replace(json.dumps(HOLE)[1:-1], HOLE)
+    return json.dumps(value).replace(json.dumps(VALUE_PLACEHOLDER)[1:-1], VALUE_PLACEHOLDER)

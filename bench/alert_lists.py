@@ -25,15 +25,15 @@ from tests.support.database.postgres import Postgres, own_server
 from web.database.schema import migrate
 from web.extensions import db
 from web.services import services
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
-_FEW, _MANY = 10_000, 1_000_000
-_AT_ONCE = 50_000
-_TIMES = 7
+_FEW_ROWS, _MANY_ROWS = 10_000, 1_000_000
+_ROWS_PER_STATEMENT = 50_000
+_REPEATS = 7
 _PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
 
 #: Statement that inserts alerts in all statuses.
-_FILL = text(
+_FILL_STATEMENT = text(
     """
 INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, description,
   service, monitoring_tool, hosts, environment, events, started_at, last_event_at, created_at)
@@ -49,7 +49,7 @@ FROM generate_series(CAST(:first AS int), CAST(:last AS int)) AS n,
 """
 )
 
-PAGES = {
+ALERT_LIST_PATHS = {
     "open": "",
     "triggered": "?status=triggered",
     "acknowledged": "?status=acknowledged",
@@ -74,7 +74,7 @@ PAGES = {
     "one alert": "/77",
 }
 #: Pages that list the same alerts for all projects of the visitor.
-PAGES_OF_ALL = {
+ALL_PROJECTS_LIST_PATHS = {
     "home": "/",
     "all projects, open": "/-/alerts",
     "all projects, all": "/-/alerts?status=all",
@@ -83,13 +83,13 @@ PAGES_OF_ALL = {
     "all projects, rare words": "/-/alerts?status=all&search=4711",
     "all projects, common": "/-/alerts?status=all&search=disk",
 }
-_OF_PROJECT = "/acme/shop/-/alerts"
+_PROJECT_LIST_PATH = "/acme/shop/-/alerts"
 
 
 @contextmanager
-def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
+def open_filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
     """Yield an app with one project that has `rows` alerts."""
-    settings = read_settings(
+    settings = parse_settings(
         {
             "BASE_URL": "http://localhost",
             "DATABASE_URL": url,
@@ -101,12 +101,12 @@ def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
     migrate(settings)
     app = create_app(settings)
     alice = ("alice", "--email", "alice@example.com", "--password-stdin")
-    operate(app, "users", "create", *alice)
-    operate(app, "groups", "create", "acme", "--owner", "alice")
-    operate(app, "projects", "create", "acme/shop", "--owner", "alice")
+    run_command(app, "users", "create", *alice)
+    run_command(app, "groups", "create", "acme", "--owner", "alice")
+    run_command(app, "projects", "create", "acme/shop", "--owner", "alice")
     try:
         with app.app_context():
-            fill(rows)
+            insert_alerts(rows)
         yield app
     finally:
         with app.app_context():
@@ -115,28 +115,30 @@ def filled_app(url: str, directory: Path, rows: int) -> Iterator[Flask]:
             db.engine.dispose()
 
 
-def operate(app: Flask, *arguments: str) -> None:
+def run_command(app: Flask, *arguments: str) -> None:
     """Run an operator's command."""
     done = app.test_cli_runner().invoke(args=arguments, input=f"{_PASSWORD}\n")
     if done.exit_code:
         raise SystemExit(done.output)
 
 
-def fill(rows: int) -> None:
+def insert_alerts(rows: int) -> None:
     """Insert `rows` alerts into the project as fast as the triggers allow."""
     project_id = db.session.scalar(text("SELECT id FROM projects"))
     began = perf_counter()
-    for first in range(1, rows + 1, _AT_ONCE):
-        last = min(rows, first + _AT_ONCE - 1)
-        db.session.execute(_FILL, {"project_id": project_id, "first": first, "last": last})
+    for first in range(1, rows + 1, _ROWS_PER_STATEMENT):
+        last = min(rows, first + _ROWS_PER_STATEMENT - 1)
+        db.session.execute(
+            _FILL_STATEMENT, {"project_id": project_id, "first": first, "last": last}
+        )
         db.session.commit()
     for table in ("alerts", "alert_search"):
         with db.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             connection.execute(text(f"VACUUM ANALYZE {table}"))
-    say(f"{rows:,} alerts stored in {perf_counter() - began:.0f} s")
+    print_progress(f"{rows:,} alerts stored in {perf_counter() - began:.0f} s")
 
 
-def signed_in(app: Flask) -> FlaskClient:
+def open_signed_in_client(app: Flask) -> FlaskClient:
     """Return a client that is signed in as a user who may see the alerts."""
     client = app.test_client()
     page = client.get("/users/sign_in").text
@@ -149,7 +151,7 @@ def signed_in(app: Flask) -> FlaskClient:
 
 
 @dataclass(frozen=True)
-class Visitor:
+class ListVisitor:
     """A signed-in client for one of the databases."""
 
     client: FlaskClient
@@ -157,13 +159,13 @@ class Visitor:
     middle: int
 
 
-def best_times(visitors: Sequence[Visitor], address: str) -> tuple[float, ...]:
+def measure_best_times(visitors: Sequence[ListVisitor], address: str) -> tuple[float, ...]:
     """Return the best time of a page for each visitor in milliseconds; the visitors alternate."""
-    times = [[time_of(visitor, address) for visitor in visitors] for _ in range(_TIMES)]
+    times = [[measure_time(visitor, address) for visitor in visitors] for _ in range(_REPEATS)]
     return tuple(min(column) for column in zip(*times, strict=True))
 
 
-def time_of(visitor: Visitor, address: str) -> float:
+def measure_time(visitor: ListVisitor, address: str) -> float:
     """Return the time that a page takes in milliseconds."""
     began = perf_counter()
     answer = visitor.client.get(address.format(middle=visitor.middle))
@@ -173,7 +175,7 @@ def time_of(visitor: Visitor, address: str) -> float:
     return took
 
 
-def say(line: str) -> None:
+def print_progress(line: str) -> None:
     """Print a line without buffering."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -181,20 +183,22 @@ def say(line: str) -> None:
 
 def main() -> None:
     """Measure both databases and print a table."""
-    many = int(sys.argv[1]) if len(sys.argv) > 1 else _MANY
+    many = int(sys.argv[1]) if len(sys.argv) > 1 else _MANY_ROWS
     with ExitStack() as stack:
         postgres = Postgres(stack.enter_context(own_server()).get_uri())
         visitors = []
-        for rows in (_FEW, many):
+        for rows in (_FEW_ROWS, many):
             directory = Path(stack.enter_context(TemporaryDirectory()))
-            app = stack.enter_context(filled_app(postgres.new_database(), directory, rows))
+            app = stack.enter_context(open_filled_app(postgres.new_database(), directory, rows))
             middle = int((system_clock().timestamp() - rows / 2) * 1_000_000)
-            visitors.append(Visitor(signed_in(app), middle))
-        say(f"{'page':<24}{_FEW:>12,}{many:>12,}  ratio")
-        addresses = {name: _OF_PROJECT + address for name, address in PAGES.items()}
-        for name, address in (addresses | PAGES_OF_ALL).items():
-            few, most = best_times(visitors, address)
-            say(f"{name:<24}{few:>9.1f} ms{most:>9.1f} ms{most / few:>7.1f}")
+            visitors.append(ListVisitor(open_signed_in_client(app), middle))
+        print_progress(f"{'page':<24}{_FEW_ROWS:>12,}{many:>12,}  ratio")
+        addresses = {
+            name: _PROJECT_LIST_PATH + address for name, address in ALERT_LIST_PATHS.items()
+        }
+        for name, address in (addresses | ALL_PROJECTS_LIST_PATHS).items():
+            few, most = measure_best_times(visitors, address)
+            print_progress(f"{name:<24}{few:>9.1f} ms{most:>9.1f} ms{most / few:>7.1f}")
 
 
 if __name__ == "__main__":

@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import monotonic
 
-from bench.load import CONNECTIONS, THREADS, Target
-from bench.machine import busy_shares, core_ticks
-from bench.processes import processor_seconds
-from bench.rounds import next_run
+from bench.load import CONNECTIONS, THREADS, LoadTarget
+from bench.machine import compute_busy_shares, read_core_ticks
+from bench.processes import measure_processor_seconds
+from bench.rounds import create_run
 from bench.samples import Sample
-from bench.scale.hosts import Hosts
-from bench.workloads import Work
+from bench.scale.hosts import RunningHosts
+from bench.workloads import RequestKind
 from tests.support.service.live import LiveGatebell
 
 WEB, WORKERS, POSTGRES, LOAD, OTHERS = "web", "workers", "Postgres", "wrk", "others"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class HostRun:
     """The result of a run."""
 
     #: Correct responses per second on all hosts.
@@ -36,12 +36,12 @@ class Look:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class HostResult:
     """The result of an arrangement for one kind of request."""
 
-    work: Work
+    work: RequestKind
     hosts: int
-    looks: tuple[Look, ...]
+    looks: tuple[HostRun, ...]
 
     @property
     def rate(self) -> float:
@@ -72,18 +72,18 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrangement:
+class HostArrangement:
     """Some of the hosts, which share the load. The other hosts are idle."""
 
-    hosts: Hosts
+    hosts: RunningHosts
     lives: Sequence[LiveGatebell]
     postgres_pid: int
 
-    def measure(self, work: Work, seconds: int) -> Look:
+    def measure(self, work: RequestKind, seconds: int) -> HostRun:
         """Load the hosts for `seconds` seconds."""
         share, threads = len(self.lives), max(1, THREADS // len(self.lives))
         targets = [
-            Target(
+            LoadTarget(
                 self.hosts.shots[work],
                 port=live.port,
                 connections=CONNECTIONS // share,
@@ -91,31 +91,31 @@ class Arrangement:
             )
             for live in self.lives
         ]
-        began, ticks, spent = monotonic(), core_ticks(), self._spent()
+        began, ticks, spent = monotonic(), read_core_ticks(), self._spent()
         with ThreadPoolExecutor(share) as loads:
-            samples = list(loads.map(lambda each: each.measure(next_run(seconds)), targets))
-        took, cores = monotonic() - began, busy_shares(ticks, core_ticks())
+            samples = list(loads.map(lambda each: each.measure(create_run(seconds)), targets))
+        took, cores = monotonic() - began, compute_busy_shares(ticks, read_core_ticks())
         programs = {name: (now - spent[name]) / took for name, now in self._spent().items()}
-        return _look(samples, cores, programs)
+        return _build_run(samples, cores, programs)
 
     def _spent(self) -> dict[str, float]:
         load = resource.getrusage(resource.RUSAGE_CHILDREN)
         markers = {WEB: "gunicorn", WORKERS: "web.jobs.worker"}
         return {
             **{
-                name: sum(processor_seconds(each.pid, marker) for each in self.hosts.lives)
+                name: sum(measure_processor_seconds(each.pid, marker) for each in self.hosts.lives)
                 for name, marker in markers.items()
             },
-            POSTGRES: processor_seconds(self.postgres_pid),
+            POSTGRES: measure_processor_seconds(self.postgres_pid),
             LOAD: load.ru_utime + load.ru_stime,
         }
 
 
-def _look(
+def _build_run(
     samples: Sequence[Sample], cores: tuple[float, ...], programs: Mapping[str, float]
-) -> Look:
+) -> HostRun:
     others = max(0.0, sum(cores) - sum(programs.values()))
-    return Look(
+    return HostRun(
         rate=sum(each.rate for each in samples),
         p99=max(each.p99 for each in samples),
         errors=sum(each.errors for each in samples),

@@ -22,35 +22,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contenders import EMPTY_VIEW, Field, opened_field
+from bench.contenders import EMPTY_VIEW, Contenders, open_contenders
 from bench.figures.figures import measure_figures
 from bench.load import find_wrk
-from bench.machine import BUSY, describe, wait_for_calm
-from bench.options import Options, read_options
-from bench.reports.chart import chart
-from bench.reports.report import Report, as_json, as_markdown
+from bench.machine import MAX_BUSY_PROCESSORS, describe_machine, wait_for_calm
+from bench.options import BenchmarkOptions, read_options
+from bench.reports.chart import draw_chart
+from bench.reports.report import ComparisonReport, format_report_json, format_report_markdown
 from bench.rounds import Outcome, measure_all, measure_once
-from bench.scale.soak import Soak, soak
-from bench.targets import verdicts
+from bench.scale.soak import MemorySoak, measure_memory_growth
+from bench.targets import compare_with_targets
 from domain.core.clock import system_clock
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS_FOLDER = Path(__file__).parent / "results"
 #: Maximum spread of the baseline's runs relative to their median, without the outer tenths.
-_SPREAD = 0.25
+_MAX_BASELINE_SPREAD = 0.25
 #: Minimum number of runs for which tenths are computed.
-_FEW = 4
+_MIN_RUNS_FOR_TENTHS = 4
 #: Maximum time in seconds for the machine to become idle after the setup.
-_PATIENCE_SECONDS = 90
-_TOO_BUSY = 3
-_STOPPED = 128 + signal.SIGTERM
+_CALM_TIMEOUT_SECONDS = 90
+_EXIT_TOO_BUSY = 3
+_EXIT_STOPPED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True)
-class Findings:
+class ComparisonResults:
     """All results of the measurements."""
 
     outcomes: Sequence[Outcome]
-    soak: Soak | None
+    soak: MemorySoak | None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,107 +60,115 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report contains a warning.
     """
     # Without a handler, SIGTERM would leave a dozen servers running.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_STOPPED))
     options = read_options(arguments)
     find_wrk()
     if options.figures:
         return measure_figures(options)
     if options.once:
-        return _try_out(options)
-    doubts = _doubts_beforehand(options)
+        return _run_once(options)
+    doubts = _find_doubts_before(options)
     if doubts and not options.anyway:
-        return _refuse(doubts)
-    with opened_field(options) as field:
-        doubts += _doubts_beforehand(options)
+        return _report_doubts(doubts)
+    with open_contenders(options) as field:
+        doubts += _find_doubts_before(options)
         if doubts and not options.anyway:
-            return _refuse(doubts)
+            return _report_doubts(doubts)
         outcomes = tuple(measure_all(field.contenders, options))
-        soaked = soak(field.ours, options.soak) if options.soak else None
-        doubts += _doubts_afterwards(outcomes)
-        report = _report(field, options, Findings(outcomes, soaked), doubts)
-    _write(report)
-    return _TOO_BUSY if doubts and not options.anyway else 0
+        soaked = measure_memory_growth(field.ours, options.soak) if options.soak else None
+        doubts += _find_doubts_after(outcomes)
+        report = _build_report(field, options, ComparisonResults(outcomes, soaked), doubts)
+    _write_report(report)
+    return _EXIT_TOO_BUSY if doubts and not options.anyway else 0
 
 
-def _try_out(options: Options) -> int:
+def _run_once(options: BenchmarkOptions) -> int:
     """Measure everything once without storing a report; return 1 if anything failed."""
-    with opened_field(options) as field:
+    with open_contenders(options) as field:
         outcomes = tuple(measure_once(field.contenders, options))
-        report = _report(field, options, Findings(outcomes, None), ())
-        _texts(report)
+        report = _build_report(field, options, ComparisonResults(outcomes, None), ())
+        _format_report(report)
     failed = [each for each in outcomes if not any(sample.rate for sample in each.samples)]
     for each in failed:
-        sys.stderr.write(f"{each.work.label}, {each.name}: {each.reason or 'no right answer'}\n")
+        reason = each.reason or "no correct response"
+        sys.stderr.write(f"{each.work.label}, {each.name}: {reason}\n")
     return 1 if failed else 0
 
 
-def _doubts_beforehand(options: Options) -> list[str]:
-    busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
-    if busy <= BUSY:
+def _find_doubts_before(options: BenchmarkOptions) -> list[str]:
+    busy = wait_for_calm(0 if options.anyway else _CALM_TIMEOUT_SECONDS)
+    if busy <= MAX_BUSY_PROCESSORS:
         return []
-    return [f"{busy:.2f} processors were at work before anything was measured (at most {BUSY:g})."]
+    limit = f"{MAX_BUSY_PROCESSORS:g}"
+    return [f"Other programs used {busy:.2f} processors before the run (limit: {limit})."]
 
 
-def _doubts_afterwards(outcomes: Sequence[Outcome]) -> list[str]:
+def _find_doubts_after(outcomes: Sequence[Outcome]) -> list[str]:
     rates = sorted(
         sample.rate for each in outcomes if each.name == EMPTY_VIEW for sample in each.samples
     )
     if not rates:
         return []
-    low, high = _outer_tenths(rates)
+    low, high = _compute_outer_tenths(rates)
     spread = (high - low) / statistics.median(rates)
-    if spread <= _SPREAD:
+    if spread <= _MAX_BASELINE_SPREAD:
         return []
     doubt = (
-        f"The runs of the {EMPTY_VIEW}, which should be alike, lie {spread:.0%} apart"
-        f" (at most {_SPREAD:.0%})."
+        f"The rates of the {EMPTY_VIEW}, which should be equal, differ by {spread:.0%}"
+        f" (limit: {_MAX_BASELINE_SPREAD:.0%})."
     )
     return [doubt]
 
 
-def _outer_tenths(rates: Sequence[float]) -> tuple[float, float]:
-    if len(rates) < _FEW:
+def _compute_outer_tenths(rates: Sequence[float]) -> tuple[float, float]:
+    if len(rates) < _MIN_RUNS_FOR_TENTHS:
         return rates[0], rates[-1]
     tenths = statistics.quantiles(rates, n=10, method="inclusive")
     return tenths[0], tenths[-1]
 
 
-def _report(field: Field, options: Options, findings: Findings, doubts: Sequence[str]) -> Report:
+def _build_report(
+    field: Contenders, options: BenchmarkOptions, findings: ComparisonResults, doubts: Sequence[str]
+) -> ComparisonReport:
     found = {(each.work, each.name): each for each in findings.outcomes}
-    return Report(
+    return ComparisonReport(
         moment=system_clock(),
-        machine=describe(field.postgres_url),
+        machine=describe_machine(field.postgres_url),
         options=options,
         outcomes=found,
-        verdicts=verdicts(found, field.ours, findings.soak),
+        verdicts=compare_with_targets(found, field.ours, findings.soak),
         soak=findings.soak,
         missing=dict(field.missing),
         doubts=tuple(dict.fromkeys(doubts)),
     )
 
 
-def _write(report: Report) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    texts = _texts(report)
+def _write_report(report: ComparisonReport) -> None:
+    RESULTS_FOLDER.mkdir(exist_ok=True)
+    texts = _format_report(report)
     for suffix, text in texts.items():
-        (RESULTS / f"comparison.{suffix}").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"\n{texts['md']}\nAlso in {RESULTS}.\n")
+        (RESULTS_FOLDER / f"comparison.{suffix}").write_text(text, encoding="utf-8")
+    sys.stdout.write(f"\n{texts['md']}\nThe results are also in {RESULTS_FOLDER}.\n")
 
 
-def _texts(report: Report) -> Mapping[str, str]:
+def _format_report(report: ComparisonReport) -> Mapping[str, str]:
     """Return the tables, the figures and the chart by file extension."""
-    drawing = chart(report.outcomes, report.options.works)
-    return {"md": as_markdown(report), "json": as_json(report), "svg": drawing}
+    drawing = draw_chart(report.outcomes, report.options.works)
+    return {
+        "md": format_report_markdown(report),
+        "json": format_report_json(report),
+        "svg": drawing,
+    }
 
 
-def _refuse(doubts: Sequence[str]) -> int:
+def _report_doubts(doubts: Sequence[str]) -> int:
     for doubt in doubts:
         sys.stderr.write(f"{doubt}\n")
     sys.stderr.write(
-        "Nothing was measured: the figures could not be trusted. Let the machine do nothing else,"
-        " or say --anyway to see them with a warning.\n"
+        "Nothing was measured, because the results would not be reliable. Stop other programs, or"
+        " use --anyway to measure with a warning.\n"
     )
-    return _TOO_BUSY
+    return _EXIT_TOO_BUSY
 
 
 if __name__ == "__main__":

@@ -21,17 +21,17 @@ from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 #: Maximum number of requests that wait for their responses at the same time.
-SENDERS = 64
-ANSWER_SECONDS = 60
+MAX_OPEN_REQUESTS = 64
+RESPONSE_TIMEOUT_SECONDS = 60
 #: Time between the start of the senders and the first request.
 _LEAD_SECONDS = 0.2
 #: Idle time in seconds after which a connection is opened again, because servers close idle ones.
 _IDLE_SECONDS = 2.0
 #: Reason for the failure of a request without a response.
-BROKEN = "no answer"
+NO_RESPONSE = "no response"
 
 
-def open_connection(url: str, *, timeout: float = ANSWER_SECONDS) -> HTTPConnection:
+def open_connection(url: str, *, timeout: float = RESPONSE_TIMEOUT_SECONDS) -> HTTPConnection:
     """Return a connection to the host of a URL; the certificate is not verified."""
     parts = urlsplit(url)
     if parts.scheme == "https":
@@ -77,7 +77,7 @@ class Latencies:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class DueRequest:
     """A request that is due."""
 
     method: str
@@ -90,18 +90,18 @@ class Request:
 
 
 def send_at_rate(
-    next_request: Callable[[int], Request | None],
+    next_request: Callable[[int], DueRequest | None],
     *,
     rate: float,
     seconds: float,
-    senders: int = SENDERS,
+    senders: int = MAX_OPEN_REQUESTS,
 ) -> None:
     """Send requests for `seconds` seconds.
 
     `next_request` is called with the numbers of the requests, starting at 0. If it returns None, no
     request is sent.
     """
-    tickets = _Tickets(round(rate * seconds))
+    tickets = _SharedCounter(round(rate * seconds))
     begin = monotonic() + _LEAD_SECONDS
 
     def send() -> None:
@@ -119,7 +119,7 @@ def send_at_rate(
             each.result()
 
 
-class _Tickets:
+class _SharedCounter:
     """Numbers that threads share: each thread takes the next one."""
 
     def __init__(self, total: int) -> None:
@@ -138,7 +138,7 @@ class _Connections:
     def __init__(self) -> None:
         self._open: dict[str, tuple[HTTPConnection, float]] = {}
 
-    def failure_of(self, request: Request) -> str:
+    def failure_of(self, request: DueRequest) -> str:
         """Send a request, and return why its response is wrong."""
         parts = urlsplit(request.url)
         place = f"{parts.scheme}://{parts.netloc}"
@@ -150,7 +150,7 @@ class _Connections:
             text = answer.read().decode(errors="replace")
         except (OSError, HTTPException) as error:
             connection.close()  # the next request opens it again
-            return f"{BROKEN}: {type(error).__name__}"
+            return f"{NO_RESPONSE} ({type(error).__name__})"
         self._open[place] = connection, monotonic()
         return request.judge(answer.status, text)
 

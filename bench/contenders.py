@@ -9,33 +9,33 @@ from os import devnull
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.durable_postgres import durable_postgres
+from bench.durable_postgres import start_durable_postgres
 from bench.gatebell import WORKERS, running_gatebell
 from bench.installs import ROOT
-from bench.load import Target
-from bench.options import Options
-from bench.peer_programs import PEERS_IN_ORDER, Peer, running_peer
-from bench.pgbench import floors_in, prepare_project
-from bench.processes import Program, inherited, worker_memory
-from bench.samples import CannotMeasureError, Measure
-from bench.scale.history import LITTLE
+from bench.load import LoadTarget
+from bench.options import BenchmarkOptions
+from bench.peer_programs import PEERS_IN_ORDER, Peer, run_peer
+from bench.pgbench import build_measurements, prepare_project
+from bench.processes import RunningProgram, get_inherited_environment, measure_worker_memory
+from bench.samples import CannotMeasureError, MeasureFunction
+from bench.scale.history import MIN_ROWS
 from bench.scale.large_webhook import send_large_webhook
-from bench.seed_counts import Counts, counts_for
+from bench.seed_counts import Counts, build_counts
 from bench.shots import Shot
-from bench.workloads import COMPARED, Work
+from bench.workloads import COMPARED_KINDS, RequestKind
 from tests.support.database.postgres import Postgres
 
 ON_POSTGRES = "Gatebell, Postgres"
-MUCH_STORED = "Gatebell, much stored"
+MUCH_STORED = "Gatebell, large database"
 ON_SQLITE = "Gatebell, SQLite"
 #: Name of the baseline of all figures: an empty view with gunicorn's own gevent worker.
 EMPTY_VIEW = "empty Flask view"
 #: Name of the same view with Gatebell's worker (ADR 27).
-EMPTY_VIEW_HERE = "empty Flask view, Gatebell's worker"
+EMPTY_VIEW_OWN_WORKER = "empty Flask view, Gatebell's worker"
 PGBENCH = "pgbench"
-_WORKER_HERE = "web.server.gevent_worker.DeadlineGeventWorker"
+_OWN_WORKER_CLASS = "web.server.gevent_worker.DeadlineGeventWorker"
 #: Kinds of requests that the empty view is a baseline for.
-_OF_FLOOR = frozenset({Work.TOKEN_INFO, Work.USER})
+_EMPTY_VIEW_KINDS = frozenset({RequestKind.TOKEN_INFO, RequestKind.USER})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,9 @@ class Contender:
     """A server or tool that is measured."""
 
     name: str
-    measures: Mapping[Work, Measure]
+    measures: Mapping[RequestKind, MeasureFunction]
     #: Functions that check a single response before the measurement.
-    probes: Mapping[Work, Callable[[int], None]] = field(default_factory=dict)
+    probes: Mapping[RequestKind, Callable[[int], None]] = field(default_factory=dict)
     #: Memory of the largest worker process in MiB, or 0 if there is none.
     memory: Callable[[], float] = lambda: 0.0
     #: Seconds from the start command to the first response, or None if not measured.
@@ -53,7 +53,7 @@ class Contender:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class Contenders:
     """The contenders, and the peers that could not be measured."""
 
     contenders: tuple[Contender, ...]
@@ -69,40 +69,44 @@ class Field:
 
 
 @contextmanager
-def opened_field(options: Options) -> Iterator[Field]:
+def open_contenders(options: BenchmarkOptions) -> Iterator[Contenders]:
     """Start everything that the selected kinds of requests need."""
     with ExitStack() as stack:
-        postgres = stack.enter_context(durable_postgres()).databases
+        postgres = stack.enter_context(start_durable_postgres()).databases
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-bench-")))
-        opener = _Opener(stack, options, postgres, directory)
+        opener = _ContenderStarter(stack, options, postgres, directory)
         yield opener.open()
 
 
-class _Opener:
+class _ContenderStarter:
     def __init__(
-        self, stack: ExitStack, options: Options, postgres: Postgres, directory: Path
+        self, stack: ExitStack, options: BenchmarkOptions, postgres: Postgres, directory: Path
     ) -> None:
         self._stack = stack
         self._options = options
         self._postgres = postgres
         self._directory = directory
-        self._counts: Counts = counts_for(
-            runs=options.runs, seconds=options.seconds, has_codes=Work.CODE in options.works
+        self._counts: Counts = build_counts(
+            runs=options.runs, seconds=options.seconds, has_codes=RequestKind.CODE in options.works
         )
 
-    def open(self) -> Field:
+    def open(self) -> Contenders:
         # The view is the same for every kind of request.
-        of_view = _OF_FLOOR if self._options.once else frozenset(COMPARED) - {Work.LARGE}
+        of_view = (
+            _EMPTY_VIEW_KINDS
+            if self._options.once
+            else frozenset(COMPARED_KINDS) - {RequestKind.LARGE}
+        )
         found = [
             self._empty_view(EMPTY_VIEW, "gevent", of_view),
-            self._empty_view(EMPTY_VIEW_HERE, _WORKER_HERE, _OF_FLOOR),
-            self._on_postgres(ON_POSTGRES, LITTLE),
+            self._empty_view(EMPTY_VIEW_OWN_WORKER, _OWN_WORKER_CLASS, _EMPTY_VIEW_KINDS),
+            self._on_postgres(ON_POSTGRES, MIN_ROWS),
         ]
         if self._options.history:
             found.append(self._on_postgres(MUCH_STORED, self._options.history))
         if self._options.has_sqlite:
             found.append(self._gatebell(ON_SQLITE, "", history=0))
-        if self._wants({Work.INTAKE, Work.METRICS}):
+        if self._wants({RequestKind.INTAKE, RequestKind.METRICS}):
             found.append(self._pgbench())
         missing = {}
         for peer in PEERS_IN_ORDER if self._options.has_peers else ():
@@ -111,72 +115,74 @@ class _Opener:
             except CannotMeasureError as error:
                 missing[peer.name] = str(error)
         url = self._postgres.new_database()
-        return Field(contenders=tuple(found), missing=missing, postgres_url=url)
+        return Contenders(contenders=tuple(found), missing=missing, postgres_url=url)
 
-    def _wants(self, works: set[Work] | frozenset[Work]) -> bool:
+    def _wants(self, works: set[RequestKind] | frozenset[RequestKind]) -> bool:
         return not works.isdisjoint(self._options.works)
 
-    def _empty_view(self, name: str, worker: str, works: frozenset[Work]) -> Contender:
-        _say(f"Starting: {name}")
+    def _empty_view(self, name: str, worker: str, works: frozenset[RequestKind]) -> Contender:
+        _print_line(f"Starting: {name}")
         bind = ("--bind", "127.0.0.1:{port}", "--no-control-socket", "--keep-alive", "65")
         # An explicit file is needed, because gunicorn would load the service's configuration from
         # this directory.
         config = ("--config", devnull, "--worker-class", worker, "--workers", str(WORKERS), *bind)
-        program = Program(
+        program = RunningProgram(
             (sys.executable, "-m", "gunicorn", *config, "bench.floor_view:app"),
             directory=ROOT,
-            environment=inherited(),
+            environment=get_inherited_environment(),
             log=self._directory / f"empty-view-{worker}.log",
         )
         self._stack.enter_context(program)
-        shots: dict[Work, Shot] = {work: Shot(method="GET", path="/") for work in works}
-        return _of_shots(name, shots, program.port, partial(worker_memory, program.pid, "gunicorn"))
+        shots: dict[RequestKind, Shot] = {work: Shot(method="GET", path="/") for work in works}
+        return _build_contender(
+            name, shots, program.port, partial(measure_worker_memory, program.pid, "gunicorn")
+        )
 
     def _on_postgres(self, name: str, history: int) -> Contender:
         return self._gatebell(name, self._postgres.new_database(), history=history)
 
     def _gatebell(self, name: str, url: str, *, history: int) -> Contender:
-        _say(f"Starting: {name}")
+        _print_line(f"Starting: {name}")
         directory = self._directory / name.replace(", ", "-").lower()
         running = self._stack.enter_context(
             running_gatebell(directory, url, self._counts, history=history)
         )
         live = running.live
-        of_shots = _of_shots(
-            name, running.shots, live.port, partial(worker_memory, live.pid, "gunicorn")
+        of_shots = _build_contender(
+            name, running.shots, live.port, partial(measure_worker_memory, live.pid, "gunicorn")
         )
         large = partial(send_large_webhook, running.metrics)
         return Contender(
             name=name,
-            measures={**of_shots.measures, Work.LARGE: large},
+            measures={**of_shots.measures, RequestKind.LARGE: large},
             probes=of_shots.probes,
             memory=of_shots.memory,
             start_seconds=running.start_seconds,
         )
 
     def _pgbench(self) -> Contender:
-        _say(f"Preparing: {PGBENCH}")
+        _print_line(f"Preparing: {PGBENCH}")
         project = prepare_project(self._directory / "pgbench", self._postgres.new_database())
-        return Contender(name=PGBENCH, measures=floors_in(project))
+        return Contender(name=PGBENCH, measures=build_measurements(project))
 
     def _peer(self, peer: Peer) -> Contender:
-        _say(f"Installing and starting: {peer.name}")
+        _print_line(f"Installing and starting: {peer.name}")
         running = self._stack.enter_context(
-            running_peer(
+            run_peer(
                 peer,
                 self._directory / peer.folder,
                 self._postgres.new_database(),
                 self._counts,
             )
         )
-        memory = partial(worker_memory, running.pid, peer.worker)
-        return _of_shots(peer.name, running.shots, running.port, memory)
+        memory = partial(measure_worker_memory, running.pid, peer.worker)
+        return _build_contender(peer.name, running.shots, running.port, memory)
 
 
-def _of_shots(
-    name: str, shots: Mapping[Work, Shot], port: int, memory: Callable[[], float]
+def _build_contender(
+    name: str, shots: Mapping[RequestKind, Shot], port: int, memory: Callable[[], float]
 ) -> Contender:
-    targets = {work: Target(shot, port=port) for work, shot in shots.items()}
+    targets = {work: LoadTarget(shot, port=port) for work, shot in shots.items()}
     return Contender(
         name=name,
         measures={work: target.measure for work, target in targets.items()},
@@ -185,6 +191,6 @@ def _of_shots(
     )
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from bench.alert_bodies import generic_alert, metrics_webhook
+from bench.alert_bodies import build_generic_alert, build_metrics_webhook
 from bench.gatebell_seed import seed_gatebell
-from bench.oauth_shots import Paths, Seed, oauth_shots
+from bench.oauth_shots import EndpointPaths, SeedData, build_oauth_shots
 from bench.scale.history import store_history
 from bench.seed_counts import Counts
-from bench.shots import HOLE, Magazine, Mode, Shot
-from bench.workloads import METRICS_ALERTS, Work
+from bench.shots import VALUE_PLACEHOLDER, OneTimeValues, Shot, ValueMode
+from bench.workloads import METRICS_ALERTS, RequestKind
 from tests.support.accounts.people import Person, make_project, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell
@@ -20,13 +20,13 @@ from web.database.schema import migrate
 
 #: Number of web processes of every server, and number of threads of servers with threads.
 WORKERS, THREADS = 2, 4
-_PATHS = Paths(
+_ENDPOINT_PATHS = EndpointPaths(
     token="/oauth/token",  # noqa: S106 - an address
     introspection="/oauth/introspect",
     device="/oauth/authorize_device",
 )
 #: Settings with raised limits, since all load comes from one address.
-LIFTED = {
+RAISED_LIMITS = {
     "OAUTH_RATE_LIMIT": "100000000/minute",
     "API_RATE_LIMIT": "100000000/minute",
     "ALERT_BODY_LIMIT_BYTES": str(16 * 2**20),
@@ -39,7 +39,7 @@ class RunningGatebell:
 
     live: LiveGatebell
     owner: Person
-    shots: Mapping[Work, Shot]
+    shots: Mapping[RequestKind, Shot]
     metrics: Endpoint
     #: Seconds from the start command to the first response.
     start_seconds: float
@@ -59,14 +59,14 @@ def running_gatebell(
     live = LiveGatebell(
         instance_path=directory,
         database_url=database_url,
-        **{"WEB_CONCURRENCY": str(WORKERS), **LIFTED, **(settings or {})},
+        **{"WEB_CONCURRENCY": str(WORKERS), **RAISED_LIMITS, **(settings or {})},
     )
     migrate(settings_of(live))
     seed, alice = seed_gatebell(live, counts)
     project = make_project(live, alice)
     generic = connect(live, project)
     metrics = connect(live, project, kind="prometheus", name="Metrics")
-    paged = connect(live, paging_project(live, alice))
+    paged = connect(live, create_paging_project(live, alice))
     if history:
         store_history(directory, database_url, history)
     began = perf_counter()
@@ -74,10 +74,10 @@ def running_gatebell(
     took = perf_counter() - began
     try:
         shots = {
-            **oauth_shots(_PATHS, seed),
-            **bearer_shots(seed),
-            **alert_shots(generic, metrics),
-            Work.PAGED: alert_shots(paged, metrics)[Work.INTAKE],
+            **build_oauth_shots(_ENDPOINT_PATHS, seed),
+            **build_bearer_shots(seed),
+            **build_alert_shots(generic, metrics),
+            RequestKind.PAGED: build_alert_shots(paged, metrics)[RequestKind.INTAKE],
         }
         yield RunningGatebell(
             live=live, owner=alice, shots=shots, metrics=metrics, start_seconds=took
@@ -86,22 +86,22 @@ def running_gatebell(
         live.stop()
 
 
-def bearer_shots(seed: Seed) -> Mapping[Work, Shot]:
+def build_bearer_shots(seed: SeedData) -> Mapping[RequestKind, Shot]:
     """Return the requests that present an access token."""
-    paths = {Work.TOKEN_INFO: "/oauth/token/info", Work.USER: "/api/v4/user"}
+    paths = {RequestKind.TOKEN_INFO: "/oauth/token/info", RequestKind.USER: "/api/v4/user"}
     return {
         work: Shot(
             method="GET",
             path=path,
-            headers={"Authorization": f"Bearer {HOLE}"},
-            mode=Mode.ROTATE,
-            values=Magazine(seed.access_tokens),
+            headers={"Authorization": f"Bearer {VALUE_PLACEHOLDER}"},
+            mode=ValueMode.ROTATE,
+            values=OneTimeValues(seed.access_tokens),
         )
         for work, path in paths.items()
     }
 
 
-def paging_project(live: LiveGatebell, person: Person) -> str:
+def create_paging_project(live: LiveGatebell, person: Person) -> str:
     """Create a project whose alerts page a user in steps."""
     project = make_project(live, person)
     steps = [f"{delay} user:{person.username}" for delay in ("0s", "5m")]
@@ -110,16 +110,20 @@ def paging_project(live: LiveGatebell, person: Person) -> str:
     return project
 
 
-def alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[Work, Shot]:
+def build_alert_shots(generic: Endpoint, metrics: Endpoint) -> Mapping[RequestKind, Shot]:
     """Return the requests that send alerts."""
-    hundred = metrics_webhook(METRICS_ALERTS, HOLE)
+    hundred = build_metrics_webhook(METRICS_ALERTS, VALUE_PLACEHOLDER)
     return {
-        Work.INTAKE: _post(generic, generic_alert(f"Disk full {HOLE}"), Mode.COUNT),
-        Work.DUPLICATES: _post(generic, generic_alert("Disk full"), Mode.SAME),
-        Work.METRICS: _post(metrics, hundred, Mode.COUNT),
+        RequestKind.INTAKE: _build_post(
+            generic, build_generic_alert(f"Disk full {VALUE_PLACEHOLDER}"), ValueMode.COUNT
+        ),
+        RequestKind.DUPLICATES: _build_post(
+            generic, build_generic_alert("Disk full"), ValueMode.SAME
+        ),
+        RequestKind.METRICS: _build_post(metrics, hundred, ValueMode.COUNT),
     }
 
 
-def _post(endpoint: Endpoint, body: str, mode: Mode) -> Shot:
+def _build_post(endpoint: Endpoint, body: str, mode: ValueMode) -> Shot:
     headers = {"Content-Type": JSON, **endpoint.bearer}
     return Shot(method="POST", path=endpoint.path, headers=headers, body=body, mode=mode)

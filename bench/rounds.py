@@ -9,26 +9,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from bench.contenders import Contender
-from bench.options import Options
-from bench.samples import CannotMeasureError, Measure, NoAnswerError, Run, Sample
-from bench.workloads import Work
+from bench.options import BenchmarkOptions
+from bench.samples import CannotMeasureError, MeasureFunction, NoResponseError, Run, Sample
+from bench.workloads import RequestKind
 
-TIMES = "\N{MULTIPLICATION SIGN}"
-_numbers = itertools.count(1)
-_WARM_SECONDS = 1
+TIMES_SIGN = "\N{MULTIPLICATION SIGN}"
+_run_numbers = itertools.count(1)
+_WARM_UP_SECONDS = 1
 #: Number of responses that is enough to show that something can be measured.
-_ENOUGH_ANSWERS = 20
+_MIN_RESPONSES = 20
 #: Factors by which the duration of a run is multiplied until there is a response.
-_TRIED = (1, 5, 20)
+_DURATION_FACTORS = (1, 5, 20)
 #: Number of warm-up runs, so that each worker has handled a request.
-_WARM_RUNS = {Work.LARGE: 4}
+_WARM_UP_RUNS = {RequestKind.LARGE: 4}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The result of one contender for one kind of request."""
 
-    work: Work
+    work: RequestKind
     name: str
     samples: tuple[Sample, ...]
     #: Memory of the largest worker in MiB, after the warm-up and after the last round.
@@ -81,10 +81,10 @@ class Ratio:
 
     def __str__(self) -> str:
         """Return the ratio with its spread, such as 0.64 times (0.60 to 0.68)."""
-        return f"{self.median:.2f} {TIMES} ({self.lowest:.2f} to {self.highest:.2f})"
+        return f"{self.median:.2f} {TIMES_SIGN} ({self.lowest:.2f} to {self.highest:.2f})"
 
 
-def ratio_of(one: Outcome | None, other: Outcome | None) -> Ratio | None:
+def compute_ratio(one: Outcome | None, other: Outcome | None) -> Ratio | None:
     """Compare two contenders round by round, so that temporary slowdowns count little.
 
     Return None if there is nothing to compare.
@@ -98,18 +98,18 @@ def ratio_of(one: Outcome | None, other: Outcome | None) -> Ratio | None:
     return Ratio(median=statistics.median(ratios), lowest=min(ratios), highest=max(ratios))
 
 
-def next_run(seconds: int, *, answers: int = 0) -> Run:
+def create_run(seconds: int, *, answers: int = 0) -> Run:
     """Return a run with a new number."""
-    return Run(number=next(_numbers), seconds=seconds, answers=answers)
+    return Run(number=next(_run_numbers), seconds=seconds, answers=answers)
 
 
-class _Lane:
+class _MeasuredContender:
     """A contender during the measurement of one kind of request."""
 
-    def __init__(self, contender: Contender, work: Work) -> None:
+    def __init__(self, contender: Contender, work: RequestKind) -> None:
         self._contender = contender
         self._work = work
-        self._measure: Measure = contender.measures[work]
+        self._measure: MeasureFunction = contender.measures[work]
         self._samples: list[Sample] = []
         self._before = 0.0
         #: Reason why further measurements are pointless.
@@ -122,7 +122,7 @@ class _Lane:
         probe = self._contender.probes.get(self._work)
         try:
             if probe is not None:
-                probe(next(_numbers))
+                probe(next(_run_numbers))
         except CannotMeasureError as error:
             self._reason = str(error)
 
@@ -130,9 +130,9 @@ class _Lane:
         """Check a single response, and warm up the server."""
         self.probe()
         try:
-            for _ in range(_WARM_RUNS.get(self._work, 1)):
-                with suppress(NoAnswerError):
-                    self._measure(self._run(_WARM_SECONDS))
+            for _ in range(_WARM_UP_RUNS.get(self._work, 1)):
+                with suppress(NoResponseError):
+                    self._measure(self._run(_WARM_UP_SECONDS))
         except CannotMeasureError as error:
             self._reason = str(error)
         self._before = self._contender.memory()
@@ -143,18 +143,20 @@ class _Lane:
             return True
         try:
             sample = self._measure(self._run(seconds, answers=answers))
-        except NoAnswerError as error:
+        except NoResponseError as error:
             self._remark = str(error)
             return False
         except CannotMeasureError as error:
             self._reason = str(error)
             return True
         self._samples.append(sample)
-        _say(f"  {self._contender.name:<24}{sample.rate:>10.1f}/s  p99 {sample.p99:>8.1f} ms")
+        _print_line(
+            f"  {self._contender.name:<24}{sample.rate:>10.1f}/s  p99 {sample.p99:>8.1f} ms"
+        )
         return bool(sample.rate)
 
     def _run(self, seconds: int, *, answers: int = 0) -> Run:
-        return next_run(seconds * self._work.stretch, answers=answers)
+        return create_run(seconds * self._work.stretch, answers=answers)
 
     def outcome(self) -> Outcome:
         """Return the result."""
@@ -168,11 +170,11 @@ class _Lane:
         )
 
 
-def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
+def measure_all(contenders: Sequence[Contender], options: BenchmarkOptions) -> Iterator[Outcome]:
     """Measure one kind of request after the other."""
     for work in options.works:
-        _say(work.label)
-        lanes = [_Lane(each, work) for each in contenders if work in each.measures]
+        _print_line(work.label)
+        lanes = [_MeasuredContender(each, work) for each in contenders if work in each.measures]
         for lane in lanes:
             lane.warm()
         for number in range(options.rounds):
@@ -182,19 +184,19 @@ def measure_all(contenders: Sequence[Contender], options: Options) -> Iterator[O
         yield from (lane.outcome() for lane in lanes)
 
 
-def measure_once(contenders: Sequence[Contender], options: Options) -> Iterator[Outcome]:
+def measure_once(contenders: Sequence[Contender], options: BenchmarkOptions) -> Iterator[Outcome]:
     """Run everything once for a second, or longer if a busy machine returns no response."""
     for work in options.works:
-        _say(work.label)
-        lanes = [_Lane(each, work) for each in contenders if work in each.measures]
+        _print_line(work.label)
+        lanes = [_MeasuredContender(each, work) for each in contenders if work in each.measures]
         for lane in lanes:
             lane.probe()
-            for times in _TRIED:
-                if lane.measure(options.seconds * times, answers=_ENOUGH_ANSWERS):
+            for times in _DURATION_FACTORS:
+                if lane.measure(options.seconds * times, answers=_MIN_RESPONSES):
                     break
         yield from (lane.outcome() for lane in lanes)
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

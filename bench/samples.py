@@ -31,12 +31,12 @@ class Sample:
     statuses: Mapping[str, int] = field(default_factory=dict)
 
 
-Measure = Callable[[Run], Sample]
+MeasureFunction = Callable[[Run], Sample]
 
 
 class CannotMeasureError(Exception):
     """A run is not possible. The message is the reason."""
 
 
-class NoAnswerError(CannotMeasureError):
+class NoResponseError(CannotMeasureError):
     """The run ended before the first response arrived."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 #: Placeholder in a request for a value that differs between requests.
-HOLE = "\x00"
-#: Placeholder value that defines the number of digits in Mode.COUNT.
-COUNTED = "0" * 17
+VALUE_PLACEHOLDER = "\x00"
+#: Placeholder value that defines the number of digits in ValueMode.COUNT.
+COUNT_PLACEHOLDER = "0" * 17
 #: Number of chains, far above the number of connections: a chain waits while its newest token is in
 #: transit.
-CHAINS = 64
+CHAIN_COUNT = 64
 
 
-class Mode(StrEnum):
+class ValueMode(StrEnum):
     """The source of the values for the placeholder."""
 
     SAME = "same"
@@ -28,7 +28,7 @@ class Mode(StrEnum):
     CHAIN = "chain"
 
 
-class Magazine:
+class OneTimeValues:
     """Values that can be used once: each run takes its share."""
 
     def __init__(self, values: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class Magazine:
         return taken
 
 
-def refresh_token_in(text: str) -> str:
+def find_refresh_token(text: str) -> str:
     """Return the refresh token of a response, or an empty string."""
     found = re.search(r'"refresh_token"\s*:\s*"([^"]+)"', text)
     return found[1] if found else ""
@@ -56,8 +56,8 @@ class Shot:
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""
-    mode: Mode = Mode.SAME
-    values: Magazine = field(default_factory=lambda: Magazine(()))
+    mode: ValueMode = ValueMode.SAME
+    values: OneTimeValues = field(default_factory=lambda: OneTimeValues(()))
     #: Number of values that a run takes per second. They need not all be used.
     values_a_second: int = 0
     #: Correct statuses, each with texts of which the body must contain one (ignoring whitespace).
@@ -68,7 +68,7 @@ class Shot:
     @property
     def looks(self) -> bool:
         """True if each response must be examined during the load."""
-        return set(self.expected) != {200} or self.mode in {Mode.ONCE, Mode.CHAIN}
+        return set(self.expected) != {200} or self.mode in {ValueMode.ONCE, ValueMode.CHAIN}
 
     def is_right(self, status: int, body: str) -> bool:
         """Return whether a response is correct."""
@@ -78,15 +78,15 @@ class Shot:
 
     def values_for(self, seconds: int) -> Sequence[str]:
         """Return the values for a run."""
-        if self.mode is Mode.ROTATE:
+        if self.mode is ValueMode.ROTATE:
             return self.values.every
-        chains = self.mode is Mode.CHAIN
-        return self.values.take(CHAINS if chains else self.values_a_second * seconds)
+        chains = self.mode is ValueMode.CHAIN
+        return self.values.take(CHAIN_COUNT if chains else self.values_a_second * seconds)
 
     def parts(self, host: str, sample: str) -> Sequence[str]:
         """Return the request split at its placeholders; values are as long as the sample."""
-        length = len(self.body.replace(HOLE, sample).encode())
+        length = len(self.body.replace(VALUE_PLACEHOLDER, sample).encode())
         lines = [f"{self.method} {self.path} HTTP/1.1", f"Host: {host}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         lines += [f"Content-Length: {length}"] if self.body else []
-        return ("\r\n".join(lines) + "\r\n\r\n" + self.body).split(HOLE)
+        return ("\r\n".join(lines) + "\r\n\r\n" + self.body).split(VALUE_PLACEHOLDER)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Work(StrEnum):
+class RequestKind(StrEnum):
     """A kind of request. Its value is the name on the command line."""
 
     TOKEN_INFO = "token-info"  # noqa: S105 - a name
@@ -27,12 +27,12 @@ class Work(StrEnum):
     @property
     def label(self) -> str:
         """Description of the kind of request."""
-        return _LABELS[self]
+        return _KIND_LABELS[self]
 
     @property
     def alerts(self) -> int:
         """Number of alerts in a request."""
-        return {Work.METRICS: METRICS_ALERTS, Work.LARGE: LARGE_ALERTS}.get(self, 1)
+        return {RequestKind.METRICS: METRICS_ALERTS, RequestKind.LARGE: LARGE_ALERTS}.get(self, 1)
 
     @property
     def stretch(self) -> int:
@@ -40,49 +40,49 @@ class Work(StrEnum):
 
         Requests in progress at the end of a run are not counted, which matters for slow requests.
         """
-        return 3 if self in {Work.METRICS, Work.LOGIN} else 1
+        return 3 if self in {RequestKind.METRICS, RequestKind.LOGIN} else 1
 
 
-_ONLY_FIGURES = frozenset(
+_FIGURES_ONLY_KINDS = frozenset(
     {
-        Work.LOGIN,
-        Work.CLIENT_CREDENTIALS,
-        Work.USERINFO,
-        Work.BOUND_INTROSPECTION,
-        Work.BOUND_CALL,
+        RequestKind.LOGIN,
+        RequestKind.CLIENT_CREDENTIALS,
+        RequestKind.USERINFO,
+        RequestKind.BOUND_INTROSPECTION,
+        RequestKind.BOUND_CALL,
     }
 )
 #: Requests of `--figures`, which benchmarks of identity providers publish.
-FIGURES = (
-    Work.CLIENT_CREDENTIALS,
-    Work.CODE,
-    Work.REFRESH,
-    Work.INTROSPECTION,
-    Work.USERINFO,
-    Work.BOUND_INTROSPECTION,
-    Work.BOUND_CALL,
-    Work.LOGIN,
+FIGURE_KINDS = (
+    RequestKind.CLIENT_CREDENTIALS,
+    RequestKind.CODE,
+    RequestKind.REFRESH,
+    RequestKind.INTROSPECTION,
+    RequestKind.USERINFO,
+    RequestKind.BOUND_INTROSPECTION,
+    RequestKind.BOUND_CALL,
+    RequestKind.LOGIN,
 )
 #: Requests that are compared with the baselines and the peers.
-COMPARED = tuple(work for work in Work if work not in _ONLY_FIGURES)
+COMPARED_KINDS = tuple(work for work in RequestKind if work not in _FIGURES_ONLY_KINDS)
 METRICS_ALERTS = 100
 LARGE_ALERTS = 5_000
-_LABELS = {
-    Work.TOKEN_INFO: "Token info",
-    Work.USER: "GET /api/v4/user with a Bearer token",
-    Work.INTROSPECTION: "Introspection",
-    Work.REFRESH: "Refresh with rotation",
-    Work.CODE: "Code exchange",
-    Work.DEVICE: "Device authorization",
-    Work.POLL: "Device poll",
-    Work.INTAKE: "Generic intake, all new",
-    Work.PAGED: "Generic intake, all new, in a project that pages",
-    Work.DUPLICATES: "Generic intake, duplicates",
-    Work.METRICS: "Metrics webhook of 100 alerts",
-    Work.LARGE: "One webhook of 5,000 alerts",
-    Work.LOGIN: "Login with a password",
-    Work.CLIENT_CREDENTIALS: "Client credentials",
-    Work.USERINFO: "Userinfo",
-    Work.BOUND_INTROSPECTION: "Introspection of a DPoP-bound token",
-    Work.BOUND_CALL: "GET /api/v4/user with a DPoP proof",
+_KIND_LABELS = {
+    RequestKind.TOKEN_INFO: "Token info",
+    RequestKind.USER: "GET /api/v4/user with a Bearer token",
+    RequestKind.INTROSPECTION: "Introspection",
+    RequestKind.REFRESH: "Refresh with rotation",
+    RequestKind.CODE: "Code exchange",
+    RequestKind.DEVICE: "Device authorization",
+    RequestKind.POLL: "Device poll",
+    RequestKind.INTAKE: "New alerts",
+    RequestKind.PAGED: "New alerts in a project that pages",
+    RequestKind.DUPLICATES: "Duplicate alerts",
+    RequestKind.METRICS: "Webhook of 100 alerts",
+    RequestKind.LARGE: "Webhook of 5,000 alerts",
+    RequestKind.LOGIN: "Login with a password",
+    RequestKind.CLIENT_CREDENTIALS: "Client credentials",
+    RequestKind.USERINFO: "Userinfo",
+    RequestKind.BOUND_INTROSPECTION: "Introspection of a DPoP-bound token",
+    RequestKind.BOUND_CALL: "GET /api/v4/user with a DPoP proof",
 }

@@ -67,7 +67,7 @@ from blueprints.registry import registry_notifications, registry_pages, registry
 from blueprints.releases import release_check, release_feeds, release_schedule
 from blueprints.reports import incident_documents, on_call_handover_notes, on_call_reports
 from blueprints.webhooks import webhook_deliveries, webhooks
-from web.http.endpoints import describe_endpoints
+from web.http.endpoints import collect_endpoints
 
 BLUEPRINTS = (
     # Pages
@@ -167,4 +167,4 @@ def register_blueprints(app: Flask) -> None:
     """
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)
-    describe_endpoints(app)
+    collect_endpoints(app)

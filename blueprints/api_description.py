@@ -15,14 +15,14 @@ from flask.typing import ResponseReturnValue
 
 from domain.core import threads
 from web.access.decorators import open_to_anyone
-from web.api.description.described import METADATA, Description
-from web.api.description.document import Edition, openapi_document
-from web.api.description.views import DescribedView, described_views
+from web.api.description.described import METADATA, ViewDescription
+from web.api.description.document import InstanceDetails, build_openapi_document
+from web.api.description.views import DescribedView, list_described_views
 from web.api.schemas.errors import OpenApiDocument
 from web.http.cors import CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint, PageBlueprint
-from web.http.json_responses import json_response, written_json_response
-from web.http.public_urls import public_url
+from web.http.json_responses import build_json_response, build_serialized_response
+from web.http.public_urls import build_public_url
 from web.services import services
 from web.settings.reader import Settings
 
@@ -34,7 +34,7 @@ api_viewer = PageBlueprint(
 _ETAG_BYTES = 16
 
 
-class _Written(NamedTuple):
+class _SerializedDescription(NamedTuple):
     """The serialized description."""
 
     content: bytes
@@ -42,12 +42,14 @@ class _Written(NamedTuple):
 
 
 @api_description.get("/api/openapi.json")
-@Description(name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True)
+@ViewDescription(
+    name="metadata.openapi", tag=METADATA, returns=OpenApiDocument, is_conditional=True
+)
 @open_to_anyone.but(cross_origin=CorsPolicy(), is_heavy=True)
 def openapi() -> Response:
-    """Return this description."""
-    written = services().live_settings.derived(_write)
-    response = written_json_response(written.content)
+    """Return the OpenAPI description of the API."""
+    written = services().live_settings.derived(_serialize_description)
+    response = build_serialized_response(written.content)
     response.headers["Cache-Control"] = "public, no-cache"
     response.set_etag(written.etag)
     response.make_conditional(request.environ)
@@ -58,25 +60,26 @@ def openapi() -> Response:
 @open_to_anyone.but(cross_origin=CorsPolicy(methods=("GET", "HEAD", "POST")))
 def graphql() -> Response:
     """Return a GraphQL error that refers to the REST API."""
-    differences = public_url(url_for("help_pages.document", name="differences-from-gitlab"))
+    differences = build_public_url(url_for("help_pages.document", name="differences-from-gitlab"))
     message = (
-        f"There is no GraphQL API here. The REST API has the alerts, too: {public_url('/api/v4')}; "
-        f"{differences} has what else differs from GitLab."
+        f"There is no GraphQL API. Use the REST API at {build_public_url('/api/v4')}. See "
+        f"{differences} "
+        "for other differences from GitLab."
     )
-    return json_response({"errors": [{"message": message}]}, status=HTTPStatus.NOT_FOUND)
+    return build_json_response({"errors": [{"message": message}]}, status=HTTPStatus.NOT_FOUND)
 
 
-def _write(settings: Settings) -> _Written:
+def _serialize_description(settings: Settings) -> _SerializedDescription:
     """Return the serialized description; it is built again after a setting changes."""
-    edition = Edition(
+    edition = InstanceDetails(
         base_url=settings.base_url,
         instance_name=settings.instance_name,
         release=settings.release,
     )
     # The work runs in a thread because it takes a tenth of a second and would block other requests.
     app = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    content = orjson.dumps(threads.reading.run(openapi_document, app, edition))
-    return _Written(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
+    content = orjson.dumps(threads.parsing_pool.run(build_openapi_document, app, edition))
+    return _SerializedDescription(content, blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
 
 
 @api_viewer.get("", endpoint="show")
@@ -85,8 +88,8 @@ def show_description() -> ResponseReturnValue:
     """Show the description; without scripts, it is a list of all operations."""
     return render_template(
         "help/api.html",
-        operations=services().live_settings.derived(_operations),
-        callback=public_url(url_for("api_viewer.authorized")),
+        operations=services().live_settings.derived(_group_operations),
+        callback=build_public_url(url_for("api_viewer.authorized")),
     )
 
 
@@ -97,10 +100,11 @@ def authorized() -> ResponseReturnValue:
     return render_template("help/authorized.html")
 
 
-def _operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
+def _group_operations(settings: Settings) -> Mapping[str, list[DescribedView]]:
     """Return all operations by tag."""
     del settings  # the URL map does not depend on the settings
     views = sorted(
-        described_views(current_app), key=lambda each: (each.tag, each.path.template, each.method)
+        list_described_views(current_app),
+        key=lambda each: (each.tag, each.path.template, each.method),
     )
     return {tag: list(found) for tag, found in groupby(views, key=lambda each: each.tag)}

@@ -6,31 +6,40 @@ from dataclasses import dataclass
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.scopes import views
+from domain.access.scopes import describe_scopes
 from domain.oauth.applications import actions
-from domain.oauth.applications.people import page_of_people
-from domain.oauth.applications.refusals import Viewer, list_refusals, progress_of
+from domain.oauth.applications.people import fetch_application_user_page
+from domain.oauth.applications.refusals import (
+    ApplicationViewer,
+    find_rejected_requests,
+    get_application_setup_progress,
+)
 from domain.oauth.applications.removed_scopes import find_removed_scopes
 from domain.oauth.applications.types import ApplicationWithSecret, OwnApplicationBody, RenewalBody
-from domain.oauth.clients.allowed_groups import paths_of
-from domain.oauth.clients.applications import get_own
-from domain.oauth.clients.directory import get_page, list_own
-from domain.oauth.clients.secrets import list_secrets, rotation_of
+from domain.oauth.clients.allowed_groups import find_allowed_group_paths
+from domain.oauth.clients.applications import get_own_application
+from domain.oauth.clients.directory import get_application_page, list_own_applications
+from domain.oauth.clients.secrets import get_secret_rotation_status, list_secrets
 from domain.oauth.clients.service_accounts import find_service_account
 from domain.oauth.clients.types import ApplicationPage, ApplicationView
-from domain.oauth.grants.client_credentials import FOR_MACHINES
-from forms.applications import ApplicationForm, RenewalForm
-from web.access.decorators import get_current_user, signed_in
+from domain.oauth.grants.client_credentials import SERVICE_ACCOUNT_SCOPES
+from forms.applications import ApplicationForm, SecretRenewalForm
+from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
-from web.http.endpoints import Mark, PageBlueprint
-from web.http.work import work
-from web.oauth import endpoints
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.http.endpoints import AccessDecorator, PageBlueprint
+from web.http.work import unit_of_work
+from web.oauth import list_endpoint_urls
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
 from web.pages.templating import pluralize
-from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
+from web.sealing.sealer import store_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
-_SECRET = "application secret"  # noqa: S105 - a name
+_SECRET_NAME = "application secret"  # noqa: S105 - a name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +55,7 @@ class ApplicationPages:
     #: application.
     is_administration: bool
 
-    def bind(self, blueprint: Blueprint, mark: Mark) -> None:
+    def bind(self, blueprint: Blueprint, mark: AccessDecorator) -> None:
         """Add the URLs of these pages to a blueprint, with an access decorator."""
         one = "/<int:application_id>"
         for rule, view, methods in (
@@ -67,97 +76,109 @@ class ApplicationPages:
         """Register an application and show its credentials."""
         form = self.form()
         more = {"is_instance_wide": True} if self.is_administration else {}
-        made = form.carry_out(
-            lambda: actions.register_application(work(), form.read(OwnApplicationBody, **more))
+        made = form.run_if_valid(
+            lambda: actions.register_application(
+                unit_of_work(), form.read(OwnApplicationBody, **more)
+            )
         )
         if made is None:
-            return self._form_page("new", form)
-        return self._show_secret(made)
+            return self._render_form("new", form)
+        return self._store_secret_and_redirect(made)
 
     def show(self, application_id: int) -> ResponseReturnValue:
         """Show an application, with its secret if it was just created or renewed."""
-        return self._show_page(self.get(application_id), RenewalForm())
+        return self._render_show_page(self.get(application_id), SecretRenewalForm())
 
     def setup(self, application_id: int) -> ResponseReturnValue:
         """Show only the setup progress of an application, for a page that polls it."""
         application = self.get(application_id)
-        page = self._rendered("_setup", application=application, **self._setup_of(application))
+        page = self._render(
+            "_setup", application=application, **self._build_setup_context(application)
+        )
         return page, 200, {"Cache-Control": "no-store"}
 
     def people(self, application_id: int) -> ResponseReturnValue:
         """List the users of an application."""
-        list_query(*CURSORS)
+        get_list_query(*CURSOR_PARAMETERS)
         application = self.get(application_id)
-        page = page_of_people(
+        page = fetch_application_user_page(
             application.id,
-            asked_slice(),
-            viewer=self._viewer(),
+            get_requested_slice(),
+            viewer=self._get_viewer(),
             session=db.session(),
             now=now(),
         )
-        return self._rendered("people", application=application, page=page_links(page))
+        return self._render("people", application=application, page=build_page_links(page))
 
     def edit(self, application_id: int) -> ResponseReturnValue:
         """Change an application."""
         application = self.get(application_id)
-        form = self.form.of(application, _groups_of(application))
-        seen = _page_of(application_id)
-        if not form.carry_out(
-            lambda: actions.change_application(work(), application_id, form.change())
+        form = self.form.of(application, _list_group_paths(application))
+        seen = _get_application_page(application_id)
+        if not form.run_if_valid(
+            lambda: actions.change_application(unit_of_work(), application_id, form.change())
         ):
-            return self._form_page("edit", form, seen)
+            return self._render_form("edit", form, seen)
         flash("Application saved.")
-        return self._back_to(application_id)
+        return self._redirect_to_application(application_id)
 
     def renew_secret(self, application_id: int) -> ResponseReturnValue:
         """Issue a new secret and show it; the old secret stays valid for the chosen time."""
-        application, form = self.get(application_id), RenewalForm()
-        renewed = form.carry_out(
-            lambda: actions.rotate_secret(work(), application_id, form.read(RenewalBody))
+        application, form = self.get(application_id), SecretRenewalForm()
+        renewed = form.run_if_valid(
+            lambda: actions.rotate_secret(unit_of_work(), application_id, form.read(RenewalBody))
         )
-        return self._show_page(application, form) if renewed is None else self._show_secret(renewed)
+        return (
+            self._render_show_page(application, form)
+            if renewed is None
+            else self._store_secret_and_redirect(renewed)
+        )
 
     def end_secret(self, application_id: int, secret_id: int) -> ResponseReturnValue:
         """Revoke the older of two secrets."""
         self.get(application_id)
-        actions.end_secret(work(), application_id, secret_id)
-        flash("The older secret no longer works.")
-        return self._back_to(application_id)
+        actions.end_secret(unit_of_work(), application_id, secret_id)
+        flash("Old secret revoked.")
+        return self._redirect_to_application(application_id)
 
     def end_removed_scopes(self, application_id: int) -> ResponseReturnValue:
         """Revoke the access tokens that have removed scopes."""
         self.get(application_id)
-        ended = actions.end_removed_scopes(work(), application_id)
-        flash(f"{pluralize(ended.tokens, 'access token')} ended. Applications can refresh them.")
-        return self._back_to(application_id)
+        ended = actions.end_removed_scopes(unit_of_work(), application_id)
+        flash(f"{pluralize(ended.tokens, 'access token')} revoked. Applications can refresh them.")
+        return self._redirect_to_application(application_id)
 
     def delete(self, application_id: int) -> ResponseReturnValue:
         """Show the confirmation page for deleting an application."""
         self.get(application_id)
-        return self._rendered("delete", application=_page_of(application_id))
+        return self._render("delete", application=_get_application_page(application_id))
 
     def remove(self, application_id: int) -> ResponseReturnValue:
         """Delete an application with all its tokens."""
         self.get(application_id)
-        application = actions.remove_application(work(), application_id)
+        application = actions.remove_application(unit_of_work(), application_id)
         flash(f"The application {application.name} and all its tokens were deleted.")
         is_of_users = self.is_administration and not application.instance_wide
         of = "users" if is_of_users else None
         return redirect(url_for(f"{self.endpoint}.index", of=of))
 
-    def _show_page(self, application: ApplicationView, renewal: RenewalForm) -> ResponseReturnValue:
-        page = self._rendered(
+    def _render_show_page(
+        self, application: ApplicationView, renewal: SecretRenewalForm
+    ) -> ResponseReturnValue:
+        page = self._render(
             "show",
-            application=_page_of(application.id),
-            scopes=views(application.scopes),
+            application=_get_application_page(application.id),
+            scopes=describe_scopes(application.scopes),
             secrets=list_secrets(application.id, session=db.session(), now=now()),
-            groups=_groups_of(application),
+            groups=_list_group_paths(application),
             machine=find_service_account(application.id, session=db.session(), today=now().date()),
-            machine_scopes=views(scope for scope in application.scopes if scope in FOR_MACHINES),
-            secret=take_one_time_secret(_SECRET, application.id),
+            machine_scopes=describe_scopes(
+                scope for scope in application.scopes if scope in SERVICE_ACCOUNT_SCOPES
+            ),
+            secret=take_one_time_secret(_SECRET_NAME, application.id),
             renewal=renewal,
-            endpoints=endpoints(),
-            **self._setup_of(application),
+            endpoints=list_endpoint_urls(),
+            **self._build_setup_context(application),
             refresh_replay_seconds=settings().refresh_replay_seconds,
             removed=find_removed_scopes(
                 application.id, application.scopes, session=db.session(), now=now()
@@ -165,28 +186,30 @@ class ApplicationPages:
         )
         return page, 422 if renewal.errors else 200, {"Cache-Control": "no-store"}
 
-    def _setup_of(self, application: ApplicationView) -> dict[str, object]:
-        viewer, session = self._viewer(), db.session()
+    def _build_setup_context(self, application: ApplicationView) -> dict[str, object]:
+        viewer, session = self._get_viewer(), db.session()
         secrets = list_secrets(application.id, session=session, now=now())
         return {
-            "progress": progress_of(application, viewer=viewer, session=session, now=now()),
-            "rotation": rotation_of(secrets, now=now()),
-            "refused_requests": list_refusals(application.id, session=session),
+            "progress": get_application_setup_progress(
+                application, viewer=viewer, session=session, now=now()
+            ),
+            "rotation": get_secret_rotation_status(secrets, now=now()),
+            "refused_requests": find_rejected_requests(application.id, session=session),
         }
 
-    def _viewer(self) -> Viewer:
+    def _get_viewer(self) -> ApplicationViewer:
         user_id = get_current_user().id
-        return Viewer(user_id=user_id, sees_everybody=self.is_administration)
+        return ApplicationViewer(user_id=user_id, sees_everybody=self.is_administration)
 
-    def _form_page(
+    def _render_form(
         self, name: str, form: ApplicationForm, application: ApplicationPage | None = None
     ) -> ResponseReturnValue:
-        page = self._rendered(
+        page = self._render(
             name, form=form, application=application, scope_choices=form.scope_choices
         )
         return page, 422 if form.errors else 200
 
-    def _rendered(self, name: str, **context: object) -> str:
+    def _render(self, name: str, **context: object) -> str:
         return render_template(
             f"applications/{name}.html",
             endpoint=self.endpoint,
@@ -194,37 +217,37 @@ class ApplicationPages:
             **context,
         )
 
-    def _show_secret(self, made: ApplicationWithSecret) -> ResponseReturnValue:
-        keep_one_time_secret(_SECRET, made.id, made.secret or "")
-        return self._back_to(made.id)
+    def _store_secret_and_redirect(self, made: ApplicationWithSecret) -> ResponseReturnValue:
+        store_one_time_secret(_SECRET_NAME, made.id, made.secret or "")
+        return self._redirect_to_application(made.id)
 
-    def _back_to(self, application_id: int) -> ResponseReturnValue:
+    def _redirect_to_application(self, application_id: int) -> ResponseReturnValue:
         return redirect(url_for(f"{self.endpoint}.show", application_id=application_id))
 
 
-def _groups_of(application: ApplicationView) -> tuple[str, ...]:
-    return paths_of(application.allowed_group_ids or (), session=db.session())
+def _list_group_paths(application: ApplicationView) -> tuple[str, ...]:
+    return find_allowed_group_paths(application.allowed_group_ids or (), session=db.session())
 
 
-def _page_of(application_id: int) -> ApplicationPage:
-    return get_page(application_id, session=db.session(), now=now())
+def _get_application_page(application_id: int) -> ApplicationPage:
+    return get_application_page(application_id, session=db.session(), now=now())
 
 
 applications = PageBlueprint("applications", __name__, url_prefix="/-/user_settings/applications")
 
 
-def _get_own(application_id: int) -> ApplicationView:
-    return get_own(application_id, owner_id=get_current_user().id, session=db.session())
+def _get_own_application(application_id: int) -> ApplicationView:
+    return get_own_application(application_id, owner_id=get_current_user().id, session=db.session())
 
 
 ApplicationPages(
-    endpoint="applications", form=ApplicationForm, get=_get_own, is_administration=False
-).bind(applications, signed_in)
+    endpoint="applications", form=ApplicationForm, get=_get_own_application, is_administration=False
+).bind(applications, sign_in_required)
 
 
 @applications.get("")
-@signed_in
+@sign_in_required
 def index() -> ResponseReturnValue:
     """List the user's applications."""
-    mine = list_own(get_current_user().id, session=db.session(), now=now())
+    mine = list_own_applications(get_current_user().id, session=db.session(), now=now())
     return render_template("applications/index.html", applications=mine)

@@ -7,18 +7,18 @@ from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.datastructures import MultiDict
 
-from domain.alerts.change_feed import Follower, waits_since
-from domain.alerts.listing.queries import LARGEST_IID
-from domain.core.database.paging import LARGEST_ID, one_of
+from domain.alerts.change_feed import Follower, find_oldest_change_time
+from domain.alerts.listing.queries import MAX_IID
+from domain.core.database.paging import MAX_ID, get_choice
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
-from domain.core.time_zones import instant, zone
-from domain.core.types.reading import read_query
-from domain.paging.escalations.types import PAGES_KEPT_FOR
+from domain.core.time_zones import convert_to_utc, get_zone
+from domain.core.types.reading import validate_query
+from domain.paging.escalations.types import PAGE_RETENTION
 from domain.paging.on_call.actions import show_schedule
-from domain.projects.views import Holder, ProjectView
+from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
-from domain.reports.noise import matchers_of
+from domain.reports.noise import format_title_matcher
 from domain.reports.types import (
     DocumentQuery,
     IncidentDocument,
@@ -27,36 +27,36 @@ from domain.reports.types import (
     ReportPeriod,
     ReportQuery,
 )
-from domain.reports.writing import answer_words, length_words, reason_words
-from forms.reports import HandoverNoteForm, IncidentDocumentForm
-from web.access.decorators import get_current_user, permitted
+from domain.reports.writing import format_answer, format_length, format_reason
+from forms.reports import HandoffNoteForm, IncidentDocumentForm
+from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint, PageBlueprint
-from web.http.text_files import text_file
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
-from web.pages.form_pages import form_page
-from web.pages.list_query import list_query
+from web.http.text_files import build_text_file_response
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import get_list_query
 
 on_call_reports = NamespaceBlueprint("on_call_reports", __name__, below="on_call")
-_PARAMETERS = ("period", "from", "until")
+_PERIOD_PARAMETERS = ("period", "from", "until")
 #: Value for a custom period of days.
-_OWN = "own"
+_CUSTOM_PERIOD = "own"
 _DAY = timedelta(days=1)
 
 
 @on_call_reports.get("/reports")
-@permitted("on_call_reports.show")
-def index(holder: Holder) -> ResponseReturnValue:
+@permission_required("on_call_reports.show")
+def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the report of a period, by default of the last night."""
-    given = list_query(*_PARAMETERS)
+    given = get_list_query(*_PERIOD_PARAMETERS)
     report, problem = None, ""
     try:
-        if not _is_to_choose(given):
-            report = actions.show_report(work(), holder, _asked(given))
+        if not _is_period_incomplete(given):
+            report = actions.show_report(unit_of_work(), holder, _read_report_query(given))
     except InvalidError as error:
         problem = str(error)
-    projects = actions.reported_projects(work(), holder)
+    projects = actions.list_reported_projects(unit_of_work(), holder)
     page = render_template(
         "reports/show.html",
         holder=holder,
@@ -64,67 +64,74 @@ def index(holder: Holder) -> ResponseReturnValue:
         report=report,
         problem=problem,
         given=given,
-        asked={**holder.url_values, **{n: given[n] for n in _PARAMETERS if given.get(n)}},
-        kept_days=PAGES_KEPT_FOR.days,
-        waits_since=waits_since(
+        asked={**holder.url_values, **{n: given[n] for n in _PERIOD_PARAMETERS if given.get(n)}},
+        kept_days=PAGE_RETENTION.days,
+        waits_since=find_oldest_change_time(
             Follower.ESCALATIONS, [each.id for each in projects.values()], session=db.session()
         ),
-        **_WORDS,
+        **_TEMPLATE_FUNCTIONS,
     )
     return page, 422 if problem else 200
 
 
-_WORDS: dict[str, Any] = {
-    "answer_words": answer_words,
-    "length_words": length_words,
-    "reason_words": reason_words,
-    "matchers_of": matchers_of,
+_TEMPLATE_FUNCTIONS: dict[str, Any] = {
+    "answer_words": format_answer,
+    "length_words": format_length,
+    "reason_words": format_reason,
+    "matchers_of": format_title_matcher,
 }
 
 
-def _is_to_choose(given: MultiDict[str, str]) -> bool:
+def _is_period_incomplete(given: MultiDict[str, str]) -> bool:
     """Return whether the reader selected a custom period but has not entered its days yet."""
-    return given.get("period") == _OWN and not (given.get("from") or given.get("until"))
+    return given.get("period") == _CUSTOM_PERIOD and not (given.get("from") or given.get("until"))
 
 
-def _asked(given: MultiDict[str, str]) -> ReportQuery:
+def _read_report_query(given: MultiDict[str, str]) -> ReportQuery:
     """Return the query of the report.
 
     Raise InvalidError for invalid days.
     """
-    period = one_of(given, "period", [*ReportPeriod, _OWN], ReportPeriod.NIGHT)
+    period = get_choice(given, "period", [*ReportPeriod, _CUSTOM_PERIOD], ReportPeriod.NIGHT)
     place = get_current_user().time_zone
-    if period != _OWN:
-        return read_query(ReportQuery, {"period": [period], "time_zone": [place]})
-    first, last = _midnight(given, "from", place), _midnight(given, "until", place, after=_DAY)
+    if period != _CUSTOM_PERIOD:
+        return validate_query(ReportQuery, {"period": [period], "time_zone": [place]})
+    first, last = (
+        _parse_midnight(given, "from", place),
+        _parse_midnight(given, "until", place, after=_DAY),
+    )
     times = {"from": [first.isoformat()], "until": [last.isoformat()]}
-    return read_query(ReportQuery, {**times, "time_zone": [place]})
+    return validate_query(ReportQuery, {**times, "time_zone": [place]})
 
 
-def _midnight(
+def _parse_midnight(
     given: MultiDict[str, str], name: str, place: str, *, after: timedelta = timedelta()
 ) -> datetime:
     try:
         day = date.fromisoformat(given.get(name, ""))
-        return instant(datetime.combine(day + after, time()), zone(place))
+        return convert_to_utc(datetime.combine(day + after, time()), get_zone(place))
     except (ValueError, OverflowError) as error:
-        raise InvalidError("Choose the first and the last day.", field=name) from error
+        raise InvalidError("Choose a first and a last day.", field=name) from error
 
 
 @on_call_reports.get("/report.<any(md, csv):kind>")
-@permitted("on_call_reports.download").but(is_heavy=True)
-def download(holder: Holder, kind: str) -> Response:
+@permission_required("on_call_reports.download").but(is_heavy=True)
+def download(holder: ProjectOrGroup, kind: str) -> Response:
     """Return the report as Markdown, or its pages as CSV."""
-    query = _asked(list_query(*_PARAMETERS))
-    return text_file(actions.write_report(work(), holder, query, kind), f"report.{kind}")
+    query = _read_report_query(get_list_query(*_PERIOD_PARAMETERS))
+    return build_text_file_response(
+        actions.export_report(unit_of_work(), holder, query, kind), f"report.{kind}"
+    )
 
 
 @on_call_reports.get("/report/figures.csv")
-@permitted("on_call_reports.download_figures").but(is_heavy=True)
-def download_figures(holder: Holder) -> Response:
+@permission_required("on_call_reports.download_figures").but(is_heavy=True)
+def download_figures(holder: ProjectOrGroup) -> Response:
     """Return the figures of the report as CSV."""
-    query = _asked(list_query(*_PARAMETERS))
-    return text_file(actions.write_figures(work(), holder, query), "figures.csv")
+    query = _read_report_query(get_list_query(*_PERIOD_PARAMETERS))
+    return build_text_file_response(
+        actions.export_figures(unit_of_work(), holder, query), "figures.csv"
+    )
 
 
 on_call_handover_notes = NamespaceBlueprint(
@@ -135,32 +142,34 @@ on_call_handover_notes = NamespaceBlueprint(
 
 
 @on_call_handover_notes.route("/new", methods=["GET", "POST"])
-@permitted("on_call_handover_notes.create")
-def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+@permission_required("on_call_handover_notes.create")
+def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Create a handoff note for the next user on call."""
-    schedule = show_schedule(work(), holder, schedule_id)
-    form = HandoverNoteForm()
+    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    form = HandoffNoteForm()
     if request.method == "GET":
-        form.text.data = actions.draft_handover_note(work(), holder, schedule_id).text
-    elif form.carry_out(
-        lambda: actions.leave_handover_note(work(), holder, schedule_id, form.read(NewHandoverNote))
+        form.text.data = actions.draft_handoff_note(unit_of_work(), holder, schedule_id).text
+    elif form.run_if_valid(
+        lambda: actions.create_handoff_note(
+            unit_of_work(), holder, schedule_id, form.read(NewHandoverNote)
+        )
     ):
-        flash("Hand-over note saved.")
-        return _to_schedule(holder, schedule_id)
-    return form_page("reports/note.html", form, holder=holder, schedule=schedule)
+        flash("Handoff note saved.")
+        return _redirect_to_schedule(holder, schedule_id)
+    return render_form_page("reports/note.html", form, holder=holder, schedule=schedule)
 
 
-@on_call_handover_notes.post(f"/<int(max={LARGEST_ID}):note_id>/delete")
-@permitted("on_call_handover_notes.delete")
-def delete(holder: Holder, schedule_id: int, note_id: int) -> ResponseReturnValue:
+@on_call_handover_notes.post(f"/<int(max={MAX_ID}):note_id>/delete")
+@permission_required("on_call_handover_notes.delete")
+def delete(holder: ProjectOrGroup, schedule_id: int, note_id: int) -> ResponseReturnValue:
     """Delete a handoff note."""
-    with refusals_shown(ForbiddenError):
-        actions.delete_handover_note(work(), holder, schedule_id, note_id)
-        flash("Hand-over note deleted.")
-    return _to_schedule(holder, schedule_id)
+    with show_errors_on_next_page(ForbiddenError):
+        actions.delete_handoff_note(unit_of_work(), holder, schedule_id, note_id)
+        flash("Handoff note deleted.")
+    return _redirect_to_schedule(holder, schedule_id)
 
 
-def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+def _redirect_to_schedule(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     url = url_for(
         "on_call_schedules.show",
         schedule_id=schedule_id,
@@ -173,30 +182,32 @@ def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
 incident_documents = PageBlueprint(
     "incident_documents",
     __name__,
-    url_prefix=f"/<names:project_path>/-/incidents/<int(max={LARGEST_IID}):iid>",
+    url_prefix=f"/<names:project_path>/-/incidents/<int(max={MAX_IID}):iid>",
 )
 
 
 @incident_documents.route("/document", methods=["GET", "POST"])
-@permitted("incident_documents.show", to_post="incident_documents.change")
+@permission_required("incident_documents.show", to_post="incident_documents.change")
 def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show and change the post-incident document."""
-    wants_template = bool(list_query("template").get("template"))
-    document = documents.show_document(work(), project, iid, DocumentQuery(template=wants_template))
+    wants_template = bool(get_list_query("template").get("template"))
+    document = documents.show_document(
+        unit_of_work(), project, iid, DocumentQuery(template=wants_template)
+    )
     form = IncidentDocumentForm(text=document.text, revision=document.revision)
-    if form.is_submitted() and form.carry_out(lambda: _save(project, document, form)):
+    if form.is_submitted() and form.run_if_valid(lambda: _save_document(project, document, form)):
         flash("Document saved.")
         return redirect(url_for("incident_documents.edit", project_path=project.path, iid=iid))
-    return form_page("reports/document.html", form, project=project, document=document)
+    return render_form_page("reports/document.html", form, project=project, document=document)
 
 
-def _save(
+def _save_document(
     project: ProjectView, before: IncidentDocument, form: IncidentDocumentForm
 ) -> IncidentDocument:
     """Save the posted document; errors of the action pass through."""
     change = form.read(IncidentDocumentChange)
     try:
-        return documents.change_document(work(), project, before.incident_iid, change)
+        return documents.change_document(unit_of_work(), project, before.incident_iid, change)
     except ConflictError:
         # The page now shows the other version, so the next save may overwrite it.
         form.revision.data = str(before.revision)
@@ -204,7 +215,9 @@ def _save(
 
 
 @incident_documents.get("/document.md", endpoint="download")
-@permitted("incident_documents.download")
+@permission_required("incident_documents.download")
 def download_document(project: ProjectView, iid: int) -> Response:
     """Return the document in Markdown."""
-    return text_file(documents.write_document(work(), project, iid), f"incident-{iid}.md")
+    return build_text_file_response(
+        documents.export_document(unit_of_work(), project, iid), f"incident-{iid}.md"
+    )

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.core.database.paging import one_of
+from domain.core.database.paging import get_choice
 from domain.core.errors import InvalidError
 from domain.oauth.personal_tokens import lists
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
@@ -23,11 +23,16 @@ from domain.oauth.personal_tokens.types import (
 from domain.projects.views import Namespace
 from forms.access_token import AccessTokenForm
 from web.extensions import db
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
 from web.services import now, services, token_lifetimes
 
 TokenForm = TypeVar("TokenForm", bound=AccessTokenForm)
-Made = NewAccessToken | NewResourceAccessToken
+CreatedToken = NewAccessToken | NewResourceAccessToken
 
 
 class TokenPages(ABC, Generic[TokenForm]):
@@ -36,9 +41,9 @@ class TokenPages(ABC, Generic[TokenForm]):
     #: Session key for the encrypted new token until the redirect to the list shows it.
     session_key: ClassVar[str]
     #: Scopes that a new token can have.
-    offered: Sequence[str] = ORDINARY_SCOPES
+    offered_scopes: Sequence[str] = ORDINARY_SCOPES
     #: Descriptions of the scopes by name.
-    scope_words: ClassVar[Mapping[str, Scope]]
+    scopes_by_name: ClassVar[Mapping[str, Scope]]
     #: Project or group of the tokens, or None for a user's own tokens.
     namespace: Namespace | None = None
     #: Highest role of a token that the user may revoke.
@@ -57,38 +62,40 @@ class TokenPages(ABC, Generic[TokenForm]):
         """Return the form for a new token."""
 
     @abstractmethod
-    def create(self, form: TokenForm) -> Made:
+    def create(self, form: TokenForm) -> CreatedToken:
         """Create a token."""
 
     @abstractmethod
-    def renew(self, token_id: int) -> Made:
+    def renew(self, token_id: int) -> CreatedToken:
         """Replace a token with a new one."""
 
     @abstractmethod
     def end(self, token_id: int) -> AccessToken:
         """Revoke a token."""
 
-    def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
+    def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
         """Return the roles of tokens by id; a user's own tokens have none."""
         del items
         return {}
 
     def index(self) -> ResponseReturnValue:
         """List the tokens, and show a new token once."""
-        given = list_query("state", *CURSORS)
-        is_active = one_of(given, "state", ("active", "inactive"), "active") == "active"
+        given = get_list_query("state", *CURSOR_PARAMETERS)
+        is_active = get_choice(given, "state", ("active", "inactive"), "active") == "active"
         wanted = self.wanted(is_active=is_active)
-        found = lists.page_of_tokens(wanted, asked_slice(), session=db.session(), now=now())
-        roles = self.roles_of(found.items)
+        found = lists.fetch_token_page(
+            wanted, get_requested_slice(), session=db.session(), now=now()
+        )
+        roles = self.find_roles(found.items)
         ids = [each.id for each in found.items if (roles.get(each.id) or self.role) <= self.role]
         name, sealed = session.pop(self.session_key, ("", None))
-        page = self._rendered(
+        page = self._render(
             "index",
-            page=page_links(found),
+            page=build_page_links(found),
             roles=roles,
             rotate_urls={each: self.url("rotate", token_id=each) for each in ids},
             revoke_urls={each: self.url("revoke", token_id=each) for each in ids},
-            scope_words=self.scope_words,
+            scope_words=self.scopes_by_name,
             is_active=is_active,
             counts={state: self._count(is_active=state) for state in (True, False)},
             new_name=name,
@@ -99,8 +106,8 @@ class TokenPages(ABC, Generic[TokenForm]):
     def new(self) -> ResponseReturnValue:
         """Create a token and show it."""
         form = self.form()
-        made = form.carry_out(lambda: self.create(form))
-        return self._form_page(form) if made is None else self._show_once(made)
+        made = form.run_if_valid(lambda: self.create(form))
+        return self._render_form(form) if made is None else self._store_new_token_and_redirect(made)
 
     def rotate(self, token_id: int) -> ResponseReturnValue:
         """Replace a token with a new token of the same lifetime, and show it."""
@@ -109,29 +116,29 @@ class TokenPages(ABC, Generic[TokenForm]):
         except InvalidError as error:
             flash(str(error), "error")
             return redirect(self.url("index"))
-        return self._show_once(made)
+        return self._store_new_token_and_redirect(made)
 
     def revoke(self, token_id: int) -> ResponseReturnValue:
         """Revoke a token."""
-        flash(f"The token {self.end(token_id).name} is revoked.")
+        flash(f"Token {self.end(token_id).name} revoked.")
         return redirect(self.url("index"))
 
     def _count(self, *, is_active: bool) -> int:
         return lists.count_tokens(self.wanted(is_active=is_active), session=db.session(), now=now())
 
-    def _form_page(self, form: TokenForm) -> ResponseReturnValue:
+    def _render_form(self, form: TokenForm) -> ResponseReturnValue:
         moment, lifetimes = now(), token_lifetimes()
-        page = self._rendered(
+        page = self._render(
             "new",
             form=form,
-            scope_choices=[self.scope_words[name] for name in self.offered],
+            scope_choices=[self.scopes_by_name[name] for name in self.offered_scopes],
             first_day=moment.date() + timedelta(days=1),
             last_day=lifetimes.last_day(moment),
-            usual_day=lifetimes.usual_day(moment),
+            usual_day=lifetimes.get_default_day(moment),
         )
         return page, 422 if form.errors else 200
 
-    def _rendered(self, name: str, **context: Any) -> str:
+    def _render(self, name: str, **context: Any) -> str:
         return render_template(
             f"access_tokens/{name}.html",
             namespace=self.namespace,
@@ -140,6 +147,6 @@ class TokenPages(ABC, Generic[TokenForm]):
             **context,
         )
 
-    def _show_once(self, made: Made) -> ResponseReturnValue:
+    def _store_new_token_and_redirect(self, made: CreatedToken) -> ResponseReturnValue:
         session[self.session_key] = (made.name, services().keyring.encrypt(made.token))
         return redirect(self.url("index"))

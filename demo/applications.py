@@ -15,30 +15,32 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from demo.arrangement import Places
-from demo.fortnight import Diary
-from demo.machine import DemoError, Machine
+from demo.arrangement import DemoObjects
+from demo.fortnight import ActionPlan
+from demo.machine import DemoError, SimulatedService
 from domain.core.grace_period import GracePeriod
 from domain.oauth.clients.secrets import renew_secret
 from web.extensions import db
 from web.services import services
 
 _DAY = timedelta(days=1)
-_CALLBACK = "http://127.0.0.1:9000/callback"
-_INPUT = re.compile(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"')
-_FORM = re.compile(r"<form[^>]*>.*?</form>", re.DOTALL)
-_TELEVISION = "Mozilla/5.0 (SMART-TV; Linux; Tizen 8.0) AppleWebKit/537.36 TV Safari/537.36"
+_CALLBACK_URL = "http://127.0.0.1:9000/callback"
+_INPUT_PATTERN = re.compile(r'<input[^>]*name="([^"]+)"[^>]*value="([^"]*)"')
+_FORM_PATTERN = re.compile(r"<form[^>]*>.*?</form>", re.DOTALL)
+_TELEVISION_USER_AGENT = (
+    "Mozilla/5.0 (SMART-TV; Linux; Tizen 8.0) AppleWebKit/537.36 TV Safari/537.36"
+)
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 #: PKCE code verifier. Applications that register themselves must use PKCE; real ones create a new
 #: verifier for each request.
-_VERIFIER = "the-same-for-every-request-of-the-demonstration"
-_FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+_CODE_VERIFIER = "the-same-for-every-request-of-the-demonstration"
+_FIREFOX_USER_AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 
 
-class Applications:
+class DemoApplications:
     """Registers applications and lets users approve them."""
 
-    def __init__(self, machine: Machine, places: Places, password: str) -> None:
+    def __init__(self, machine: SimulatedService, places: DemoObjects, password: str) -> None:
         """Store the arguments without registering anything."""
         self.machine, self.places, self.password = machine, places, password
 
@@ -54,7 +56,7 @@ class Applications:
         self.television = self._create("Hallway television", "chen", "read_user", *for_good)
         self.terminal = self._register_itself("Terminal notes", "chen")
 
-    def plan(self, diary: Diary, end: datetime) -> None:
+    def plan(self, diary: ActionPlan, end: datetime) -> None:
         """Plan the approvals, and the renewal of a secret."""
         for days, who, application in (
             (13, "alice", self.board),
@@ -72,7 +74,7 @@ class Applications:
             diary.at(end - days * _DAY, partial(self._connect, who, decision))
 
     def _create(self, name: str, owner: str, scopes: str, *more: str) -> Mapping[str, Any]:
-        given = ("--owner", owner, "--redirect-uri", _CALLBACK, "--scopes", scopes)
+        given = ("--owner", owner, "--redirect-uri", _CALLBACK_URL, "--scopes", scopes)
         made: Mapping[str, Any] = self.machine.command(
             "applications", "create", name, *given, *more
         )
@@ -82,7 +84,7 @@ class Applications:
         """Let an application register itself with a user's token."""
         metadata = {
             "client_name": name,
-            "redirect_uris": [_CALLBACK],
+            "redirect_uris": [_CALLBACK_URL],
             "scope": "read_user",
             "token_endpoint_auth_method": "client_secret_post",
         }
@@ -101,15 +103,15 @@ class Applications:
     def _connect(self, who: str, decision: str) -> None:
         """Let a user enter the code of the television and decide."""
         device, client = self.machine.browser(), {"client_id": self.television["application_id"]}
-        device.environ_base["HTTP_USER_AGENT"] = _TELEVISION
+        device.environ_base["HTTP_USER_AGENT"] = _TELEVISION_USER_AGENT
         scope = {"scope": self.television["scopes"]}
         codes = device.post("/oauth/authorize_device", data={**client, **scope}).get_json()
         browser = self.machine.browser()
-        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX
+        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX_USER_AGENT
         self._sign_in(browser, who)
-        action, form = _form_with(browser.get("/oauth/device").text, 'name="user_code"')
+        action, form = _find_form(browser.get("/oauth/device").text, 'name="user_code"')
         page = browser.post(action, data={**form, "user_code": codes["user_code"]}).text
-        action, form = _form_with(page, 'name="decision"')
+        action, form = _find_form(page, 'name="decision"')
         browser.post(action, data={**form, "decision": decision})
         poll = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"], **client}
         answer = device.post("/oauth/token", data=poll)
@@ -131,27 +133,27 @@ class Applications:
     def use(self, who: str, application: Mapping[str, Any]) -> None:
         """Sign a user in, approve an application, and let it request the user's profile."""
         browser = self.machine.browser()
-        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX
+        browser.environ_base["HTTP_USER_AGENT"] = _FIREFOX_USER_AGENT
         self._sign_in(browser, who)
         query = {
             "response_type": "code",
             "client_id": application["application_id"],
-            "redirect_uri": _CALLBACK,
+            "redirect_uri": _CALLBACK_URL,
             "scope": application["scopes"],
             "state": "demo",
-            "code_challenge": create_s256_code_challenge(_VERIFIER),
+            "code_challenge": create_s256_code_challenge(_CODE_VERIFIER),
             "code_challenge_method": "S256",
         }
         answer = browser.get(f"/oauth/authorize?{urlencode(query)}")
         if answer.status_code == 200:  # noqa: PLR2004 - it asks
-            action, form = _form_with(answer.text, 'name="decision"')
+            action, form = _find_form(answer.text, 'name="decision"')
             answer = browser.post(action, data={**form, "decision": "authorize"})
         code = parse_qs(urlsplit(answer.headers.get("Location", "")).query).get("code", [""])[0]
         self._redeem(browser, application, code)
 
     def _sign_in(self, browser: FlaskClient, who: str) -> None:
         page = browser.get("/users/sign_in").text
-        action, form = _form_with(page, 'name="password"')
+        action, form = _find_form(page, 'name="password"')
         answer = browser.post(action, data={**form, "login": who, "password": self.password})
         if answer.status_code != 302:  # noqa: PLR2004 - signed in
             message = f"{who} could not sign in: {answer.status_code}"
@@ -161,8 +163,8 @@ class Applications:
         fields = {
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": _CALLBACK,
-            "code_verifier": _VERIFIER,
+            "redirect_uri": _CALLBACK_URL,
+            "code_verifier": _CODE_VERIFIER,
             "client_id": application["application_id"],
             "client_secret": application["secret"],
         }
@@ -178,11 +180,11 @@ class Applications:
         bare.get("/api/v4/user", headers={"Authorization": f"Bearer {token}"})
 
 
-def _form_with(page: str, mark: str) -> tuple[str, dict[str, str]]:
+def _find_form(page: str, mark: str) -> tuple[str, dict[str, str]]:
     """Return the action URL and the hidden fields of the form that contains `mark`."""
-    (form, *_) = (found for found in _FORM.findall(page) if mark in found)
+    (form, *_) = (found for found in _FORM_PATTERN.findall(page) if mark in found)
     hidden = (each for each in re.findall(r"<input[^>]*>", form) if 'type="hidden"' in each)
-    pairs = (_INPUT.search(each) for each in hidden)
+    pairs = (_INPUT_PATTERN.search(each) for each in hidden)
     action = re.search(r'action="([^"]*)"', form)
     return unescape(action[1]) if action else "", {
         found[1]: unescape(found[2]) for found in pairs if found

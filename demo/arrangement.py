@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from demo.cast import BACKUPS, GROUP, ON_CALL, PAYMENTS, PEOPLE, SHOP, SITE
-from demo.machine import Machine
+from demo.cast import BACKUPS, DEMO_USERS, GROUP_PATH, ON_CALL_USERNAMES, PAYMENTS, SHOP, SITE
+from demo.machine import SimulatedService
 
-_ZONE = "Europe/Berlin"
+_TIME_ZONE = "Europe/Berlin"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sender:
+class IntegrationSender:
     """The URL and the key of an integration."""
 
     url: str
@@ -18,36 +18,38 @@ class Sender:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Places:
+class DemoObjects:
     """The created objects that senders and users need to know."""
 
     #: Personal access tokens by user name.
     tokens: Mapping[str, str] = field(repr=False)
-    prometheus: Sender
-    checks: Sender
-    payments: Sender
+    prometheus: IntegrationSender
+    checks: IntegrationSender
+    payments: IntegrationSender
     #: Heartbeat URLs by name.
     heartbeats: Mapping[str, str] = field(repr=False)
     #: Id of the schedule whose users are paged.
     schedule_id: int
 
 
-def arrange(machine: Machine, *, password: str, telephones: str) -> Places:
+def create_demo_objects(
+    machine: SimulatedService, *, password: str, telephones: str
+) -> DemoObjects:
     """Create all objects; `telephones` is the host and port that receives pages and webhooks."""
-    tokens = _people(machine, password)
-    _projects(machine)
-    senders = _integrations(machine)
-    schedule_id = _on_call(machine, tokens, telephones)
-    _quiet(machine, tokens)
+    tokens = _create_users(machine, password)
+    _create_projects(machine)
+    senders = _create_integrations(machine)
+    schedule_id = _create_on_call(machine, tokens, telephones)
+    _create_maintenance_window(machine, tokens)
     bot = ("--url", f"http://{telephones}/chat-bot", "--events", "alert.opened,incident.opened")
     machine.command("webhooks", "create", SHOP, *bot)
-    return Places(
-        tokens=tokens, heartbeats=_heartbeats(machine), schedule_id=schedule_id, **senders
+    return DemoObjects(
+        tokens=tokens, heartbeats=_create_heartbeats(machine), schedule_id=schedule_id, **senders
     )
 
 
-def _people(machine: Machine, password: str) -> dict[str, str]:
-    for person in PEOPLE:
+def _create_users(machine: SimulatedService, password: str) -> dict[str, str]:
+    for person in DEMO_USERS:
         admin = () if person.role else ("--admin",)
         given = ("--email", person.email, "--verified", "--display-name", person.name, *admin)
         options = (*given, "--password-stdin")
@@ -56,12 +58,12 @@ def _people(machine: Machine, password: str) -> dict[str, str]:
         person.username: machine.command(
             *("tokens", "create", person.username, "--name", "Laptop", "--scopes", "api")
         )["token"]
-        for person in PEOPLE
+        for person in DEMO_USERS
     }
 
 
-def _projects(machine: Machine) -> None:
-    machine.command("groups", "create", GROUP, "--owner", "olivia")
+def _create_projects(machine: SimulatedService) -> None:
+    machine.command("groups", "create", GROUP_PATH, "--owner", "olivia")
     machine.command("groups", "create", BACKUPS.rpartition("/")[0])
     for path, visibility in (
         (SHOP, "private"),
@@ -70,12 +72,12 @@ def _projects(machine: Machine) -> None:
         (BACKUPS, "internal"),
     ):
         machine.command("projects", "create", path, "--visibility", visibility)
-    for person in PEOPLE:
+    for person in DEMO_USERS:
         if person.role not in {"", "Owner"}:
-            machine.command("members", "add", GROUP, person.username, person.role)
+            machine.command("members", "add", GROUP_PATH, person.username, person.role)
 
 
-def _integrations(machine: Machine) -> dict[str, Sender]:
+def _create_integrations(machine: SimulatedService) -> dict[str, IntegrationSender]:
     made = {
         "prometheus": (SHOP, "prometheus", "Alertmanager"),
         "checks": (SHOP, "http", "Website checks"),
@@ -85,14 +87,14 @@ def _integrations(machine: Machine) -> dict[str, Sender]:
     for name, (project, kind, title) in made.items():
         words = ("integrations", "create", project, "--type", kind, "--name", title)
         answer = machine.command(*words)
-        found[name] = Sender(url=answer["url"], key=answer["key"])
+        found[name] = IntegrationSender(url=answer["url"], key=answer["key"])
     unused = ("--type", "http", "--name", "Nagios, to be connected", "--inactive")
     machine.command("integrations", "create", PAYMENTS, *unused)
     return found
 
 
-def _on_call(machine: Machine, tokens: Mapping[str, str], telephones: str) -> int:
-    for name in (*ON_CALL, "marta"):
+def _create_on_call(machine: SimulatedService, tokens: Mapping[str, str], telephones: str) -> int:
+    for name in (*ON_CALL_USERNAMES, "marta"):
         address = f"ntfy://{telephones}/{name}"
         label = f"{name.capitalize()}'s telephone"
         given = ("--type", "apprise", "--address", address, "--label", label)
@@ -107,12 +109,12 @@ def _on_call(machine: Machine, tokens: Mapping[str, str], telephones: str) -> in
     )
     machine.command("channels", "create", SHOP, *room)
     primary = machine.command(
-        *("schedules", "create", SHOP, "--name", "Primary", "--time-zone", _ZONE),
+        *("schedules", "create", SHOP, "--name", "Primary", "--time-zone", _TIME_ZONE),
         *("--description", "Whoever is woken first.", "--rotation", "weekly alice,bob mon 09:00"),
         *("--rotation", "daily chen 10:00 only mon-fri 10:00-16:00"),
     )
     machine.command(
-        *("schedules", "create", SHOP, "--name", "Office hours", "--time-zone", _ZONE),
+        *("schedules", "create", SHOP, "--name", "Office hours", "--time-zone", _TIME_ZONE),
         *("--rotation", "weekly marta,chen mon 09:00 only mon-fri 09:00-17:00"),
     )
     machine.command(
@@ -124,18 +126,18 @@ def _on_call(machine: Machine, tokens: Mapping[str, str], telephones: str) -> in
         *("escalations", "create", SHOP, "--name", "In the morning"),
         *("--step", "0s channel:Ops room", "--step", "1h schedule:Office hours"),
     )
-    _routes(machine)
+    _create_routes(machine)
     rule = {
         "name": "Production is down",
         "severities": ["critical"],
         "environments": ["production"],
         "close_when_resolved": True,
     }
-    machine.api(tokens["marta"], "POST", f"{at(SHOP)}/incident_rules", **rule)
+    machine.api(tokens["marta"], "POST", f"{build_project_path(SHOP)}/incident_rules", **rule)
     return int(primary["id"])
 
 
-def _routes(machine: Machine) -> None:
+def _create_routes(machine: SimulatedService) -> None:
     nobody = ("--environment", "staging", "--nobody")
     later = ("--severity", "low", "--severity", "info", "--policy", "In the morning")
     search = ("--service", "search", "--policy", "In the morning")
@@ -143,23 +145,31 @@ def _routes(machine: Machine) -> None:
         machine.command("alert-routes", "create", SHOP, "--name", name, *words)
 
 
-def _quiet(machine: Machine, tokens: Mapping[str, str]) -> None:
+def _create_maintenance_window(machine: SimulatedService, tokens: Mapping[str, str]) -> None:
     machine.command(
         *("maintenance-windows", "create", SHOP, "--name", "Database updates", "--for", "1h"),
-        *("--starts", f"{machine.now:%Y-%m-%d}T03:00", "--time-zone", _ZONE),
+        *("--starts", f"{machine.now:%Y-%m-%d}T03:00", "--time-zone", _TIME_ZONE),
         *("--rule", "FREQ=WEEKLY;BYDAY=SU", "--service", "database"),
     )
-    hours = {"starts_at": "22:00", "ends_at": "07:00", "time_zone": _ZONE}
+    hours = {"starts_at": "22:00", "ends_at": "07:00", "time_zone": _TIME_ZONE}
     preferences = {"quiet_hours": {**hours, "critical_breaks_quiet_hours": True}}
     machine.api(tokens["chen"], "PUT", "/user/contacts/preferences", **preferences)
 
 
-def _heartbeats(machine: Machine) -> dict[str, str]:
+def _create_heartbeats(machine: SimulatedService) -> dict[str, str]:
     made = {
-        "Nightly backup": (BACKUPS, "--cron", "30 2 * * *", "--time-zone", _ZONE, "--grace", "1h"),
+        "Nightly backup": (
+            BACKUPS,
+            "--cron",
+            "30 2 * * *",
+            "--time-zone",
+            _TIME_ZONE,
+            "--grace",
+            "1h",
+        ),
         "Invoice run": (PAYMENTS, "--every", "1d", "--grace", "2h", "--severity", "high"),
         "Sitemap": (SITE, "--every", "6h", "--grace", "30m", "--severity", "low"),
-        "Restore drill": (BACKUPS, "--cron", "0 9 1 * *", "--time-zone", _ZONE),
+        "Restore drill": (BACKUPS, "--cron", "0 9 1 * *", "--time-zone", _TIME_ZONE),
     }
     return {
         name: machine.command("heartbeats", "create", project, "--name", name, *words)["url"]
@@ -167,6 +177,6 @@ def _heartbeats(machine: Machine) -> dict[str, str]:
     }
 
 
-def at(project: str) -> str:
+def build_project_path(project: str) -> str:
     """Return the path of a project in the API."""
     return f"/projects/{project.replace('/', '%2F')}"

@@ -8,12 +8,12 @@ from typing import Any
 
 from demo.catalog import Fault
 
-_NEVER = "0001-01-01T00:00:00Z"
-_PROMETHEUS = "http://prometheus.acme.example/graph?g0.expr="
+_NO_END_TIME = "0001-01-01T00:00:00Z"
+_PROMETHEUS_URL = "http://prometheus.acme.example/graph?g0.expr="
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occurring:
+class OngoingFault:
     """A fault on a machine, with its start time."""
 
     fault: Fault
@@ -21,10 +21,10 @@ class Occurring:
     began_at: datetime
 
 
-def webhook(some: Sequence[Occurring], *, ended_at: datetime | None = None) -> bytes:
+def build_webhook(some: Sequence[OngoingFault], *, ended_at: datetime | None = None) -> bytes:
     """Return an Alertmanager webhook for faults that are firing or resolved."""
     status = "resolved" if ended_at else "firing"
-    alerts = [_item(each, status, ended_at) for each in some]
+    alerts = [_build_item(each, status, ended_at) for each in some]
     first = alerts[0]["labels"]
     grouped = {"alertname": first["alertname"], "service": first["service"]}
     body = {
@@ -42,7 +42,7 @@ def webhook(some: Sequence[Occurring], *, ended_at: datetime | None = None) -> b
     return json.dumps(body).encode()
 
 
-def _item(each: Occurring, status: str, ended_at: datetime | None) -> dict[str, Any]:
+def _build_item(each: OngoingFault, status: str, ended_at: datetime | None) -> dict[str, Any]:
     fault = each.fault
     return {
         "status": status,
@@ -60,11 +60,11 @@ def _item(each: Occurring, status: str, ended_at: datetime | None) -> dict[str, 
             "runbook": f"https://wiki.acme.example/runbooks/{fault.name}",
         },
         "startsAt": each.began_at.isoformat(),
-        "endsAt": ended_at.isoformat() if ended_at else _NEVER,
-        "generatorURL": _PROMETHEUS + fault.expression.replace(" ", "+").replace("&", "%26"),
+        "endsAt": ended_at.isoformat() if ended_at else _NO_END_TIME,
+        "generatorURL": _PROMETHEUS_URL + fault.expression.replace(" ", "+").replace("&", "%26"),
     }
 
 
-def check(fields: Mapping[str, Any]) -> bytes:
+def build_check(fields: Mapping[str, Any]) -> bytes:
     """Return the request body of a website check."""
     return json.dumps({"monitoring_tool": "Website checks", **fields}).encode()

@@ -10,25 +10,25 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from web.settings.reader import Settings
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
-_PATIENCE = 60_000
+_BROWSER_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
+_BROWSER_ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run")
+_TIMEOUT_MS = 60_000
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def open_chromium() -> Iterator[Browser]:
     """Yield a locally installed Chromium; exit the program if there is none."""
-    path = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    path = next(filter(None, map(shutil.which, _BROWSER_COMMANDS)), None)
     if path is None:
         sys.exit("Chromium is not installed (apt-get install chromium).")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=_BROWSER_ARGUMENTS)
         yield browser
         browser.close()
 
 
 @contextmanager
-def signed_in(
+def open_signed_in_page(
     browser: Browser, settings: Settings, username: str, password: str, **looks: Any
 ) -> Iterator[Page]:
     """Yield a page in a new browser context in which a user is signed in.
@@ -36,7 +36,7 @@ def signed_in(
     `looks` are options of the context, such as `viewport` and `color_scheme`.
     """
     context = browser.new_context(**looks)
-    context.set_default_timeout(_PATIENCE)
+    context.set_default_timeout(_TIMEOUT_MS)
     page = context.new_page()
     page.goto(f"{settings.base_url}/users/sign_in")
     page.locator("[name=login]").fill(username)

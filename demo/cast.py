@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-GROUP = "acme"
+GROUP_PATH = "acme"
 SHOP, PAYMENTS, SITE, BACKUPS = "acme/shop", "acme/payments", "acme/website", "acme/ops/backups"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Person:
+class DemoUser:
     """A user of the demo."""
 
     username: str
@@ -23,15 +23,15 @@ class Person:
         return f"{self.username}@acme.example"
 
 
-PEOPLE = (
-    Person(username="grace", name="Grace Hall", role="", shows="administrator of the instance"),
-    Person(username="olivia", name="Olivia Berg", role="Owner", shows="owns the group"),
-    Person(username="marta", name="Marta Silva", role="Maintainer", shows="sets things up"),
-    Person(username="alice", name="Alice Kimura", role="Developer", shows="on call"),
-    Person(username="bob", name="Bob Okafor", role="Developer", shows="on call"),
-    Person(username="chen", name="Chen Wei", role="Developer", shows="on call, by day"),
-    Person(username="rita", name="Rita Novak", role="Reporter", shows="reads"),
-    Person(username="pia", name="Pia Lindqvist", role="Planner", shows="plans"),
-    Person(username="gus", name="Gus Moreno", role="Guest", shows="sees little"),
+DEMO_USERS = (
+    DemoUser(username="grace", name="Grace Hall", role="", shows="administrator of the instance"),
+    DemoUser(username="olivia", name="Olivia Berg", role="Owner", shows="owns the group"),
+    DemoUser(username="marta", name="Marta Silva", role="Maintainer", shows="sets things up"),
+    DemoUser(username="alice", name="Alice Kimura", role="Developer", shows="on call"),
+    DemoUser(username="bob", name="Bob Okafor", role="Developer", shows="on call"),
+    DemoUser(username="chen", name="Chen Wei", role="Developer", shows="on call, by day"),
+    DemoUser(username="rita", name="Rita Novak", role="Reporter", shows="reads"),
+    DemoUser(username="pia", name="Pia Lindqvist", role="Planner", shows="plans"),
+    DemoUser(username="gus", name="Gus Moreno", role="Guest", shows="sees little"),
 )
-ON_CALL = ("alice", "bob", "chen")
+ON_CALL_USERNAMES = ("alice", "bob", "chen")

@@ -113,10 +113,10 @@ FAULTS = (
         weight=2,
     ),
 )
-BY_NAME = {(fault.name, fault.environment): fault for fault in FAULTS}
+FAULTS_BY_NAME = {(fault.name, fault.environment): fault for fault in FAULTS}
 
 #: Website checks that are sent to an HTTP endpoint: severity, service, title, description.
-CHECKS = (
+WEBSITE_CHECKS = (
     ("high", "website", "www.acme.example is slow", "First byte after 3.2 s, from Frankfurt."),
     ("critical", "website", "www.acme.example is down", "Connection refused, from 3 of 5 places."),
     ("medium", "website", "Broken links on /about", "4 links lead to pages that are gone."),

@@ -9,22 +9,22 @@ from typing import Any, Self
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from demo.arrangement import Places, Sender
+from demo.arrangement import DemoObjects, IntegrationSender
 from models import Group, User
 from web.database.engine import open_engine
 from web.instance_files import write_private_file
 from web.pages.templating import pluralize
 from web.settings.reader import Settings
 
-_FILE = "demo.json"
+_STATE_FILE = "demo.json"
 
 
-class NotEmptyError(Exception):
+class DatabaseNotEmptyError(Exception):
     """The database contains data that the demo did not create. The message explains what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory:
+class DemoState:
     """The state that a start needs from the run that filled the database."""
 
     #: Password of all users.
@@ -33,31 +33,33 @@ class Memory:
     telephones: int
     #: Client id of an application that some users have approved.
     application_id: str
-    places: Places
+    places: DemoObjects
     #: Client id of an application for devices. Empty if an earlier version filled the database.
     television_id: str = ""
 
     @classmethod
     def read(cls, settings: Settings) -> Self | None:
         """Return the stored state, or None if the database has not been filled yet."""
-        file = settings.instance_path / _FILE
+        file = settings.instance_path / _STATE_FILE
         if not file.exists():
             return None
         found = json.loads(file.read_text(encoding="utf-8"))
-        return cls(**{**found, "places": _places(found["places"])})
+        return cls(**{**found, "places": _load_demo_objects(found["places"])})
 
     def write(self, settings: Settings) -> None:
         """Store the state in a file that only the owner can read, since it contains keys."""
-        write_private_file(settings.instance_path / _FILE, json.dumps(asdict(self)))
+        write_private_file(settings.instance_path / _STATE_FILE, json.dumps(asdict(self)))
 
 
-def _places(found: Mapping[str, Any]) -> Places:
-    senders = {each: Sender(**found[each]) for each in ("prometheus", "checks", "payments")}
-    return Places(**{**found, **senders})
+def _load_demo_objects(found: Mapping[str, Any]) -> DemoObjects:
+    senders = {
+        each: IntegrationSender(**found[each]) for each in ("prometheus", "checks", "payments")
+    }
+    return DemoObjects(**{**found, **senders})
 
 
 def check_is_empty(settings: Settings) -> None:
-    """Raise NotEmptyError if the migrated database contains accounts or groups."""
+    """Raise DatabaseNotEmptyError if the migrated database contains accounts or groups."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session:
@@ -74,9 +76,9 @@ def check_is_empty(settings: Settings) -> None:
             "changed. Leave DATABASE_URL and INSTANCE_PATH out, or remove "
             f"{settings.instance_path} if it was left half done."
         )
-        raise NotEmptyError(message)
+        raise DatabaseNotEmptyError(message)
 
 
-def folder_of(given: Mapping[str, str], root: Path) -> Path:
+def get_demo_folder(given: Mapping[str, str], root: Path) -> Path:
     """Return the folder of the demo: INSTANCE_PATH, or `build/demo` by default."""
     return Path(given.get("INSTANCE_PATH") or root / "build" / "demo")

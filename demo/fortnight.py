@@ -8,18 +8,18 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from demo.arrangement import Places, at
-from demo.bodies import Occurring, check, webhook
+from demo.arrangement import DemoObjects, build_project_path
+from demo.bodies import OngoingFault, build_check, build_webhook
 from demo.cast import SHOP
-from demo.catalog import CHECKS, FAULTS, Fault
-from demo.machine import Machine
+from demo.catalog import FAULTS, WEBSITE_CHECKS, Fault
+from demo.machine import SimulatedService
 
 #: Random seed, so that each run creates the same alerts except for their dates.
-_SEED = 20
+_RANDOM_SEED = 20
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-DAYS = 14
-_ALERTS = f"{at(SHOP)}/alert_management_alerts"
-_URGENT = frozenset({"critical", "high"})
+ALERT_DAYS = 14
+_ALERTS_PATH = f"{build_project_path(SHOP)}/alert_management_alerts"
+_URGENT_SEVERITIES = frozenset({"critical", "high"})
 #: Notes that users write after they have found the cause.
 _NOTES = (
     "Rolled back to the last release, errors are gone.",
@@ -31,22 +31,22 @@ _NOTES = (
 )
 
 #: Planned action. Its result is ignored.
-Act = Callable[[], object]
+PlannedAction = Callable[[], object]
 
 
 @dataclass
-class Diary:
+class ActionPlan:
     """The planned actions in the order of time. Actions may plan further actions."""
 
-    machine: Machine
-    _entries: list[tuple[datetime, int, Act]] = field(default_factory=list)
+    machine: SimulatedService
+    _entries: list[tuple[datetime, int, PlannedAction]] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def at(self, moment: datetime, act: Act) -> None:
+    def at(self, moment: datetime, act: PlannedAction) -> None:
         """Plan an action; an action in the past runs immediately."""
         heappush(self._entries, (moment, next(self._numbers), act))
 
-    def live_until(self, end: datetime) -> None:
+    def run_until(self, end: datetime) -> None:
         """Run all actions planned until a moment, and advance the clock to it."""
         while self._entries and self._entries[0][0] <= end:
             moment, _, act = heappop(self._entries)
@@ -55,13 +55,13 @@ class Diary:
         self.machine.go_to(end)
 
 
-class Fortnight:
+class TwoWeeksOfAlerts:
     """The alerts of the shop, and the users who handle them."""
 
-    def __init__(self, machine: Machine, places: Places, diary: Diary) -> None:
+    def __init__(self, machine: SimulatedService, places: DemoObjects, diary: ActionPlan) -> None:
         """Store the arguments without planning anything."""
         self.machine, self.places, self.diary = machine, places, diary
-        self.chance = random.Random(_SEED)  # noqa: S311 - nothing here is a secret
+        self.chance = random.Random(_RANDOM_SEED)  # noqa: S311 - nothing here is a secret
 
     def plan(self, end: datetime, *, days: int) -> None:
         """Plan the alerts of `days` days before a moment; all of them end before it."""
@@ -93,29 +93,29 @@ class Fortnight:
 
         Urgent faults are acknowledged after `answer`, by default after a few minutes.
         """
-        occurring = Occurring(fault=fault, instance=instance, began_at=begin)
+        occurring = OngoingFault(fault=fault, instance=instance, began_at=begin)
         until = begin + lasts if lasts else begin + _HOUR
         moment = begin
         while moment < until:
             self.diary.at(moment, lambda: self._fire(occurring))
             moment += max((until - begin) / 4, 5 * _MINUTE)
-        if fault.severity in _URGENT and fault.environment == "production":
+        if fault.severity in _URGENT_SEVERITIES and fault.environment == "production":
             answer = answer or self.chance.randint(2, 4) * _MINUTE
             self.diary.at(begin + answer, lambda: self.acknowledge(fault.summary))
         if lasts:
             self.diary.at(until, lambda: self._end(occurring))
 
-    def _fire(self, occurring: Occurring) -> None:
+    def _fire(self, occurring: OngoingFault) -> None:
         sender = self.places.prometheus
-        self.machine.post(sender.url, sender.key, webhook([occurring]))
+        self.machine.post(sender.url, sender.key, build_webhook([occurring]))
 
-    def _end(self, occurring: Occurring) -> None:
+    def _end(self, occurring: OngoingFault) -> None:
         sender = self.places.prometheus
-        body = webhook([occurring], ended_at=self.machine.now)
+        body = build_webhook([occurring], ended_at=self.machine.now)
         self.machine.post(sender.url, sender.key, body)
 
     def _plan_check(self, begin: datetime) -> None:
-        severity, service, title, description = self.chance.choice(CHECKS)
+        severity, service, title, description = self.chance.choice(WEBSITE_CHECKS)
         fields = {
             "title": title,
             "description": description,
@@ -135,7 +135,7 @@ class Fortnight:
     def report(self, fields: dict[str, Any]) -> None:
         """Send the result of a website check."""
         sender = self.places.checks
-        self.machine.post(sender.url, sender.key, check(fields))
+        self.machine.post(sender.url, sender.key, build_check(fields))
 
     def acknowledge(self, title: str) -> None:
         """Let the user on call acknowledge the open alerts with a title, and sometimes add a note.
@@ -158,20 +158,20 @@ class Fortnight:
 
     def open_alerts(self, title: str) -> list[int]:
         """Return the numbers of the open alerts with a title."""
-        path = f"{_ALERTS}?status=open&per_page=100"
+        path = f"{_ALERTS_PATH}?status=open&per_page=100"
         found = self.machine.api(self.places.tokens["marta"], "GET", path)
         return [each["iid"] for each in found if each["title"] == title]
 
     def update(self, iid: int, who: str, **fields: str) -> None:
         """Change an alert as a user."""
-        self.machine.api(self.places.tokens[who], "PUT", f"{_ALERTS}/{iid}", **fields)
+        self.machine.api(self.places.tokens[who], "PUT", f"{_ALERTS_PATH}/{iid}", **fields)
 
     def note(self, iid: int, who: str, text: str) -> None:
         """Add a note to an alert."""
-        self.machine.api(self.places.tokens[who], "POST", f"{_ALERTS}/{iid}/notes", body=text)
+        self.machine.api(self.places.tokens[who], "POST", f"{_ALERTS_PATH}/{iid}/notes", body=text)
 
     def on_call(self) -> str:
         """Return the user name of the current user on call."""
-        path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
+        path = f"{build_project_path(SHOP)}/on_call/schedules/{self.places.schedule_id}/current"
         now = self.machine.api(self.places.tokens["marta"], "GET", path)["now"]
         return str(now["users"][0]["username"])

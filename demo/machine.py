@@ -27,7 +27,7 @@ from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
 from web.jobs.escalations import Escalations
 from web.jobs.heartbeats import Heartbeats
-from web.jobs.pages import Paging
+from web.jobs.pages import PagingJob
 from web.jobs.scheduler import Job
 from web.services import services
 from web.settings.reader import Settings
@@ -35,21 +35,21 @@ from web.settings.reader import Settings
 #: Jobs of the worker, in the order in which their results depend on each other.
 _JOBS: tuple[type[Job], ...] = (
     *(Heartbeats, AlertChanges, Escalations),
-    *(Paging, WebhookDeliveries),
+    *(PagingJob, WebhookDeliveries),
 )
-_WAITING = "waiting"
+_WAITING_STATE = "waiting"
 #: Step of the clock if something is still due after the jobs have run.
-_A_MOMENT = timedelta(milliseconds=500)
-_JSON = "application/json"
+_CLOCK_STEP = timedelta(milliseconds=500)
+_JSON_TYPE = "application/json"
 #: User agents of senders.
-_ALERTMANAGER, _CURL = "Alertmanager/0.27.0", "curl/8.11.0"
+_ALERTMANAGER_USER_AGENT, _CURL_USER_AGENT = "Alertmanager/0.27.0", "curl/8.11.0"
 
 
 class DemoError(Exception):
     """The service did not do what the demo requested. The message describes the failure."""
 
 
-class Machine:
+class SimulatedService:
     """Commands, requests and background work at the time of `now`."""
 
     def __init__(self, settings: Settings, start: datetime) -> None:
@@ -99,26 +99,26 @@ class Machine:
             raise DemoError(message)
         return answer.get_json() if answer.data else None
 
-    def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON) -> int:
+    def post(self, url: str, key: str, body: bytes, *, media_type: str = _JSON_TYPE) -> int:
         """Send a body to an integration like a monitoring system, and return the status code."""
         path = url.removeprefix(self._base_url)
         headers = {
             "Authorization": f"Bearer {key}",
             "Content-Type": media_type,
-            "User-Agent": _ALERTMANAGER,
+            "User-Agent": _ALERTMANAGER_USER_AGENT,
         }
         return self.browser().post(path, data=body, headers=headers).status_code
 
     def ping(self, url: str, suffix: str = "", body: str = "") -> None:
         """Request the URL of a heartbeat."""
         path = url.removeprefix(self._base_url)
-        headers = {"User-Agent": _CURL}
+        headers = {"User-Agent": _CURL_USER_AGENT}
         self.browser().post(f"{path}{suffix}", data=body, headers=headers)
 
     def go_to(self, moment: datetime) -> None:
         """Advance the clock to a moment, and run the worker's jobs that are due until then."""
         while (due := self._next_due()) is not None and due <= moment:
-            self.now = max(due, self.now + _A_MOMENT)
+            self.now = max(due, self.now + _CLOCK_STEP)
             self._work()
         self.now = max(moment, self.now)
 
@@ -134,7 +134,7 @@ class Machine:
             )
             if changes is not None:
                 return self.now
-            found = [session.scalar(select(func.min(each))) for each in _times()]
+            found = [session.scalar(select(func.min(each))) for each in _list_due_times()]
             heartbeat = session.scalar(select(func.min(Heartbeat.due_ms)))
         moments = [each for each in found if each is not None]
         if heartbeat is not None:
@@ -142,7 +142,7 @@ class Machine:
         return min(moments, default=None)
 
 
-def _times() -> tuple[ColumnElement[datetime | None], ...]:
+def _list_due_times() -> tuple[ColumnElement[datetime | None], ...]:
     return (
         Escalation.next_at.expression,
         PageRecipient.due_at.expression,

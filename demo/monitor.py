@@ -8,13 +8,13 @@ from threading import Event
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
-from demo.arrangement import Places, Sender
-from demo.bodies import Occurring, webhook
+from demo.arrangement import DemoObjects, IntegrationSender
+from demo.bodies import OngoingFault, build_webhook
 from demo.catalog import FAULTS
 from domain.core.clock import system_clock
 
-_MOST = 4
-_PINGS = timedelta(minutes=10)
+_MAX_FAULTS = 4
+_PING_INTERVAL = timedelta(minutes=10)
 _TIMEOUT_SECONDS = 10
 
 
@@ -22,10 +22,10 @@ _TIMEOUT_SECONDS = 10
 class Monitor:
     """Sends random faults: each step may start a fault, and ends faults that are over."""
 
-    places: Places
+    places: DemoObjects
     chance: random.Random = field(default_factory=random.Random)
     #: Current faults with their end times.
-    _going_on: dict[Occurring, datetime] = field(default_factory=dict)
+    _going_on: dict[OngoingFault, datetime] = field(default_factory=dict)
     _pinged_at: datetime | None = None
 
     def run(self, is_stopped: Event, *, pause_seconds: float = 15) -> None:
@@ -39,26 +39,26 @@ class Monitor:
         """Send everything that is due."""
         sender = self.places.prometheus
         for occurring in [each for each, until in self._going_on.items() if until <= now]:
-            _post(sender, webhook([occurring], ended_at=now))
+            _post(sender, build_webhook([occurring], ended_at=now))
             del self._going_on[occurring]
-        if len(self._going_on) < _MOST:
+        if len(self._going_on) < _MAX_FAULTS:
             self._begin(sender, now)
-        if self._pinged_at is None or now - self._pinged_at > _PINGS:
+        if self._pinged_at is None or now - self._pinged_at > _PING_INTERVAL:
             self._pinged_at = now
             for name in ("Invoice run", "Sitemap"):
                 _send(Request(self.places.heartbeats[name], method="POST"))  # noqa: S310 - our own
 
-    def _begin(self, sender: Sender, now: datetime) -> None:
+    def _begin(self, sender: IntegrationSender, now: datetime) -> None:
         (fault,) = self.chance.choices(FAULTS, [each.weight for each in FAULTS])
         instance = self.chance.choice(fault.instances)
         if any((each.fault, each.instance) == (fault, instance) for each in self._going_on):
             return
-        occurring = Occurring(fault=fault, instance=instance, began_at=now)
+        occurring = OngoingFault(fault=fault, instance=instance, began_at=now)
         self._going_on[occurring] = now + timedelta(seconds=self.chance.randint(60, 300))
-        _post(sender, webhook([occurring]))
+        _post(sender, build_webhook([occurring]))
 
 
-def _post(sender: Sender, body: bytes) -> None:
+def _post(sender: IntegrationSender, body: bytes) -> None:
     headers = {"Authorization": f"Bearer {sender.key}", "Content-Type": "application/json"}
     _send(Request(sender.url, data=body, headers=headers, method="POST"))  # noqa: S310 - our own
 

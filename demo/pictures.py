@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page, ViewportSize
 
-from demo.browser import chromium, signed_in
+from demo.browser import open_chromium, open_signed_in_page
 from demo.cast import SHOP
-from demo.folder import Memory
-from demo.service import ROOT, fresh_environment, prepare, running
-from web.settings.reader import Settings, read_settings
+from demo.folder import DemoState
+from demo.service import ROOT, create_fresh_environment, prepare_demo, run_service
+from web.settings.reader import Settings, parse_settings
 
-_IMAGES = ROOT / "docs" / "images"
+_IMAGES_FOLDER = ROOT / "docs" / "images"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Picture:
+class Screenshot:
     """A screenshot of a page as a user sees it."""
 
     name: str
@@ -30,46 +30,50 @@ class Picture:
     scheme: Literal["light", "dark"] = "light"
 
 
-PICTURES = (
-    Picture(name="alerts", path=f"/{SHOP}/-/alerts", width=1440, height=800),
-    Picture(name="alert", path=f"/{SHOP}/-/alerts/{{alert}}"),
-    Picture(name="incident", path=f"/{SHOP}/-/incidents/{{incident}}"),
-    Picture(name="on-call", path=f"/{SHOP}/-/on_call/schedules/1", height=860),
-    Picture(
+SCREENSHOTS = (
+    Screenshot(name="alerts", path=f"/{SHOP}/-/alerts", width=1440, height=800),
+    Screenshot(name="alert", path=f"/{SHOP}/-/alerts/{{alert}}"),
+    Screenshot(name="incident", path=f"/{SHOP}/-/incidents/{{incident}}"),
+    Screenshot(name="on-call", path=f"/{SHOP}/-/on_call/schedules/1", height=860),
+    Screenshot(
         name="on-call-telephone",
         path=f"/{SHOP}/-/on_call",
         width=360,
         height=720,
         scheme="dark",
     ),
-    Picture(name="consent", path="/oauth/authorize?{request}", who="pia", width=900, height=640),
+    Screenshot(name="consent", path="/oauth/authorize?{request}", who="pia", width=900, height=640),
 )
 
 
 def main() -> None:
     """Take all screenshots."""
-    environment = fresh_environment("pictures")
-    settings = read_settings(environment)
-    memory = prepare(settings, say=_say)
-    with running(settings, environment):
-        take(settings, memory, PICTURES, _IMAGES)
+    environment = create_fresh_environment("pictures")
+    settings = parse_settings(environment)
+    memory = prepare_demo(settings, say=_print_line)
+    with run_service(settings, environment):
+        take_screenshots(settings, memory, SCREENSHOTS, _IMAGES_FOLDER)
 
 
-def take(settings: Settings, memory: Memory, pictures: tuple[Picture, ...], folder: Path) -> None:
+def take_screenshots(
+    settings: Settings, memory: DemoState, pictures: tuple[Screenshot, ...], folder: Path
+) -> None:
     """Take screenshots of the running service and store them in a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    with chromium() as browser:
+    with open_chromium() as browser:
         for picture in pictures:
             size: ViewportSize = {"width": picture.width, "height": picture.height}
             looks = {"viewport": size, "device_scale_factor": 1.5, "color_scheme": picture.scheme}
-            with signed_in(browser, settings, picture.who, memory.password, **looks) as page:
-                page.goto(f"{settings.base_url}{path_of(page, picture.path, settings, memory)}")
+            with open_signed_in_page(
+                browser, settings, picture.who, memory.password, **looks
+            ) as page:
+                page.goto(f"{settings.base_url}{fill_path(page, picture.path, settings, memory)}")
                 page.wait_for_load_state("networkidle")
                 page.screenshot(path=folder / f"{picture.name}.png")
-            _say(f"{picture.name}.png")
+            _print_line(f"{picture.name}.png")
 
 
-def path_of(page: Page, path: str, settings: Settings, memory: Memory) -> str:
+def fill_path(page: Page, path: str, settings: Settings, memory: DemoState) -> str:
     """Return a path with its placeholders `{alert}`, `{incident}` and `{request}` filled in."""
     found = {}
     for word, rest in (
@@ -90,7 +94,7 @@ def path_of(page: Page, path: str, settings: Settings, memory: Memory) -> str:
     return path.format(**found, request=urlencode(request))
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

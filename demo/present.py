@@ -5,10 +5,10 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from demo.arrangement import at
+from demo.arrangement import build_project_path
 from demo.cast import SHOP
-from demo.catalog import BY_NAME
-from demo.fortnight import DAYS, Fortnight
+from demo.catalog import FAULTS_BY_NAME
+from demo.fortnight import ALERT_DAYS, TwoWeeksOfAlerts
 
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 _BACKUP_LOG = """\
@@ -34,10 +34,10 @@ A query without a limit took all connections of the database for 22 minutes.
 """
 
 
-class Present:
+class SpecialEvents:
     """Adds special events to two weeks of alerts."""
 
-    def __init__(self, fortnight: Fortnight) -> None:
+    def __init__(self, fortnight: TwoWeeksOfAlerts) -> None:
         """Store the arguments without planning anything."""
         self.fortnight = fortnight
         self.machine, self.places = fortnight.machine, fortnight.places
@@ -54,8 +54,8 @@ class Present:
         self._now(end)
 
     def _bad_night(self, begin: datetime) -> None:
-        fault = BY_NAME["HighErrorRate", "production"]
-        slow = BY_NAME["SlowResponses", "production"]
+        fault = FAULTS_BY_NAME["HighErrorRate", "production"]
+        slow = FAULTS_BY_NAME["SlowResponses", "production"]
         # No one acknowledges for five minutes, so that a second user is paged.
         self.fortnight.occur(fault, "web-1", begin, 52 * _MINUTE, answer=8 * _MINUTE)
         for instance in ("web-2", "web-3"):
@@ -73,14 +73,14 @@ class Present:
     def _link_slow_ones(self) -> None:
         token = self.places.tokens["alice"]
         found = self.fortnight.open_alerts("Checkout is slow")
-        path = f"{at(SHOP)}/incidents/{self._newest_incident(token)['iid']}/alerts"
+        path = f"{build_project_path(SHOP)}/incidents/{self._newest_incident(token)['iid']}/alerts"
         self.machine.api(token, "POST", path, alerts=found)
 
     def _newest_incident(self, token: str) -> Any:
-        return self.machine.api(token, "GET", f"{at(SHOP)}/incidents?status=all")[0]
+        return self.machine.api(token, "GET", f"{build_project_path(SHOP)}/incidents?status=all")[0]
 
     def _second_incident(self, begin: datetime) -> None:
-        fault = BY_NAME["DiskAlmostFull", "production"]
+        fault = FAULTS_BY_NAME["DiskAlmostFull", "production"]
         self.fortnight.occur(fault, "db-1", begin, 95 * _MINUTE)
         self.diary.at(begin + 6 * _MINUTE, lambda: self._open_incident("Disk almost full"))
         self.diary.at(
@@ -94,19 +94,19 @@ class Present:
         if found:
             token = self.places.tokens[who]
             fields = {"alerts": found[:1], "assignees": [who], "close_when_resolved": True}
-            self.machine.api(token, "POST", f"{at(SHOP)}/incidents", **fields)
+            self.machine.api(token, "POST", f"{build_project_path(SHOP)}/incidents", **fields)
 
     def _comment(self, who: str, text: str) -> None:
         """Comment on the newest incident."""
         token = self.places.tokens[who]
         newest = self._newest_incident(token)
-        path = f"{at(SHOP)}/incidents/{newest['iid']}"
+        path = f"{build_project_path(SHOP)}/incidents/{newest['iid']}"
         if not newest["assignees"]:
             self.machine.api(token, "PUT", path, assignees=[who], status="acknowledged")
         self.machine.api(token, "POST", f"{path}/notes", body=text)
 
     def _heartbeats(self, end: datetime) -> None:
-        for day in range(DAYS, -1, -1):
+        for day in range(ALERT_DAYS, -1, -1):
             night = end - day * _DAY
             backup = night.replace(hour=1, minute=31, second=0)
             if day == 4:  # noqa: PLR2004 - the night in which the disk was full
@@ -128,7 +128,7 @@ class Present:
         for name in ("production", "staging"):
             url = f"https://{'www' if name == 'production' else name}.acme.example"
             fields = {"name": name, "external_url": url}
-            self.machine.api(token, "POST", f"{at(SHOP)}/environments", **fields)
+            self.machine.api(token, "POST", f"{build_project_path(SHOP)}/environments", **fields)
         for number, day in enumerate(range(13, 0, -2)):
             for hours, name in ((9, "staging"), (11, "production")):
                 status = "failed" if (number, name) == (3, "staging") else "success"
@@ -145,7 +145,7 @@ class Present:
             "tag": True,
             "status": status,
         }
-        path = f"{at(SHOP)}/deployments"
+        path = f"{build_project_path(SHOP)}/deployments"
         self.machine.api(self.places.tokens["chen"], "POST", path, **fields)
 
     def _refused(self, end: datetime) -> None:
@@ -178,7 +178,9 @@ class Present:
         }
         self.diary.at(
             end - 2 * _HOUR,
-            lambda: self.machine.api(token, "POST", f"{at(SHOP)}/silences", **search),
+            lambda: self.machine.api(
+                token, "POST", f"{build_project_path(SHOP)}/silences", **search
+            ),
         )
         self.diary.at(end - 5 * _DAY, self._override)
 
@@ -186,20 +188,22 @@ class Present:
         """Put Chen on call for a Saturday that is one to two weeks ahead."""
         saturday = self.machine.now + ((5 - self.machine.now.weekday()) % 7 + 7) * _DAY
         begin = saturday.replace(hour=8, minute=0, second=0, microsecond=0)
-        path = f"{at(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"
+        path = f"{build_project_path(SHOP)}/on_call/schedules/{self.places.schedule_id}/overrides"
         times = {"starts_at": begin.isoformat(), "ends_at": (begin + 10 * _HOUR).isoformat()}
         self.machine.api(self.places.tokens["marta"], "POST", path, user="chen", **times)
 
     def _now(self, end: datetime) -> None:
         occur = self.fortnight.occur
-        occur(BY_NAME["ReplicationLag", "production"], "db-2", end - 130 * _MINUTE, None)
-        occur(BY_NAME["SearchIndexStale", "production"], "search-1", end - 35 * _MINUTE, None)
-        occur(BY_NAME["MemoryPressure", "production"], "node-3", end - 5 * _HOUR, None)
-        occur(BY_NAME["HighErrorRate", "staging"], "staging-1", end - 45 * _MINUTE, None)
-        occur(BY_NAME["DiskAlmostFull", "production"], "db-2", end - 90 * _MINUTE, None)
-        occur(BY_NAME["SlowResponses", "production"], "web-2", end - 12 * _MINUTE, None)
-        occur(BY_NAME["QueueGrowing", "production"], "worker-1", end - 4 * _MINUTE, None)
-        errors = BY_NAME["HighErrorRate", "production"]
+        occur(FAULTS_BY_NAME["ReplicationLag", "production"], "db-2", end - 130 * _MINUTE, None)
+        occur(
+            FAULTS_BY_NAME["SearchIndexStale", "production"], "search-1", end - 35 * _MINUTE, None
+        )
+        occur(FAULTS_BY_NAME["MemoryPressure", "production"], "node-3", end - 5 * _HOUR, None)
+        occur(FAULTS_BY_NAME["HighErrorRate", "staging"], "staging-1", end - 45 * _MINUTE, None)
+        occur(FAULTS_BY_NAME["DiskAlmostFull", "production"], "db-2", end - 90 * _MINUTE, None)
+        occur(FAULTS_BY_NAME["SlowResponses", "production"], "web-2", end - 12 * _MINUTE, None)
+        occur(FAULTS_BY_NAME["QueueGrowing", "production"], "worker-1", end - 4 * _MINUTE, None)
+        errors = FAULTS_BY_NAME["HighErrorRate", "production"]
         occur(errors, "web-2", end - 24 * _MINUTE, None)
         self.diary.at(
             end - 17 * _MINUTE,

@@ -12,27 +12,27 @@ from time import sleep
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from demo.folder import Memory, check_is_empty, folder_of
-from demo.furnish import furnish
+from demo.folder import DemoState, check_is_empty, get_demo_folder
+from demo.furnish import seed_demo
 from demo.machine import DemoError
-from demo.telephones import telephones
+from demo.telephones import receive_messages
 from domain.core.clock import system_clock
 from web.database.schema import migrate
 from web.database.start_checks import register_secret_key
 from web.instance_files import make_instance_directory
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 ROOT = Path(__file__).parents[1]
-LOG = "demo.log"
-_MANY = "1000000/minute"
+SERVICE_LOG_FILE = "demo.log"
+_HIGH_RATE_LIMIT = "1000000/minute"
 _STOP_SECONDS = 60
 
 
-def environment_of(given: Mapping[str, str]) -> dict[str, str]:
+def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of the service, based on the given one, with the demo's folder."""
     port = given.get("PORT") or "8000"
     own = {
-        "INSTANCE_PATH": str(folder_of(given, ROOT)),
+        "INSTANCE_PATH": str(get_demo_folder(given, ROOT)),
         "PORT": port,
         # Webhooks and pages are sent to the loopback interface.
         "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
@@ -43,34 +43,34 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
     return {"BASE_URL": f"http://127.0.0.1:{port}", **given, **own}
 
 
-def fresh_environment(folder: str) -> dict[str, str]:
+def create_fresh_environment(folder: str) -> dict[str, str]:
     """Return the environment of a demo in `build/<folder>`, which is deleted first."""
     given = {**os.environ, "INSTANCE_PATH": str(ROOT / "build" / folder)}  # noqa: TID251 - as demo/__main__.py
     given.pop("DATABASE_URL", None)
     shutil.rmtree(given["INSTANCE_PATH"], ignore_errors=True)
-    return environment_of(given)
+    return build_environment(given)
 
 
-def prepare(settings: Settings, *, say: Callable[[str], None]) -> Memory:
+def prepare_demo(settings: Settings, *, say: Callable[[str], None]) -> DemoState:
     """Fill the database unless it has already been filled.
 
-    Raise NotEmptyError if the database contains other data.
+    Raise DatabaseNotEmptyError if the database contains other data.
     """
-    known = Memory.read(settings)
+    known = DemoState.read(settings)
     if known is not None:
         return known
     make_instance_directory(settings.instance_path)
     migrate(settings)
     check_is_empty(settings)
     register_secret_key(settings)
-    with telephones(port=0, is_loud=False) as port:
+    with receive_messages(port=0, is_loud=False) as port:
         end = system_clock().replace(microsecond=0)
-        memory = furnish(_unlimited(settings), telephones=port, end=end, say=say)
+        memory = seed_demo(_lift_rate_limits(settings), telephones=port, end=end, say=say)
     memory.write(settings)
     return memory
 
 
-def _unlimited(settings: Settings) -> Settings:
+def _lift_rate_limits(settings: Settings) -> Settings:
     """Return settings with rate limits that allow weeks to pass in seconds."""
     environment = {
         "INSTANCE_PATH": str(settings.instance_path),
@@ -80,17 +80,17 @@ def _unlimited(settings: Settings) -> Settings:
         "OUTGOING_PRIVATE_ADDRESSES": settings.outgoing_private_addresses,
         "OUTGOING_CONTACT_HOSTS": settings.outgoing_contact_hosts,
         "DYNAMIC_CLIENT_REGISTRATION": "true",
-        "ALERT_RATE_LIMIT": _MANY,
-        "API_RATE_LIMIT": _MANY,
-        "HEARTBEAT_RATE_LIMIT": _MANY,
-        "HEARTBEAT_ADDRESS_RATE_LIMIT": _MANY,
-        "OAUTH_RATE_LIMIT": _MANY,
+        "ALERT_RATE_LIMIT": _HIGH_RATE_LIMIT,
+        "API_RATE_LIMIT": _HIGH_RATE_LIMIT,
+        "HEARTBEAT_RATE_LIMIT": _HIGH_RATE_LIMIT,
+        "HEARTBEAT_ADDRESS_RATE_LIMIT": _HIGH_RATE_LIMIT,
+        "OAUTH_RATE_LIMIT": _HIGH_RATE_LIMIT,
         "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
     }
-    return read_settings(environment)
+    return parse_settings(environment)
 
 
-def check_port(settings: Settings) -> None:
+def check_port_free(settings: Settings) -> None:
     """Raise DemoError if another program listens on the service's port."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", settings.port)) == 0:
@@ -102,27 +102,27 @@ def check_port(settings: Settings) -> None:
 
 
 @contextmanager
-def running(
+def run_service(
     settings: Settings, environment: Mapping[str, str]
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run the service with its log in a file, and stop it at the end."""
     command = [sys.executable, "-m", "web.server.serve"]
-    with (settings.instance_path / LOG).open("ab") as log:
+    with (settings.instance_path / SERVICE_LOG_FILE).open("ab") as log:
         service = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
     try:
-        _wait_for(service, settings)
+        _wait_for_service(service, settings)
         yield service
     finally:
         service.terminate()
         service.wait(_STOP_SECONDS)
 
 
-def _wait_for(service: "subprocess.Popen[bytes]", settings: Settings) -> None:
+def _wait_for_service(service: "subprocess.Popen[bytes]", settings: Settings) -> None:
     while service.poll() is None:
         try:
             with urlopen(f"{settings.base_url}/healthz", timeout=2):  # noqa: S310 - our own
                 return
         except (URLError, OSError):
             sleep(0.2)
-    message = f"The service has ended; {settings.instance_path / LOG} says why."
+    message = f"The service has ended; {settings.instance_path / SERVICE_LOG_FILE} says why."
     raise DemoError(message)

@@ -8,15 +8,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 
-class _Server(ThreadingHTTPServer):
+class _MessageServer(ThreadingHTTPServer):
     daemon_threads = True
     #: True if received messages are printed in the terminal.
     is_loud = False
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _MessageHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: _MessageServer
 
     def do_POST(self) -> None:
         """Receive a message."""
@@ -46,9 +46,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def telephones(*, port: int, is_loud: bool) -> Iterator[int]:
+def receive_messages(*, port: int, is_loud: bool) -> Iterator[int]:
     """Run the server on a loopback port, 0 for any free port, and yield the port."""
-    with _Server(("127.0.0.1", port), _Handler) as server:
+    with _MessageServer(("127.0.0.1", port), _MessageHandler) as server:
         server.is_loud = is_loud
         thread = Thread(target=server.serve_forever, args=(0.1,), daemon=True)
         thread.start()

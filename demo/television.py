@@ -13,9 +13,9 @@ from urllib.request import Request, urlopen
 _DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 _TIMEOUT_SECONDS = 10
 #: Errors while the user has not decided yet (RFC 8628 section 3.5).
-_WAITING = frozenset({"authorization_pending", "slow_down"})
+_PENDING_ERRORS = frozenset({"authorization_pending", "slow_down"})
 #: Seconds added to the polling interval, so that the service never answers slow_down.
-_A_SECOND = 1
+_EXTRA_POLL_SECONDS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +43,12 @@ class Television:
 
     def _wait(self, codes: Mapping[str, Any], is_stopped: Event) -> bool:
         """Poll until there is a decision, and return whether it was an approval."""
-        while "device_code" in codes and not is_stopped.wait(codes["interval"] + _A_SECOND):
+        while "device_code" in codes and not is_stopped.wait(
+            codes["interval"] + _EXTRA_POLL_SECONDS
+        ):
             asked = {"grant_type": _DEVICE_GRANT, "device_code": codes["device_code"]}
             answer = self._post("token", client_id=self.client_id, **asked)
-            if answer.get("error") not in _WAITING:
+            if answer.get("error") not in _PENDING_ERRORS:
                 return "access_token" in answer
         return False
 

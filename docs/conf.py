@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from blueprints.help.documents import documents, sections
+from blueprints.help.documents import load_documents, load_sections
 
 project = "Gatebell"
 extensions = ["myst_parser"]
@@ -34,7 +34,7 @@ def _prepare(_app: Sphinx, name: str, source: list[str]) -> None:
 
     def kept(found: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(name), found[2]))
-        is_known = path.removesuffix(".md") in documents() or path.startswith("images/")
+        is_known = path.removesuffix(".md") in load_documents() or path.startswith("images/")
         return found[0] if is_known else found[1]
 
     text = _LINK.sub(kept, source[0])
@@ -44,11 +44,11 @@ def _prepare(_app: Sphinx, name: str, source: list[str]) -> None:
 
 def _toctrees(name: str) -> Iterator[str]:
     if name == root_doc:
-        for section in sections():
+        for section in load_sections():
             lines = [f"{topic.title} <{topic.name}>" for topic in section.topics]
             yield _toctree(section.title, lines)
     elif name == "adr/README":
-        yield _toctree("", [f"/{each}" for each in documents() if each.startswith("adr/0")])
+        yield _toctree("", [f"/{each}" for each in load_documents() if each.startswith("adr/0")])
 
 
 def _toctree(caption: str, lines: list[str]) -> str:

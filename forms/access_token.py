@@ -6,12 +6,16 @@ from wtforms import DateField, SelectField, SelectMultipleField
 from wtforms.validators import DataRequired, InputRequired, Optional
 
 from domain.access.roles import Role
-from domain.access.scopes import BY_NAME
-from domain.oauth.personal_tokens.tokens import LONGEST_DESCRIPTION, LONGEST_NAME, PERSONAL_SCOPES
-from forms.base import Form, Line, at_most
+from domain.access.scopes import SCOPES_BY_NAME
+from domain.oauth.personal_tokens.tokens import (
+    MAX_TOKEN_DESCRIPTION_LENGTH,
+    MAX_TOKEN_NAME_LENGTH,
+    PERSONAL_SCOPES,
+)
+from forms.base import Form, TextLineField, limit_length
 
 
-class DayField(DateField):
+class DateWithHintField(DateField):
     """A date field with an error message that describes the format."""
 
     def gettext(self, string: str) -> str:
@@ -23,16 +27,18 @@ class DayField(DateField):
 class AccessTokenForm(Form):
     """The form for a new personal access token."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name that describes the purpose of the token."),
-        at_most(LONGEST_NAME, "A name"),
+        limit_length(MAX_TOKEN_NAME_LENGTH, "A name"),
     )
-    description = Line("Description", at_most(LONGEST_DESCRIPTION, "A description"))
-    expires_at = DayField("Expires on", validators=[Optional()])
+    description = TextLineField(
+        "Description", limit_length(MAX_TOKEN_DESCRIPTION_LENGTH, "A description")
+    )
+    expires_at = DateWithHintField("Expires on", validators=[Optional()])
     scopes = SelectMultipleField(
         "Scopes",
-        choices=[(name, BY_NAME[name].title) for name in PERSONAL_SCOPES],
+        choices=[(name, SCOPES_BY_NAME[name].title) for name in PERSONAL_SCOPES],
         validators=[InputRequired("Choose at least one scope.")],
     )
 

@@ -18,23 +18,23 @@ from wtforms.validators import (
     ValidationError,
 )
 
-from domain.accounts.factors.passkeys import LONGEST_NAME as LONGEST_PASSKEY_NAME
-from domain.accounts.names import LONGEST_NAME
+from domain.accounts.factors.passkeys import MAX_PASSKEY_NAME_LENGTH as LONGEST_PASSKEY_NAME
+from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.accounts.types import AccountBody, AccountChangeBody, ErasureBody
-from forms.base import EmailLine, Form, Line, TimeZoneField, at_most
+from forms.base import EmailLineField, Form, TextLineField, TimeZoneField, limit_length
 from forms.signing_in import CodeForm
 
 
 class _AccountFields(Form):
     """The fields that new and existing accounts share."""
 
-    username = Line("User name", DataRequired("Enter the name to sign in with."))
-    email = EmailLine(
-        "E-mail address",
-        DataRequired("Enter their e-mail address."),
-        at_most(255, "An e-mail address"),
+    username = TextLineField("User name", DataRequired("Enter a user name."))
+    email = EmailLineField(
+        "Email address",
+        DataRequired("Enter an email address."),
+        limit_length(255, "An email address"),
     )
-    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
 
     is_email_confirmed = BooleanField("Mark the address as verified")
 
@@ -84,12 +84,12 @@ class AccountChangeForm(_AccountFields):
 class ProfileForm(Form):
     """The form for the display name, email address and time zone."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
-        DataRequired("Enter a name that people can call you by."),
-        at_most(LONGEST_NAME, "A name"),
+        DataRequired("Enter your name."),
+        limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"),
     )
-    email = EmailLine("E-mail address", DataRequired("Enter your e-mail address."))
+    email = EmailLineField("Email address", DataRequired("Enter your email address."))
 
     time_zone = TimeZoneField()
     current_password = PasswordField("Current password")
@@ -124,8 +124,8 @@ class NewPasswordForm(Form):
 class OwnAccountForm(NewPasswordForm):
     """The form for a new account whose email address is already confirmed."""
 
-    username = Line("User name", DataRequired("Enter the name to sign in with."))
-    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    username = TextLineField("User name", DataRequired("Enter a user name."))
+    name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
 
     fields_of: ClassVar[Mapping[str, str]] = {"password": "new_password"}
 
@@ -141,10 +141,10 @@ class AuthenticatorForm(CodeForm, PasswordConfirmationForm):
 class PasskeyNameForm(Form):
     """The form for the name of a passkey."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
-        DataRequired("Enter a name to recognize the passkey by."),
-        at_most(LONGEST_PASSKEY_NAME, "A name"),
+        DataRequired("Enter a name for the passkey."),
+        limit_length(LONGEST_PASSKEY_NAME, "A name"),
     )
 
 
@@ -152,26 +152,26 @@ class NewPasskeyForm(PasskeyNameForm, PasswordConfirmationForm):
     """The form for a name and the password, which requests the options for a new passkey."""
 
 
-class MadePasskeyForm(PasskeyNameForm):
+class CreatedPasskeyForm(PasskeyNameForm):
     """The form for a name and the new credential, which a script fills in."""
 
     credential = HiddenField()
 
 
-_HAND_ON, _DELETE = "hand_on", "delete"
+_TRANSFER, _DELETE = "hand_on", "delete"
 
 
-class ErasureForm(Form):
+class AccountDeletionForm(Form):
     """The form that deletes an account: the user name, and the treatment of its applications."""
 
     applications = RadioField(
         "Applications",
-        choices=[(_HAND_ON, "Transfer to a new owner"), (_DELETE, "Delete")],
-        default=_HAND_ON,
+        choices=[(_TRANSFER, "Transfer to a new owner"), (_DELETE, "Delete")],
+        default=_TRANSFER,
         validators=[Optional()],
     )
-    heir = Line("New owner")
-    confirmation = Line("User name", DataRequired("Enter the user name to confirm."))
+    heir = TextLineField("New owner")
+    confirmation = TextLineField("User name", DataRequired("Enter the user name to confirm."))
 
     def __init__(self, *args: Any, username: str, **kwargs: Any) -> None:
         """Store the user name that has to be entered."""
@@ -181,12 +181,12 @@ class ErasureForm(Form):
     def validate_confirmation(self, field: StringField) -> None:
         """Compare the entered text with the user name."""
         if (field.data or "").lower() != self.username.lower():
-            raise ValidationError(f"This is not the user name {self.username}.")
+            raise ValidationError(f"The user name does not match {self.username}.")
 
     @property
     def body(self) -> ErasureBody:
         """The treatment of the applications."""
-        is_handed_on = self.applications.data == _HAND_ON
+        is_handed_on = self.applications.data == _TRANSFER
         heir = (self.heir.data or "") if is_handed_on else ""
         return ErasureBody(
             applications_to=heir, delete_applications=self.applications.data == _DELETE

@@ -8,30 +8,30 @@ from wtforms import SelectMultipleField
 from wtforms.validators import Length
 
 from domain.alerts.listing.filters import SEVERITIES, TABS, AlertFilter
-from domain.alerts.listing.sort_orders import NEWEST, SORT_ORDERS, SortOrder
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, SORT_ORDERS, SortOrder
+from domain.alerts.matching.conditions import AlertConditions, parse_conditions
+from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import one_of, row_id, words
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import get_choice, get_row_id, get_search_text
 from domain.core.errors import QueryError
-from forms.base import Form, Line, SomeBody, at_most
+from forms.base import Form, SomeBody, TextLineField, limit_length
 
 SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in Severity]
-_LONGEST = 2_000
-_TOO_LONG = Length(max=_LONGEST, message=f"At most {_LONGEST} characters.")
+_MAX_LENGTH = 2_000
+_LENGTH_VALIDATOR = Length(max=_MAX_LENGTH, message=f"Enter at most {_MAX_LENGTH:,} characters.")
 
 
 class ConditionsForm(Form):
     """Conditions on alerts. An empty field matches every alert."""
 
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
-    environments = Line("Environments", _TOO_LONG)
-    services = Line("Services", _TOO_LONG)
-    labels = Line("Labels", at_most(LONGEST_TEXT, "Labels"))
+    environments = TextLineField("Environments", _LENGTH_VALIDATOR)
+    services = TextLineField("Services", _LENGTH_VALIDATOR)
+    labels = TextLineField("Labels", limit_length(MAX_MATCHERS_TEXT_LENGTH, "Labels"))
 
     @staticmethod
-    def values_of(conditions: Conditions) -> dict[str, object]:
+    def values_of(conditions: AlertConditions) -> dict[str, object]:
         """Return the field values that represent these conditions."""
         return {
             "severities": list(conditions.severities),
@@ -40,7 +40,7 @@ class ConditionsForm(Form):
             "labels": conditions.labels_text,
         }
 
-    def entered(self, body: type[SomeBody]) -> SomeBody:
+    def build_body(self, body: type[SomeBody]) -> SomeBody:
         """Return the entered values as a body with conditions.
 
         Raise InvalidError for invalid values.
@@ -50,45 +50,50 @@ class ConditionsForm(Form):
     def _given(self) -> dict[str, object]:
         return {
             "severities": self.severities.data or [],
-            "environments": _names(self.environments.data),
-            "services": _names(self.services.data),
+            "environments": _split_names(self.environments.data),
+            "services": _split_names(self.services.data),
             "labels": self.labels.data or "",
         }
 
     @property
     def names(self) -> dict[str, list[str]]:
         """Names of environments and services, which are entered as comma-separated lists."""
-        environments, services = _names(self.environments.data), _names(self.services.data)
+        environments, services = (
+            _split_names(self.environments.data),
+            _split_names(self.services.data),
+        )
         return {"environments": environments, "services": services}
 
     @property
-    def conditions(self) -> Conditions:
+    def conditions(self) -> AlertConditions:
         """The entered conditions.
 
         Raise InvalidError for invalid values.
         """
-        return conditions_from(self._given())
+        return parse_conditions(self._given())
 
 
-def _names(text: str | None) -> list[str]:
+def _split_names(text: str | None) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-_LONGEST_NAME = 255
-_LONGEST_PATH = 1024
-_OPEN = "open"
+_MAX_NAME_LENGTH = 255
+_MAX_PATH_LENGTH = 1024
+_DEFAULT_TAB = "open"
 #: Query parameters of a project's alert list.
-PARAMETERS = (
+ALERT_LIST_PARAMETERS = (
     *("status", "search", "severity", "environment", "service", "assignee", "integration"),
     "sort",
 )
 #: Query parameters of the list of all projects, which has a project filter and no integration
 #: filter.
-PARAMETERS_ACROSS = tuple("project" if name == "integration" else name for name in PARAMETERS)
+ALERT_LIST_PARAMETERS_ACROSS = tuple(
+    "project" if name == "integration" else name for name in ALERT_LIST_PARAMETERS
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertQuery:
+class AlertListQuery:
     """The tab, filters and sort order of an alert list."""
 
     tab: str
@@ -101,7 +106,7 @@ class AlertQuery:
     def arguments(self) -> dict[str, Any]:
         """Parameters of this query without default values."""
         given = {
-            "status": self.tab if self.tab != _OPEN else None,
+            "status": self.tab if self.tab != _DEFAULT_TAB else None,
             "search": self.wanted.search or None,
             "project": self.project,
             "severity": self.wanted.severity,
@@ -109,7 +114,7 @@ class AlertQuery:
             "service": self.wanted.service,
             "assignee": self.wanted.assignee,
             "integration": self.wanted.integration_id,
-            "sort": self.order.name if self.order is not NEWEST else None,
+            "sort": self.order.name if self.order is not NEWEST_FIRST else None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -119,38 +124,38 @@ class AlertQuery:
         return len(self.arguments.keys() - {"status", "search", "sort"})
 
 
-def read_query(given: MultiDict[str, str], *, project_id: int) -> AlertQuery:
+def parse_alert_list_query(given: MultiDict[str, str], *, project_id: int) -> AlertListQuery:
     """Return the query that these parameters describe.
 
     Raise QueryError for unknown values.
     """
-    tab = one_of(given, "status", TABS, _OPEN)
-    severity = one_of(given, "severity", SEVERITIES, "")
+    tab = get_choice(given, "status", TABS, _DEFAULT_TAB)
+    severity = get_choice(given, "severity", SEVERITIES, "")
     wanted = AlertFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=storable(words(given, "search")).strip(),
+        search=replace_unstorable(get_search_text(given, "search")).strip(),
         severity=Severity(severity) if severity else None,
-        environment=_name(given, "environment"),
-        service=_name(given, "service"),
-        assignee=_name(given, "assignee"),
-        integration_id=row_id(given, "integration"),
+        environment=_parse_name(given, "environment"),
+        service=_parse_name(given, "service"),
+        assignee=_parse_name(given, "assignee"),
+        integration_id=get_row_id(given, "integration"),
     )
-    order = SORT_ORDERS[one_of(given, "sort", SORT_ORDERS, NEWEST.name)]
-    return AlertQuery(tab=tab, wanted=wanted, order=order)
+    order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
+    return AlertListQuery(tab=tab, wanted=wanted, order=order)
 
 
-def read_query_across(given: MultiDict[str, str]) -> AlertQuery:
+def parse_alert_list_query_across(given: MultiDict[str, str]) -> AlertListQuery:
     """Return the query for a list of several projects, in an order that has an index.
 
     Raise QueryError for unknown values, or for an order without an index.
     """
-    query = read_query(given, project_id=0)
+    query = parse_alert_list_query(given, project_id=0)
     if query.order.is_among_newest:
         known = ", ".join(name for name, order in SORT_ORDERS.items() if not order.is_among_newest)
         raise QueryError(f"sort must be one of {known}.", field="sort")
-    return replace(query, project=_name(given, "project", most=_LONGEST_PATH))
+    return replace(query, project=_parse_name(given, "project", most=_MAX_PATH_LENGTH))
 
 
-def _name(given: MultiDict[str, str], name: str, most: int = _LONGEST_NAME) -> str | None:
-    return storable(words(given, name, most=most)) or None
+def _parse_name(given: MultiDict[str, str], name: str, most: int = _MAX_NAME_LENGTH) -> str | None:
+    return replace_unstorable(get_search_text(given, name, most=most)) or None

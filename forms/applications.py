@@ -7,37 +7,50 @@ from typing import Any, NamedTuple, Self
 from wtforms import BooleanField, IntegerField, RadioField, SelectMultipleField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.access.scopes import ADMIN_MODE, BY_NAME, REGISTRABLE, Scope, in_order, views
+from domain.access.scopes import (
+    ADMIN_MODE,
+    REGISTRABLE_SCOPES,
+    SCOPES_BY_NAME,
+    Scope,
+    describe_scopes,
+    sort_scopes,
+)
 from domain.core.grace_period import GracePeriod
 from domain.oauth.applications.types import ApplicationChange
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.grants.registry import PERMITTED_GRANTS
-from forms.base import Form, Line, at_most
+from forms.base import Form, TextLineField, limit_length
 
-_DAYS = NumberRange(1, 3650, message="Enter 1 to 3650 days, or nothing.")
+_DAYS_RANGE = NumberRange(1, 3650, message="Enter 1 to 3650 days, or leave this empty.")
 
 
 class ApplicationForm(Form):
     """The form for an application."""
 
-    name = Line(
-        "Name", DataRequired("Enter a name that users will recognize."), at_most(100, "A name")
+    name = TextLineField(
+        "Name", DataRequired("Enter a name that users will recognize."), limit_length(100, "A name")
     )
     redirect_uris = TextAreaField("Redirect URIs")
     confidential = BooleanField("Confidential", default=True)
     require_pkce = BooleanField("Require PKCE")
     refresh_for_devices = BooleanField("Refresh tokens for devices and password sign-in")
     require_dpop = BooleanField("Tokens bound to a key (DPoP)")
-    omit_iss = BooleanField("Written for GitLab: send no iss")
+    omit_iss = BooleanField("GitLab compatibility (omit iss)")
     service_account = BooleanField("Service account")
     jwks = TextAreaField("Public keys")
-    backchannel_logout_uri = Line("Back-channel logout URL")
+    backchannel_logout_uri = TextLineField("Back-channel logout URL")
     allowed_groups = TextAreaField("Groups")
-    refresh_idle_days = IntegerField("Days until an unused refresh token ends", [_DAYS, Optional()])
-    refresh_longest_days = IntegerField("Days until refreshing ends", [_DAYS, Optional()])
+    refresh_idle_days = IntegerField(
+        "Days until an unused refresh token expires", [_DAYS_RANGE, Optional()]
+    )
+    refresh_longest_days = IntegerField(
+        "Days until all refresh tokens expire", [_DAYS_RANGE, Optional()]
+    )
     scopes = SelectMultipleField(
         "Scopes",
-        choices=[(name, BY_NAME[name].title) for name in REGISTRABLE if name != ADMIN_MODE],
+        choices=[
+            (name, SCOPES_BY_NAME[name].title) for name in REGISTRABLE_SCOPES if name != ADMIN_MODE
+        ],
         validators=[InputRequired("Choose at least one scope.")],
     )
 
@@ -58,13 +71,13 @@ class ApplicationForm(Form):
     def _offer(self, more: Iterable[str]) -> None:
         """Add the application's current scopes to the choices, so that saving keeps them."""
         offered = (choice[0] for choice in self.scopes.iter_choices())
-        names = in_order({*offered, *more})
-        self.scopes.choices = [(name, BY_NAME[name].title) for name in names]
+        names = sort_scopes({*offered, *more})
+        self.scopes.choices = [(name, SCOPES_BY_NAME[name].title) for name in names]
 
     @property
     def scope_choices(self) -> tuple[Scope, ...]:
         """Available scopes with their descriptions."""
-        return views(choice[0] for choice in self.scopes.iter_choices())
+        return describe_scopes(choice[0] for choice in self.scopes.iter_choices())
 
     def change(self) -> ApplicationChange:
         """Return the entered values; empty fields clear their values."""
@@ -79,7 +92,7 @@ class ApplicationForm(Form):
         )
 
 
-class RenewalForm(Form):
+class SecretRenewalForm(Form):
     """The form for a new secret, with the grace period of the old secret."""
 
     overlap = RadioField(
@@ -112,7 +125,7 @@ class InstanceApplicationForm(ApplicationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Offer all scopes."""
         super().__init__(*args, **kwargs)
-        self._offer(REGISTRABLE)
+        self._offer(REGISTRABLE_SCOPES)
 
     @classmethod
     def of(cls, application: ApplicationView, groups: Iterable[str] = ()) -> Self:

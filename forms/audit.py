@@ -7,24 +7,24 @@ from flask import request
 from wtforms import SelectField, StringField
 from wtforms.validators import Optional, ValidationError
 
-from domain.audit.log import KINDS, EventFilter
-from forms.access_token import DayField
-from forms.base import Form, Line, at_most
+from domain.audit.log import KIND_TITLES, EventFilter
+from forms.access_token import DateWithHintField
+from forms.base import Form, TextLineField, limit_length
 
-_LONGEST = at_most(255, "This")
-_A_NAME = at_most(255, "A user name")
+_TEXT_LENGTH_LIMIT = limit_length(255, "The target")
+_NAME_LENGTH_LIMIT = limit_length(255, "A user name")
 
 
 class AuditFilterForm(Form):
     """The filter form of the audit log. Every field is optional."""
 
-    kind = SelectField("Event", choices=[("", "Any event"), *KINDS], default="")
-    actor = Line("Done by", Optional(), _A_NAME)
-    user = Line("Account", Optional(), _A_NAME)
-    target = Line("About", Optional(), _LONGEST)
-    address = Line("IP address", Optional())
-    since = DayField("From", validators=[Optional()])
-    until = DayField("Until", validators=[Optional()])
+    kind = SelectField("Event", choices=[("", "Any event"), *KIND_TITLES], default="")
+    actor = TextLineField("Done by", Optional(), _NAME_LENGTH_LIMIT)
+    user = TextLineField("Account", Optional(), _NAME_LENGTH_LIMIT)
+    target = TextLineField("Target", Optional(), _TEXT_LENGTH_LIMIT)
+    address = TextLineField("IP address", Optional())
+    since = DateWithHintField("From", validators=[Optional()])
+    until = DateWithHintField("Until", validators=[Optional()])
 
     def __init__(self) -> None:
         """Read the values from the query without CSRF protection."""
@@ -33,7 +33,7 @@ class AuditFilterForm(Form):
     def validate_address(self, field: StringField) -> None:
         """Check that the text is an IP address."""
         try:
-            _as_stored(field.data or "")
+            _normalize_address(field.data or "")
         except ValueError as error:
             raise ValidationError("Enter an IP address such as 192.0.2.1.") from error
 
@@ -44,13 +44,13 @@ class AuditFilterForm(Form):
             actor=self.actor.data or "",
             user=self.user.data or "",
             target=self.target.data or "",
-            address=_as_stored(self.address.data or ""),
-            since=_midnight(self.since.data),
-            until=_midnight(self.until.data, timedelta(days=1)),
+            address=_normalize_address(self.address.data or ""),
+            since=_build_midnight(self.since.data),
+            until=_build_midnight(self.until.data, timedelta(days=1)),
         )
 
 
-def _as_stored(address: str) -> str:
+def _normalize_address(address: str) -> str:
     """Return an IP address in canonical form.
 
     Raise ValueError if the text is not an IP address.
@@ -58,7 +58,7 @@ def _as_stored(address: str) -> str:
     return str(ip_address(address)) if address else ""
 
 
-def _midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
+def _build_midnight(day: date | None, later: timedelta = timedelta()) -> datetime | None:
     try:
         return datetime.combine(day + later, time(), tzinfo=UTC) if day else None
     except OverflowError:  # the last day that dates can represent

@@ -19,10 +19,10 @@ from wtforms import (
 )
 from wtforms.validators import Length, ValidationError
 
-from domain.core.durations import duration_text, parse_duration
+from domain.core.durations import format_duration, parse_duration
 from domain.core.errors import InvalidError, InvalidParametersError
-from domain.core.time_zones import zone_names
-from domain.core.types.reading import read_body
+from domain.core.time_zones import list_zone_names
+from domain.core.types.reading import validate_body
 
 Result = TypeVar("Result")
 SomeBody = TypeVar("SomeBody", bound=BaseModel)
@@ -38,7 +38,7 @@ class Form(FlaskForm):
             if isinstance(field, PasswordField) or not isinstance(field.data, str):
                 continue
             if "\x00" in field.data:
-                self.object_to(field.name, "This contains a NUL character, which is not allowed.")
+                self.add_error(field.name, "This contains a NUL character, which is not allowed.")
                 is_valid = False
         return is_valid
 
@@ -56,7 +56,7 @@ class Form(FlaskForm):
     #: Form field names by the domain's names for the values, where the two differ.
     fields_of: ClassVar[Mapping[str, str]] = {}
 
-    def object_to(self, field_name: str, sentence: str) -> None:
+    def add_error(self, field_name: str, sentence: str) -> None:
         """Add an error from the domain to a field, or to the form if it has no such field."""
         field_name = self.fields_of.get(field_name, field_name)
         if field_name in self:
@@ -65,7 +65,7 @@ class Form(FlaskForm):
         else:
             self.form_errors.append(sentence)
 
-    def carry_out(self, act: Callable[[], Result]) -> Result | None:
+    def run_if_valid(self, act: Callable[[], Result]) -> Result | None:
         """Return the result of an action, or None if the form is invalid or was not submitted.
 
         Errors are shown at their fields.
@@ -83,10 +83,10 @@ class Form(FlaskForm):
         if isinstance(error, InvalidParametersError):
             for field, reason in error.problems:
                 label = self[field].label.text if field in self else field
-                self.object_to(field, f"{label} {reason}.")
+                self.add_error(field, f"{label} {reason.removesuffix('.')}.")
         else:
             for sentence in error.sentences:
-                self.object_to(error.field, sentence)
+                self.add_error(error.field, sentence)
 
     def read(self, body: type[SomeBody], **more: Any) -> SomeBody:
         """Return the entered values as a body of the domain.
@@ -95,11 +95,11 @@ class Form(FlaskForm):
         field counts as omitted, except in a text. Raise InvalidParametersError for invalid values.
         """
         entered = {field.name: field.data for field in self if field.name in body.model_fields}
-        return read_body(body, {**entered, **more})
+        return validate_body(body, {**entered, **more})
 
 
 @contextmanager
-def objections_beside_the_field() -> Iterator[None]:
+def convert_domain_errors() -> Iterator[None]:
     """Show a domain error at the field that is being validated."""
     try:
         yield
@@ -107,35 +107,35 @@ def objections_beside_the_field() -> Iterator[None]:
         raise ValidationError(str(error)) from error
 
 
-def is_duration(_form: object, field: Any) -> None:
+def check_duration(_form: object, field: Any) -> None:
     """Check that a field contains a duration."""
-    with objections_beside_the_field():
+    with convert_domain_errors():
         parse_duration(field.data or "")
 
 
-def without_edges(value: Any) -> Any:
+def strip_text(value: Any) -> Any:
     """Return a text without leading and trailing spaces."""
     return value.strip() if isinstance(value, str) else value
 
 
-def lines_of(text: str | None) -> list[str]:
+def split_lines(text: str | None) -> list[str]:
     """Return the non-empty lines of a text."""
     return [line.strip() for line in (text or "").splitlines() if line.strip()]
 
 
-class Line(StringField):
+class TextLineField(StringField):
     """A field for a line of text without leading and trailing spaces."""
 
     def __init__(self, label: str, *validators: Any, **kwargs: Any) -> None:
         """Accept validators as separate arguments."""
-        super().__init__(label, [*validators], filters=[without_edges], **kwargs)
+        super().__init__(label, [*validators], filters=[strip_text], **kwargs)
 
 
-class Lines(Line, TextAreaField):
+class TextLinesField(TextLineField, TextAreaField):
     """A field for several lines of text without leading and trailing spaces."""
 
 
-class WordsLine(Line):
+class WordListField(TextLineField):
     """A field for comma-separated words."""
 
     def process_data(self, value: Any) -> None:
@@ -143,19 +143,19 @@ class WordsLine(Line):
         super().process_data(", ".join(value) if isinstance(value, list | tuple) else value)
 
 
-class DurationLine(Line):
+class DurationField(TextLineField):
     """A field for a duration, such as 1h30m."""
 
     def process_data(self, value: Any) -> None:
         """Set the field to a duration or to a text."""
-        super().process_data(duration_text(value) if isinstance(value, timedelta) else value)
+        super().process_data(format_duration(value) if isinstance(value, timedelta) else value)
 
 
-class EmailLine(Line, EmailField):
+class EmailLineField(TextLineField, EmailField):
     """A field for an email address."""
 
 
-class UrlLine(Line, URLField):
+class UrlLineField(TextLineField, URLField):
     """A field for a URL."""
 
 
@@ -173,10 +173,10 @@ class TimeZoneField(SelectField):
 
     def __init__(self, **kwargs: Any) -> None:
         """Offer all time zones by name."""
-        choices = [(name, name.replace("_", " ")) for name in zone_names()]
+        choices = [(name, name.replace("_", " ")) for name in list_zone_names()]
         super().__init__("Time zone", choices=choices, validate_choice=False, **kwargs)
 
 
-def at_most(longest: int, what: str) -> Length:
+def limit_length(longest: int, what: str) -> Length:
     """Return a validator for a maximum length; its error message starts with `what`."""
     return Length(max=longest, message=f"{what} may have at most {longest:,} characters.")

@@ -8,8 +8,8 @@ from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringF
 from wtforms.validators import DataRequired, InputRequired, Length, NumberRange, ValidationError
 
 from domain.paging.contacts.rule_types import (
-    CONCERN_WORDS,
-    MOST_MINUTES,
+    ALERT_SELECTION_WORDS,
+    MAX_RULE_DELAY_MINUTES,
     ContactRule,
     NewContactRule,
 )
@@ -18,16 +18,16 @@ from domain.paging.notifications.contact_types.base import ContactType
 from domain.paging.notifications.contact_types.registry import (
     ADDRESS_WORDS,
     CONTACT_TYPES,
-    contact_type,
-    likely_type,
+    get_contact_type,
+    guess_contact_type,
 )
 from domain.paging.notifications.contacts import Contact
-from domain.paging.notifications.recipients import PagingPreferences, written_time
-from domain.paging.on_call.rotation_syntax import parse_restriction, written_restriction
-from forms.base import Form, Line, at_most
+from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
+from domain.paging.on_call.rotation_syntax import format_restriction, parse_restriction
+from forms.base import Form, TextLineField, limit_length
 
 SomeRule = TypeVar("SomeRule", bound=NewContactRule)
-_NO_MAIL = "This service sends no e-mail yet: its administrator has to set MAIL_URL."
+_NO_MAIL_TEXT = "This service cannot send email until an administrator sets MAIL_URL."
 
 
 class ContactForm(Form):
@@ -39,13 +39,15 @@ class ContactForm(Form):
         default=CONTACT_TYPES[0].name,
         validators=[InputRequired("Choose a type.")],
     )
-    address = Line("Address", DataRequired(f"Enter {ADDRESS_WORDS}."), at_most(1000, "An address"))
-    label = Line("Label", at_most(100, "A label"))
+    address = TextLineField(
+        "Address", DataRequired(f"Enter {ADDRESS_WORDS}."), limit_length(1000, "An address")
+    )
+    label = TextLineField("Label", limit_length(100, "A label"))
 
     @property
     def chosen_type(self) -> ContactType:
         """Type of the contact, which may be guessed from the address."""
-        return likely_type(contact_type(self.type.data), self.address.data or "")
+        return guess_contact_type(get_contact_type(self.type.data), self.address.data or "")
 
     @property
     def contact(self) -> ContactBody:
@@ -58,12 +60,12 @@ class ContactForm(Form):
     @property
     def example(self) -> str:
         """Example addresses of each type."""
-        return ", or ".join(each.example for each in CONTACT_TYPES)
+        return " or ".join(each.example for each in CONTACT_TYPES)
 
     def type_help(self, *, sends_mail: bool) -> dict[str, str]:
         """Return the help text of each type."""
         return {
-            each.name: _NO_MAIL if each.uses_mail_server and not sends_mail else each.help
+            each.name: _NO_MAIL_TEXT if each.uses_mail_server and not sends_mail else each.help
             for each in CONTACT_TYPES
         }
 
@@ -71,7 +73,7 @@ class ContactForm(Form):
 class CodeForm(Form):
     """The form for the code that was sent to a contact."""
 
-    code = Line(
+    code = TextLineField(
         "Code",
         DataRequired("Enter the code that was sent."),
         Length(max=20, message="The code has six digits."),
@@ -82,21 +84,25 @@ class RuleForm(Form):
     """The form for a notification rule."""
 
     alerts = SelectField(
-        "Alerts", choices=[(each.value, words) for each, words in CONCERN_WORDS.items()]
+        "Alerts", choices=[(each.value, words) for each, words in ALERT_SELECTION_WORDS.items()]
     )
     contact_id = SelectField("Contact", coerce=int)
     delay_minutes = IntegerField(
-        "After how many minutes",
+        "Delay (minutes)",
         default=0,
         validators=[
-            InputRequired("Enter a number of minutes; 0 means at once."),
-            NumberRange(0, MOST_MINUTES, f"Enter a number of minutes from 0 to {MOST_MINUTES}."),
+            InputRequired("Enter a number of minutes. 0 means immediately."),
+            NumberRange(
+                0,
+                MAX_RULE_DELAY_MINUTES,
+                f"Enter a number of minutes from 0 to {MAX_RULE_DELAY_MINUTES}.",
+            ),
         ],
     )
-    only = Line("Only at this time", at_most(100, "A time"))
+    only = TextLineField("Only at this time", limit_length(100, "A time"))
 
     @classmethod
-    def among(cls, contacts: Iterable[Contact], **given: Any) -> "RuleForm":
+    def build_with_contacts(cls, contacts: Iterable[Contact], **given: Any) -> "RuleForm":
         """Return the form for a rule that uses one of these contacts."""
         form = cls(**given)
         form.contact_id.choices = [
@@ -109,8 +115,8 @@ class RuleForm(Form):
     @classmethod
     def of(cls, rule: ContactRule, contacts: Iterable[Contact]) -> "RuleForm":
         """Return the form with the current values of a rule."""
-        only = written_restriction(rule.only.restriction) if rule.only else ""
-        return cls.among(contacts, **{**dict(rule), "only": only})
+        only = format_restriction(rule.only.restriction) if rule.only else ""
+        return cls.build_with_contacts(contacts, **{**dict(rule), "only": only})
 
     def validate_only(self, field: StringField) -> None:
         """Reject a text that does not describe a time."""
@@ -134,14 +140,14 @@ class PagingPreferencesForm(Form):
 
     fields_of: ClassVar = {"starts_at": "quiet_from", "ends_at": "quiet_until"}
 
-    quiet_from = Line("From")
-    quiet_until = Line("Until")
+    quiet_from = TextLineField("From")
+    quiet_until = TextLineField("Until")
     time_zone = SelectField(
         "Time zone", choices=[(each, each) for each in sorted(available_timezones())], default="UTC"
     )
     critical_breaks_quiet = BooleanField("Page me about critical alerts anyway", default=True)
     wants_follow_ups = BooleanField(
-        "Tell me when somebody else acknowledged an alert, it was resolved, or I was assigned",
+        "Notify me when somebody else acknowledges an alert, when it ends, and when I am assigned",
         default=True,
     )
 
@@ -150,8 +156,8 @@ class PagingPreferencesForm(Form):
         """Return the form with the current values."""
         quiet = preferences.quiet_hours
         return cls(
-            quiet_from=written_time(quiet.starts) if quiet else "",
-            quiet_until=written_time(quiet.ends) if quiet else "",
+            quiet_from=format_minutes_of_day(quiet.starts) if quiet else "",
+            quiet_until=format_minutes_of_day(quiet.ends) if quiet else "",
             time_zone=quiet.time_zone if quiet else time_zone,
             critical_breaks_quiet=quiet is None or quiet.lets_critical_through,
             wants_follow_ups=preferences.wants_follow_ups,

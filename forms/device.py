@@ -2,15 +2,15 @@
 
 from wtforms.validators import DataRequired, Length
 
-from domain.oauth.devices import LONGEST_TYPED
-from forms.base import Form, Line
+from domain.oauth.devices import MAX_TYPED_CODE_LENGTH
+from forms.base import Form, TextLineField
 
 
 class UserCodeForm(Form):
     """The form for the user code that the device shows."""
 
-    user_code = Line(
+    user_code = TextLineField(
         "Code",
         DataRequired("Enter the code that the device shows."),
-        Length(max=LONGEST_TYPED, message="A code has eight letters."),
+        Length(max=MAX_TYPED_CODE_LENGTH, message="A code has eight letters."),
     )

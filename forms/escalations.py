@@ -19,14 +19,14 @@ from wtforms.validators import DataRequired, InputRequired, NumberRange, Optiona
 from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
 from domain.paging.escalations.steps import (
-    MOST_REPEATS,
-    MOST_STEPS,
-    MOST_TARGETS,
-    USUAL_PAUSE,
+    DEFAULT_REPEAT_PAUSE,
+    MAX_REPEATS,
+    MAX_STEPS,
+    MAX_TARGETS,
     TargetKind,
 )
 from domain.paging.escalations.types import (
-    LONGEST_NAME,
+    MAX_POLICY_NAME_LENGTH,
     AlertRoute,
     EscalationPolicy,
     NewPolicy,
@@ -34,26 +34,26 @@ from domain.paging.escalations.types import (
 )
 from forms.alerts import SEVERITY_CHOICES
 from forms.base import (
-    DurationLine,
+    DurationField,
     Form,
-    Line,
-    Lines,
-    at_most,
-    is_duration,
-    lines_of,
+    TextLineField,
+    TextLinesField,
+    check_duration,
+    limit_length,
+    split_lines,
 )
 
-_USUAL_REPEATS = 2
-Policy = TypeVar("Policy", bound=NewPolicy)
+_DEFAULT_REPEATS = 2
+PolicyBody = TypeVar("PolicyBody", bound=NewPolicy)
 
 
 class StepForm(PlainForm):
     """The fields of an escalation step."""
 
-    after = DurationLine("Delay", DataRequired("Enter a delay."), is_duration, default="0s")
+    after = DurationField("Delay", DataRequired("Enter a delay."), check_duration, default="0s")
     #: Targets such as `user:7`, or empty. The choices depend on the project.
     targets = FieldList(SelectField("Page", choices=[], validate_choice=False), min_entries=1)
-    round_robin = BooleanField("In turn: each new alert pages only the next of them")
+    round_robin = BooleanField("Round-robin: each new alert pages only the next target")
 
     @property
     def given(self) -> dict[str, object]:
@@ -64,12 +64,12 @@ class StepForm(PlainForm):
         targets = dict.fromkeys(each for each in self.targets.data if each)
         return {
             "delay": self.after.data or "",
-            "targets": [target_given(each, "steps") for each in targets],
+            "targets": [parse_selected_target(each, "steps") for each in targets],
             "round_robin": self.round_robin.data,
         }
 
 
-def target_given(text: str, field: str) -> dict[str, object]:
+def parse_selected_target(text: str, field: str) -> dict[str, object]:
     """Return the selected target in the format of the API.
 
     Raise InvalidError if the text is not a target.
@@ -83,24 +83,28 @@ def target_given(text: str, field: str) -> dict[str, object]:
 class EscalationPolicyForm(Form):
     """The form for the name, steps and repeats of an escalation policy."""
 
-    name = Line(
-        "Name", DataRequired("Enter a name, such as Night."), at_most(LONGEST_NAME, "A name")
+    name = TextLineField(
+        "Name",
+        DataRequired("Enter a name, such as Night."),
+        limit_length(MAX_POLICY_NAME_LENGTH, "A name"),
     )
-    steps = FieldList(FormField(StepForm), min_entries=1, max_entries=MOST_STEPS)
+    steps = FieldList(FormField(StepForm), min_entries=1, max_entries=MAX_STEPS)
     repeats = IntegerField(
         "Repeats",
-        default=_USUAL_REPEATS,
+        default=_DEFAULT_REPEATS,
         validators=[
-            InputRequired("Enter how often the steps are repeated: 0 for never."),
-            NumberRange(0, MOST_REPEATS, message=f"Choose 0 to {MOST_REPEATS} repeats."),
+            InputRequired("Enter the number of repeats. Enter 0 for none."),
+            NumberRange(0, MAX_REPEATS, message=f"Enter a number from 0 to {MAX_REPEATS}."),
         ],
     )
-    repeat_pause = DurationLine("Pause before a repeat", is_duration, default=USUAL_PAUSE)
-    acknowledgement_timeout = DurationLine("Acknowledgement timeout", Optional(), is_duration)
+    repeat_pause = DurationField(
+        "Pause before a repeat", check_duration, default=DEFAULT_REPEAT_PAUSE
+    )
+    acknowledgement_timeout = DurationField("Acknowledgement timeout", Optional(), check_duration)
     retrigger_when_critical = BooleanField("Trigger again when critical", default=True)
     is_default = BooleanField("Default policy")
 
-    def policy(self, body: type[Policy]) -> Policy:
+    def policy(self, body: type[PolicyBody]) -> PolicyBody:
         """Return the entered policy.
 
         Raise InvalidError for invalid values.
@@ -108,7 +112,7 @@ class EscalationPolicyForm(Form):
         steps = [entry.form.given for entry in self.steps]
         for number, step in enumerate(steps, 1):
             if not step["targets"]:
-                message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
+                message = f"Step {number}: choose between 1 and {MAX_TARGETS} targets."
                 raise InvalidError(message, field="steps")
         return self.read(
             body,
@@ -124,36 +128,36 @@ class EscalationPolicyForm(Form):
         values = {**self.data}
         steps = [
             {**each, "targets": [text for text in each["targets"] if text]}
-            for each in self.steps.data[:MOST_STEPS]
+            for each in self.steps.data[:MAX_STEPS]
         ]
-        index = {str(place): place for place in range(MOST_STEPS)}.get(number, -1)
-        if kind == "add_step" and len(steps) < MOST_STEPS:
-            steps.append({"after": _later(steps), "targets": []})
+        index = {str(place): place for place in range(MAX_STEPS)}.get(number, -1)
+        if kind == "add_step" and len(steps) < MAX_STEPS:
+            steps.append({"after": _compute_next_delay(steps), "targets": []})
         elif kind == "remove_step" and 0 <= index < len(steps) and len(steps) > 1:
             del steps[index]
         values["steps"] = [
-            _with_room(each, has_more=kind == "add_target" and place == index)
+            _add_empty_target(each, has_more=kind == "add_target" and place == index)
             for place, each in enumerate(steps)
         ]
         return EscalationPolicyForm(formdata=None, data=values)
 
 
-def _later(steps: Sequence[dict[str, Any]]) -> timedelta:
+def _compute_next_delay(steps: Sequence[dict[str, Any]]) -> timedelta:
     """Return the default delay of a new step: five minutes after the last step."""
     try:
-        return parse_duration(steps[-1]["after"] or "") + USUAL_PAUSE
+        return parse_duration(steps[-1]["after"] or "") + DEFAULT_REPEAT_PAUSE
     except (IndexError, InvalidError):
-        return USUAL_PAUSE
+        return DEFAULT_REPEAT_PAUSE
 
 
-def _with_room(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
+def _add_empty_target(step: dict[str, Any], *, has_more: bool) -> dict[str, Any]:
     """Return a step with an empty choice if it has no target or a target is to be added."""
     targets = step["targets"]
-    is_room = (has_more or not targets) and len(targets) < MOST_TARGETS
+    is_room = (has_more or not targets) and len(targets) < MAX_TARGETS
     return {**step, "targets": [*targets, ""] if is_room else targets}
 
 
-def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
+def build_policy_form(policy: EscalationPolicy) -> EscalationPolicyForm:
     """Return the form with the current values of a policy, unless the request sends values."""
     return EscalationPolicyForm(
         data={
@@ -175,8 +179,8 @@ def policy_form_for(policy: EscalationPolicy) -> EscalationPolicyForm:
     )
 
 
-NOBODY = "nobody"
-Route = TypeVar("Route", bound=NewRoute)
+NOBODY_CHOICE = "nobody"
+RouteBody = TypeVar("RouteBody", bound=NewRoute)
 
 
 class AlertRouteForm(Form):
@@ -184,27 +188,29 @@ class AlertRouteForm(Form):
 
     fields_of: ClassVar = {"escalation_policy_id": "policy"}
 
-    name = Line(
-        "Name", DataRequired("Enter a name, such as Production."), at_most(LONGEST_NAME, "A name")
+    name = TextLineField(
+        "Name",
+        DataRequired("Enter a name, such as Production."),
+        limit_length(MAX_POLICY_NAME_LENGTH, "A name"),
     )
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
-    labels = Lines("Labels")
+    labels = TextLinesField("Labels")
     policy = SelectField("Escalation policy", validators=[InputRequired("Choose a policy.")])
 
-    def offer(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
+    def set_policy_choices(self, policies: Sequence[EscalationPolicy]) -> "AlertRouteForm":
         """Set the policies to choose from, and return the form; group policies show their path."""
         self.policy.choices = [
             *(
-                (str(each.id), f"{each.name} (of {each.group})" if each.group else each.name)
+                (str(each.id), f"{each.name} (from {each.group})" if each.group else each.name)
                 for each in policies
             ),
-            (NOBODY, "Nobody: page no one"),
+            (NOBODY_CHOICE, "Page nobody"),
         ]
         return self
 
-    def route(self, body: type[Route]) -> Route:
+    def route(self, body: type[RouteBody]) -> RouteBody:
         """Return the entered route.
 
         Raise InvalidError for invalid values.
@@ -212,14 +218,14 @@ class AlertRouteForm(Form):
         chosen = self.policy.data
         return self.read(
             body,
-            environments=lines_of(self.environments.data),
-            services=lines_of(self.services.data),
+            environments=split_lines(self.environments.data),
+            services=split_lines(self.services.data),
             labels=self.labels.data or [],
-            escalation_policy_id=None if chosen == NOBODY else chosen,
+            escalation_policy_id=None if chosen == NOBODY_CHOICE else chosen,
         )
 
 
-def route_form_for(route: AlertRoute) -> AlertRouteForm:
+def build_route_form(route: AlertRoute) -> AlertRouteForm:
     """Return the form with the current values of a route, unless the request sends values."""
     return AlertRouteForm(
         data={
@@ -228,6 +234,6 @@ def route_form_for(route: AlertRoute) -> AlertRouteForm:
             "environments": "\n".join(route.environments),
             "services": "\n".join(route.services),
             "labels": "\n".join(route.labels),
-            "policy": str(route.escalation_policy_id or NOBODY),
+            "policy": str(route.escalation_policy_id or NOBODY_CHOICE),
         }
     )

@@ -6,16 +6,23 @@ from wtforms.validators import DataRequired, InputRequired, Length, ValidationEr
 from domain.alerts.reading.incoming import Severity
 from domain.core.grace_period import GracePeriod
 from domain.heartbeats.types import (
-    LONGEST_DESCRIPTION,
-    LONGEST_ENVIRONMENT,
-    LONGEST_NAME,
+    MAX_HEARTBEAT_DESCRIPTION_LENGTH,
+    MAX_HEARTBEAT_ENVIRONMENT_LENGTH,
+    MAX_HEARTBEAT_NAME_LENGTH,
     SEVERITIES,
     Heartbeat,
     HeartbeatChange,
     NewHeartbeat,
     UrlReset,
 )
-from forms.base import DurationLine, Form, Line, Lines, TimeZoneField, at_most
+from forms.base import (
+    DurationField,
+    Form,
+    TextLineField,
+    TextLinesField,
+    TimeZoneField,
+    limit_length,
+)
 
 _INTERVAL, _CRON = "interval", "cron"
 
@@ -23,32 +30,34 @@ _INTERVAL, _CRON = "interval", "cron"
 class HeartbeatForm(Form):
     """The form for a heartbeat."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name, such as nightly backup."),
-        at_most(LONGEST_NAME, "A name"),
+        limit_length(MAX_HEARTBEAT_NAME_LENGTH, "A name"),
     )
     kind = RadioField(
         "When does the job run?",
-        choices=[(_INTERVAL, "At an interval"), (_CRON, "By a cron expression")],
+        choices=[(_INTERVAL, "At an interval"), (_CRON, "On a cron schedule")],
         default=_INTERVAL,
     )
-    every = DurationLine("Interval", default="1d")
-    cron = Line("Cron expression")
+    every = DurationField("Interval", default="1d")
+    cron = TextLineField("Cron expression")
     time_zone = TimeZoneField(default="UTC")
-    grace = DurationLine(
-        "Grace time", DataRequired("Enter how late a ping may be, such as 5m."), default="1h"
+    grace = DurationField(
+        "Grace time", DataRequired("Enter a grace time, such as 5m."), default="1h"
     )
     severity = SelectField(
-        "Severity of its alerts",
+        "Alert severity",
         choices=[(each, each.capitalize()) for each in SEVERITIES],
         default=Severity.CRITICAL.value,
     )
-    environment = Line(
-        "Environment", Length(max=LONGEST_ENVIRONMENT, message="At most 255 characters.")
+    environment = TextLineField(
+        "Environment",
+        Length(max=MAX_HEARTBEAT_ENVIRONMENT_LENGTH, message="Enter at most 255 characters."),
     )
-    description = Lines(
-        "Description", Length(max=LONGEST_DESCRIPTION, message="At most 1000 characters.")
+    description = TextLinesField(
+        "Description",
+        Length(max=MAX_HEARTBEAT_DESCRIPTION_LENGTH, message="Enter at most 1,000 characters."),
     )
 
     @classmethod
@@ -76,16 +85,16 @@ class HeartbeatForm(Form):
 
         Raise InvalidError for invalid values.
         """
-        return self.read(NewHeartbeat, **self._chosen())
+        return self.read(NewHeartbeat, **self._get_schedule_values())
 
     def change(self) -> HeartbeatChange:
         """Return the entered changes.
 
         Raise InvalidError for invalid values.
         """
-        return self.read(HeartbeatChange, **self._chosen())
+        return self.read(HeartbeatChange, **self._get_schedule_values())
 
-    def _chosen(self) -> dict[str, str]:
+    def _get_schedule_values(self) -> dict[str, str]:
         """Return the values of the selected schedule, and texts with normalized line ends."""
         return {
             **({"every": ""} if self._is_cron else {"cron": ""}),

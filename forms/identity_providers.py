@@ -6,30 +6,32 @@ from typing import Any, Self
 from wtforms import BooleanField, PasswordField, TextAreaField
 from wtforms.validators import DataRequired, InputRequired, Optional
 
-from domain.accounts.identity_providers.presets import Preset
+from domain.accounts.identity_providers.presets import ProviderPreset
 from domain.accounts.identity_providers.types import IdentityProvider
-from forms.base import Form, Line, at_most
+from forms.base import Form, TextLineField, limit_length
 
 
 class IdentityProviderForm(Form):
     """The form for an identity provider."""
 
-    title = Line("Title", DataRequired("Enter what people call it."), at_most(100, "A title"))
-    issuer = Line("Issuer", DataRequired("Enter the URL of its issuer."))
-    client_id = Line("Client ID", DataRequired("Enter the ID that it gave this service."))
+    title = TextLineField("Title", DataRequired("Enter a title."), limit_length(100, "A title"))
+    issuer = TextLineField("Issuer", DataRequired("Enter the URL of the issuer."))
+    client_id = TextLineField(
+        "Client ID", DataRequired("Enter the client ID that the provider issued.")
+    )
     client_secret = PasswordField("Client secret", validators=[Optional()])
-    scopes = Line("Scopes", DataRequired("Enter the scopes."))
-    active = BooleanField("People can sign in through it", default=True)
+    scopes = TextLineField("Scopes", DataRequired("Enter the scopes."))
+    active = BooleanField("Users can sign in with this provider", default=True)
     creates_accounts = BooleanField("Create accounts at the first sign-in")
-    email_domains = Line("Allowed e-mail domains")
-    vouches_for_email = BooleanField("Take its e-mail addresses for verified")
+    email_domains = TextLineField("Allowed email domains")
+    vouches_for_email = BooleanField("Treat its email addresses as verified")
     trusts_second_factor = BooleanField("Trust its second factor")
-    groups_claim = Line("Claim of groups")
+    groups_claim = TextLineField("Groups claim")
     group_roles = TextAreaField("Roles by group")
-    administrators_group = Line("Group of administrators")
+    administrators_group = TextLineField("Administrator group")
 
     @classmethod
-    def of_provider(cls, provider: IdentityProvider) -> Self:
+    def build_from_provider(cls, provider: IdentityProvider) -> Self:
         """Return the form with the current values of a provider."""
         lists = {
             "email_domains": ", ".join(provider.email_domains),
@@ -51,13 +53,13 @@ class IdentityProviderForm(Form):
 class NewIdentityProviderForm(IdentityProviderForm):
     """The form for a new identity provider."""
 
-    slug = Line("Name in URLs", DataRequired("Enter a name for URLs."))
+    slug = TextLineField("Name in URLs", DataRequired("Enter a name for URLs."))
     client_secret = PasswordField(
-        "Client secret", validators=[InputRequired("Enter the secret that it gave this service.")]
+        "Client secret", validators=[InputRequired("Enter the secret that the provider issued.")]
     )
 
     @classmethod
-    def of(cls, preset: Preset) -> Self:
+    def of(cls, preset: ProviderPreset) -> Self:
         """Return the form with the preset values for a kind of provider."""
         is_known = preset.key != "other"
         return cls(

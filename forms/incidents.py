@@ -9,94 +9,92 @@ from wtforms.validators import DataRequired
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.listing.sort_orders import SortOrder
-from domain.alerts.matching.conditions import conditions_from
+from domain.alerts.matching.conditions import parse_conditions
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import one_of, words
-from domain.incidents.listing import NEWEST, SORT_ORDERS, TABS, IncidentFilter
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import get_choice, get_search_text
+from domain.incidents.listing import NEWEST_FIRST, SORT_ORDERS, TABS, IncidentFilter
 from domain.incidents.types import (
-    LONGEST_DESCRIPTION,
-    LONGEST_RULE_NAME,
-    LONGEST_TITLE,
+    MAX_INCIDENT_DESCRIPTION_LENGTH,
+    MAX_INCIDENT_RULE_NAME_LENGTH,
+    MAX_INCIDENT_TITLE_LENGTH,
     IncidentRule,
 )
-from domain.paging.escalations.steps import MOST_TARGETS
+from domain.paging.escalations.steps import MAX_TARGETS
 from forms.alerts import ConditionsForm
-from forms.base import Form, Line, SomeBody, at_most
-from forms.escalations import target_given
+from forms.base import Form, SomeBody, TextLineField, limit_length
+from forms.escalations import parse_selected_target
 
-_SEVERITIES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
+_SEVERITY_CHOICES = [(each.value, each.value.capitalize()) for each in SEVERITIES]
 
 #: Number of empty fields for further responders in the form of a rule.
-_ROOM = 2
+_EMPTY_RESPONDER_FIELDS = 2
 
 
 class IncidentForm(Form):
     """The form for an incident."""
 
-    title = Line(
+    title = TextLineField(
         "Title",
         DataRequired("Enter a title, such as Checkout is down."),
-        at_most(LONGEST_TITLE, "A title"),
+        limit_length(MAX_INCIDENT_TITLE_LENGTH, "A title"),
     )
     description = TextAreaField(
         "Description",
-        validators=[at_most(LONGEST_DESCRIPTION, "A description")],
+        validators=[limit_length(MAX_INCIDENT_DESCRIPTION_LENGTH, "A description")],
     )
-    severity = SelectField("Severity", choices=_SEVERITIES, default="unknown")
-    close_when_resolved = BooleanField("Close it when all of its alerts are resolved")
-    quiet_alerts = BooleanField("Its open alerts page nobody while somebody has acknowledged it")
+    severity = SelectField("Severity", choices=_SEVERITY_CHOICES, default="unknown")
+    close_when_resolved = BooleanField("Close the incident when all of its alerts are resolved")
+    quiet_alerts = BooleanField("Do not page for open alerts while the incident is acknowledged")
 
 
 class IncidentRuleForm(ConditionsForm):
     """The form for a rule that opens incidents from alerts."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name, such as Production."),
-        at_most(LONGEST_RULE_NAME, "A name"),
+        limit_length(MAX_INCIDENT_RULE_NAME_LENGTH, "A name"),
     )
-    close_when_resolved = BooleanField("Close its incidents when all of their alerts are resolved")
+    close_when_resolved = BooleanField("Close incidents when all of their alerts are resolved")
     open_when_silenced = BooleanField(
-        "Open incidents for silenced alerts too, and during maintenance windows"
+        "Also open incidents for silenced alerts and during maintenance windows"
     )
-    quiet_alerts = BooleanField(
-        "Open alerts of its incidents page nobody while somebody has acknowledged the incident"
-    )
+    quiet_alerts = BooleanField("Do not page for open alerts while their incident is acknowledged")
     #: Responders such as `user:7`, or empty. The choices depend on the project.
     responders = FieldList(
         SelectField("Responder", choices=[], validate_choice=False),
         label="Responders",
-        min_entries=_ROOM,
-        max_entries=MOST_TARGETS,
+        min_entries=_EMPTY_RESPONDER_FIELDS,
+        max_entries=MAX_TARGETS,
     )
 
     @classmethod
     def of(cls, rule: IncidentRule) -> "IncidentRuleForm":
         """Return the form with the values of a rule, unless the request sends values."""
         called = [each.text for each in rule.responders if each.name]
-        rows = [*called, *[""] * min(_ROOM, MOST_TARGETS - len(called))]
-        conditions = cls.values_of(conditions_from(dict(rule)))
+        rows = [*called, *[""] * min(_EMPTY_RESPONDER_FIELDS, MAX_TARGETS - len(called))]
+        conditions = cls.values_of(parse_conditions(dict(rule)))
         return cls(data={**dict(rule), **conditions, "responders": rows})
 
-    def entered(self, body: type[SomeBody]) -> SomeBody:
+    def build_body(self, body: type[SomeBody]) -> SomeBody:
         """Return the entered rule.
 
         Raise InvalidError for invalid values.
         """
         called = dict.fromkeys(each for each in self.responders.data if each)
-        responders = [target_given(each, "responders") for each in called]
+        responders = [parse_selected_target(each, "responders") for each in called]
         return self.read(body, **self._given(), responders=responders)
 
 
-_LONGEST_NAME = 255
-_OPEN = "open"
+_MAX_NAME_LENGTH = 255
+_DEFAULT_TAB = "open"
 #: Query parameters of the incident list.
-PARAMETERS = ("status", "search", "severity", "assignee", "sort")
+INCIDENT_LIST_PARAMETERS = ("status", "search", "severity", "assignee", "sort")
 
 
 @dataclass(frozen=True, kw_only=True)
-class IncidentQuery:
+class IncidentListQuery:
     """The tab, filters and sort order of an incident list."""
 
     tab: str
@@ -107,11 +105,11 @@ class IncidentQuery:
     def arguments(self) -> dict[str, Any]:
         """Parameters of this query without default values."""
         given = {
-            "status": self.tab if self.tab != _OPEN else None,
+            "status": self.tab if self.tab != _DEFAULT_TAB else None,
             "search": self.wanted.search or None,
             "severity": self.wanted.severity,
             "assignee": self.wanted.assignee,
-            "sort": self.order.name if self.order is not NEWEST else None,
+            "sort": self.order.name if self.order is not NEWEST_FIRST else None,
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -121,19 +119,20 @@ class IncidentQuery:
         return len(self.arguments.keys() - {"status", "search", "sort"})
 
 
-def read_query(given: MultiDict[str, str], *, project_id: int) -> IncidentQuery:
+def parse_incident_list_query(given: MultiDict[str, str], *, project_id: int) -> IncidentListQuery:
     """Return the query that these parameters describe.
 
     Raise QueryError for unknown values.
     """
-    tab = one_of(given, "status", TABS, _OPEN)
-    severity = one_of(given, "severity", SEVERITIES, "")
+    tab = get_choice(given, "status", TABS, _DEFAULT_TAB)
+    severity = get_choice(given, "severity", SEVERITIES, "")
     wanted = IncidentFilter(
         project_id=project_id,
         statuses=TABS[tab],
-        search=storable(words(given, "search")).strip(),
+        search=replace_unstorable(get_search_text(given, "search")).strip(),
         severity=Severity(severity) if severity else None,
-        assignee=storable(words(given, "assignee", most=_LONGEST_NAME)) or None,
+        assignee=replace_unstorable(get_search_text(given, "assignee", most=_MAX_NAME_LENGTH))
+        or None,
     )
-    order = SORT_ORDERS[one_of(given, "sort", SORT_ORDERS, NEWEST.name)]
-    return IncidentQuery(tab=tab, wanted=wanted, order=order)
+    order = SORT_ORDERS[get_choice(given, "sort", SORT_ORDERS, NEWEST_FIRST.name)]
+    return IncidentListQuery(tab=tab, wanted=wanted, order=order)

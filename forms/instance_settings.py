@@ -6,12 +6,12 @@ from typing import Any, Protocol, cast
 from wtforms import BooleanField, Field, HiddenField, SelectField, StringField, TextAreaField
 from wtforms.validators import InputRequired, Length, ValidationError
 
-from forms.base import Form, without_edges
+from forms.base import Form, strip_text
 from forms.releases import ReleaseDatesField
 
 #: Prefix of the hidden fields with the values from when the page was opened.
-_WAS = "was_"
-_LONGEST, _LONGEST_OF_SEVERAL_LINES = 1_000, 10_000
+_FORMER_VALUE_PREFIX = "was_"
+_MAX_LENGTH, _MAX_MULTILINE_LENGTH = 1_000, 10_000
 
 
 class _Setting(Protocol):
@@ -42,7 +42,7 @@ class _Setting(Protocol):
 
 
 class SettingsForm(Form):
-    """A form for several settings. `form_for` adds the fields."""
+    """A form for several settings. `build_settings_form` adds the fields."""
 
     #: Names of the settings, in the order of the page.
     names: tuple[str, ...] = ()
@@ -54,46 +54,46 @@ class SettingsForm(Form):
         changes to other settings are therefore not reverted.
         """
         for name in self.names:
-            text = _text_of(self[name])
-            if text != _unix_lines(self[_WAS + name].data or ""):
+            text = _format_field(self[name])
+            if text != _normalize_line_ends(self[_FORMER_VALUE_PREFIX + name].data or ""):
                 yield name, text
 
 
-def form_for(settings: Sequence[_Setting]) -> SettingsForm:
+def build_settings_form(settings: Sequence[_Setting]) -> SettingsForm:
     """Return a form with a field for each setting and its current value."""
     fields: dict[str, Any] = {"names": tuple(each.name for each in settings)}
     for each in settings:
-        fields[each.name] = _field(each)
-        fields[_WAS + each.name] = HiddenField(default=each.text)
+        fields[each.name] = _build_field(each)
+        fields[_FORMER_VALUE_PREFIX + each.name] = HiddenField(default=each.text)
     made = cast("type[SettingsForm]", type("SettingsForm", (SettingsForm,), fields))
-    return made(data=_values(settings))
+    return made(data=_get_values(settings))
 
 
-def _values(settings: Sequence[_Setting]) -> Mapping[str, Any]:
+def _get_values(settings: Sequence[_Setting]) -> Mapping[str, Any]:
     return {each.name: each.text == "true" if each.is_yes_or_no else each.text for each in settings}
 
 
-def _field(setting: _Setting) -> Any:
+def _build_field(setting: _Setting) -> Any:
     if setting.is_yes_or_no:
         return BooleanField(setting.title)
     if setting.choices:
         choices = [(choice, choice) for choice in setting.choices]
         return SelectField(setting.title, choices=choices)
     if setting.has_release_dates:
-        return ReleaseDatesField(setting.title, validators=[_Readable(setting)])
+        return ReleaseDatesField(setting.title, validators=[_ValueValidator(setting)])
     kind, longest = (
-        (TextAreaField, _LONGEST_OF_SEVERAL_LINES) if setting.is_long else (StringField, _LONGEST)
+        (TextAreaField, _MAX_MULTILINE_LENGTH) if setting.is_long else (StringField, _MAX_LENGTH)
     )
     message = f"{setting.title} may have at most {longest} characters."
     needed = [] if setting.may_be_empty else [InputRequired(f"Enter {setting.allowed}.")]
     return kind(
         setting.title,
-        filters=[without_edges],
-        validators=[*needed, Length(max=longest, message=message), _Readable(setting)],
+        filters=[strip_text],
+        validators=[*needed, Length(max=longest, message=message), _ValueValidator(setting)],
     )
 
 
-class _Readable:
+class _ValueValidator:
     """A validator that checks whether a text is a valid value of the setting."""
 
     def __init__(self, setting: _Setting) -> None:
@@ -106,13 +106,13 @@ class _Readable:
             raise ValidationError(str(error)) from error
 
 
-def _text_of(field: Field) -> str:
+def _format_field(field: Field) -> str:
     """Return the text of a field in the format of settings."""
     if isinstance(field, BooleanField):
         return "true" if field.data else "false"
-    return _unix_lines(field.data or "")
+    return _normalize_line_ends(field.data or "")
 
 
-def _unix_lines(text: str) -> str:
+def _normalize_line_ends(text: str) -> str:
     """Return a text without the carriage returns that browsers add to line ends."""
     return text.replace("\r\n", "\n")

@@ -23,38 +23,41 @@ from wtforms.validators import (
 )
 from wtforms.widgets import HiddenInput
 
-from domain.accounts.names import LONGEST_NAME
+from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH
 from domain.alerts.formats.registry import FORMATS, INTEGRATION_TYPES
-from domain.alerts.integrations.integrations import LONGEST_URL
-from domain.alerts.integrations.samples import Chosen, ConditionChoice, RuleChoices
-from domain.alerts.integrations.types import LONGEST_SILENCE, SHORTEST_SILENCE
+from domain.alerts.integrations.integrations import MAX_API_URL_LENGTH
+from domain.alerts.integrations.samples import ConditionChoice, MappingChoices, RuleChoices
+from domain.alerts.integrations.types import MAX_RESOLVE_AFTER_MINUTES, MIN_RESOLVE_AFTER_MINUTES
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.grace_period import GracePeriod
 from domain.core.text_links import is_web_url
-from forms.base import Form, Line, UrlLine, WordsLine, at_most
+from forms.base import Form, TextLineField, UrlLineField, WordListField, limit_length
 
 
 class IntegrationForm(Form):
     """The form for the settings of an integration."""
 
-    name = Line("Name", at_most(LONGEST_NAME, "A name"))
-    api_url = UrlLine("API URL", at_most(LONGEST_URL, "A URL"))
+    name = TextLineField("Name", limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"))
+    api_url = UrlLineField("API URL", limit_length(MAX_API_URL_LENGTH, "A URL"))
     resolve_after_minutes = IntegerField(
         "Resolve alerts without a report after (minutes)",
         validators=[
             Optional(),
             NumberRange(
-                SHORTEST_SILENCE,
-                LONGEST_SILENCE,
-                message=f"Enter {SHORTEST_SILENCE} to {LONGEST_SILENCE:,} minutes, or nothing for "
-                "never.",
+                MIN_RESOLVE_AFTER_MINUTES,
+                MAX_RESOLVE_AFTER_MINUTES,
+                message=(
+                    f"Enter {MIN_RESOLVE_AFTER_MINUTES} to {MAX_RESOLVE_AFTER_MINUTES:,} minutes, "
+                    "or leave it "
+                    "empty."
+                ),
             ),
         ],
     )
-    environment_labels = WordsLine("Labels that name the environment")
-    service_labels = WordsLine("Labels that name the service")
+    environment_labels = WordListField("Labels that name the environment")
+    service_labels = WordListField("Labels that name the service")
     joined_with = SelectMultipleField("Same monitor", coerce=int, choices=[])
     accepts_key_in_url = BooleanField("Accept the key in the URL")
     active = BooleanField("Active", default=True)
@@ -69,7 +72,7 @@ class IntegrationForm(Form):
     def validate_api_url(self, field: URLField) -> None:
         """Reject malformed URLs. The domain checks whether the type requires one."""
         if field.data and not is_web_url(field.data):
-            raise ValidationError("A URL starts with https:// or http:// and names a host.")
+            raise ValidationError("Enter a complete URL that starts with https:// or http://.")
 
 
 class NewIntegrationForm(IntegrationForm):
@@ -92,7 +95,7 @@ class NewIntegrationForm(IntegrationForm):
     def api_url_help(self) -> str:
         """Help text for the API URL, with its purpose for each type that has one."""
         uses = [f"{each.label}: {each.api_url.help}" for each in INTEGRATION_TYPES if each.api_url]
-        return " ".join([*uses, "Other types have none."])
+        return " ".join([*uses, "Other types have no API URL."])
 
     @property
     def types_that_need_a_url(self) -> str:
@@ -136,7 +139,7 @@ class ResetKeyForm(EndKeyForm):
         return GracePeriod.of(str(self.overlap.data))
 
 
-class _Texts(SelectMultipleField):
+class _RepeatedTextField(SelectMultipleField):
     """Several inputs with the same name, in the order of the page."""
 
     def pre_validate(self, form: object) -> None:
@@ -151,20 +154,20 @@ class MappingForm(Form):
     )
     #: Digest of the sample that the choices were made for.
     mapped_for = HiddenField()
-    join_title = _Texts(choices=[])
-    join_fingerprint = _Texts(choices=[])
+    join_title = _RepeatedTextField(choices=[])
+    join_fingerprint = _RepeatedTextField(choices=[])
     separator = StringField("Separator")
-    resolved_path = _Texts(choices=[])
-    resolved_operator = _Texts(choices=[])
-    resolved_words = _Texts(choices=[])
-    dropped_path = _Texts(choices=[])
-    dropped_operator = _Texts(choices=[])
-    dropped_words = _Texts(choices=[])
+    resolved_path = _RepeatedTextField(choices=[])
+    resolved_operator = _RepeatedTextField(choices=[])
+    resolved_words = _RepeatedTextField(choices=[])
+    dropped_path = _RepeatedTextField(choices=[])
+    dropped_operator = _RepeatedTextField(choices=[])
+    dropped_words = _RepeatedTextField(choices=[])
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> MappingChoices:
         """The selected mapping, including blank choices."""
-        return Chosen(
+        return MappingChoices(
             paths={field: self[f"map_{field.value}"].data or () for field in AlertField},
             rules=RuleChoices(
                 joins={
@@ -187,7 +190,7 @@ class MappingForm(Form):
 
 for _alert_field in AlertField:
     # Each field has two drop-downs with the same name, whose choices depend on the sample.
-    setattr(MappingForm, f"map_{_alert_field.value}", _Texts(choices=[]))
+    setattr(MappingForm, f"map_{_alert_field.value}", _RepeatedTextField(choices=[]))
 
 
 class SeverityWordsForm(Form):
@@ -206,7 +209,7 @@ class SeverityWordsForm(Form):
         for line in lines:
             word, equals, severity = line.rpartition("=")
             if not equals:
-                raise ValueError(f"“{line.strip()[:60]}” is not of the form word = severity.")
+                raise ValueError(f"“{line.strip()[:60]}” does not have the form word = severity.")
             table[word.strip()] = severity.strip().lower()
         return table
 
@@ -214,11 +217,11 @@ class SeverityWordsForm(Form):
 class SeverityWordForm(Form):
     """The form for a word that senders use and its severity."""
 
-    word = Line("Word", DataRequired("Enter a word."))
+    word = TextLineField("Word", DataRequired("Enter a word."))
     severity = SelectField("Severity", choices=[(each.value, each.value) for each in Severity])
 
 
-def words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:
+def build_severity_words_form(words: Mapping[str, Severity]) -> SeverityWordsForm:
     """Return the form with a line for each severity word."""
     lines = "\n".join(f"{word} = {severity.value}" for word, severity in words.items())
     return SeverityWordsForm(formdata=None, words=lines)
@@ -233,7 +236,7 @@ class TestAlertForm(Form):
     payload = TextAreaField("Payload (JSON)", validators=[InputRequired("Enter a JSON object.")])
 
 
-_PERIODS = {
+_REPLAY_PERIODS = {
     "hour": ("last hour", timedelta(hours=1)),
     "day": ("last 24 hours", timedelta(days=1)),
     "week": ("last 7 days", timedelta(days=7)),
@@ -246,12 +249,12 @@ class ReplayForm(Form):
 
     period = SelectField(
         "Rejected in the",
-        choices=[(key, words) for key, (words, _) in _PERIODS.items()],
+        choices=[(key, words) for key, (words, _) in _REPLAY_PERIODS.items()],
         default="day",
     )
-    after = IntegerField(widget=HiddenInput(), validators=[Optional(), NumberRange(0, LARGEST_ID)])
+    after = IntegerField(widget=HiddenInput(), validators=[Optional(), NumberRange(0, MAX_ID)])
 
     @property
     def length(self) -> timedelta:
         """Length of the period, which ends now."""
-        return _PERIODS[str(self.period.data)][1]
+        return _REPLAY_PERIODS[str(self.period.data)][1]

@@ -7,8 +7,8 @@ from domain.oauth.openid.keys import KeyRotation
 from domain.registry.types import NewRegistryKey
 from forms.base import Form
 
-_WORDS = {
-    KeyRotation.AFTER_NOTICE: "In one hour, when all clients can have fetched it",
+_ROTATION_LABELS = {
+    KeyRotation.AFTER_NOTICE: "In one hour, when all clients have had time to fetch it",
     KeyRotation.AT_ONCE: "Immediately",
     KeyRotation.OLD_KEYS_LEAKED: "Immediately, and delete the old keys",
 }
@@ -19,18 +19,18 @@ class RotationForm(Form):
 
     handover = RadioField(
         "When does the new key start signing?",
-        choices=[(each.value, words) for each, words in _WORDS.items()],
+        choices=[(each.value, words) for each, words in _ROTATION_LABELS.items()],
         default=KeyRotation.AFTER_NOTICE.value,
         validators=[InputRequired("Choose when the new key starts signing.")],
     )
 
 
 #: Label of each choice, and the number of hours until the key signs.
-_CHOICES = {
+_NOTICE_CHOICES = {
     "day": ("In 24 hours", 24),
     "week": ("In 7 days", 168),
     "now": ("Immediately", 0),
-    "leaked": ("Immediately, and withdraw the former keys", 0),
+    "leaked": ("Immediately, and revoke the previous keys", 0),
 }
 
 
@@ -39,7 +39,7 @@ class RegistryKeyForm(Form):
 
     notice = RadioField(
         "When does the new key start signing?",
-        choices=[(name, words) for name, (words, _) in _CHOICES.items()],
+        choices=[(name, words) for name, (words, _) in _NOTICE_CHOICES.items()],
         default="day",
         validators=[InputRequired("Choose when the new key starts signing.")],
     )
@@ -48,4 +48,4 @@ class RegistryKeyForm(Form):
     def key(self) -> NewRegistryKey:
         """The requested key."""
         name = self.notice.data
-        return NewRegistryKey(notice_hours=_CHOICES[name][1], forget_former=name == "leaked")
+        return NewRegistryKey(notice_hours=_NOTICE_CHOICES[name][1], forget_former=name == "leaked")

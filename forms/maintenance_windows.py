@@ -13,67 +13,71 @@ from wtforms import (
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
 from domain.paging.maintenance_windows.recurrence import (
-    LARGEST_INTERVAL,
-    WEEKDAYS,
+    MAX_INTERVAL,
+    WEEKDAY_NAMES,
     Frequency,
     Recurrence,
-    monthly_by_day,
-    monthly_by_weekday,
-    parse_rule,
+    build_monthly_by_day,
+    build_monthly_by_weekday,
+    parse_recurrence_rule,
 )
-from domain.paging.maintenance_windows.types import LONGEST_NAME, MaintenanceWindow, NewWindow
+from domain.paging.maintenance_windows.types import (
+    MAX_WINDOW_NAME_LENGTH,
+    MaintenanceWindow,
+    NewWindow,
+)
 from forms.alerts import SEVERITY_CHOICES
 from forms.base import (
-    DurationLine,
+    DurationField,
     Form,
-    Line,
-    Lines,
     LocalTimeField,
+    TextLineField,
+    TextLinesField,
     TimeZoneField,
-    at_most,
-    lines_of,
+    limit_length,
+    split_lines,
 )
 
 ONCE, DAILY, WEEKLY, RULE = "once", "daily", "weekly", "rule"
 BY_DAY, BY_WEEKDAY = "monthly_day", "monthly_weekday"
-_REPEATS = (
+_REPEAT_CHOICES = (
     (ONCE, "Does not repeat"),
     (DAILY, "Every day"),
     (WEEKLY, "Every week"),
     (BY_DAY, "Every month, on the same day"),
     (BY_WEEKDAY, "Every month, on the same weekday"),
-    (RULE, "By a custom rule"),
+    (RULE, "Custom rule"),
 )
-_BY_MONTH = {BY_DAY: monthly_by_day, BY_WEEKDAY: monthly_by_weekday}
-_INTERVAL = f"Enter a number from 1 to {LARGEST_INTERVAL}."
+_MONTHLY_RULES = {BY_DAY: build_monthly_by_day, BY_WEEKDAY: build_monthly_by_weekday}
+_INTERVAL_MESSAGE = f"Enter a number from 1 to {MAX_INTERVAL}."
 
 
 class MaintenanceWindowForm(Form):
     """The form for the times of a maintenance window and the alerts that it mutes."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name, such as Database upgrade."),
-        at_most(LONGEST_NAME, "A name"),
+        limit_length(MAX_WINDOW_NAME_LENGTH, "A name"),
     )
-    starts_at = LocalTimeField("Start", InputRequired("Enter when it starts."))
+    starts_at = LocalTimeField("Start", InputRequired("Enter the start of the window."))
     time_zone = TimeZoneField(default="UTC")
-    duration = DurationLine(
+    duration = DurationField(
         "Duration", DataRequired("Enter a duration, such as 90m or 2h."), default="2h"
     )
-    repeats = SelectField("Repeats", choices=_REPEATS, default=ONCE)
+    repeats = SelectField("Repeats", choices=_REPEAT_CHOICES, default=ONCE)
     interval = IntegerField(
         "Repeat every … days, weeks or months",
         default=1,
-        validators=[Optional(), NumberRange(1, LARGEST_INTERVAL, message=_INTERVAL)],
+        validators=[Optional(), NumberRange(1, MAX_INTERVAL, message=_INTERVAL_MESSAGE)],
     )
-    weekdays = SelectMultipleField("On", choices=list(WEEKDAYS.items()))
+    weekdays = SelectMultipleField("Repeat on", choices=list(WEEKDAY_NAMES.items()))
     until = DateField("Last day", validators=[Optional()])
-    rule = Line("Rule")
+    rule = TextLineField("Rule")
     severities = SelectMultipleField("Severities", choices=SEVERITY_CHOICES)
     environments = TextAreaField("Environments")
     services = TextAreaField("Services")
-    labels = Lines("Labels")
+    labels = TextLinesField("Labels")
 
     def window(self) -> NewWindow:
         """Return the entered window.
@@ -87,17 +91,17 @@ class MaintenanceWindowForm(Form):
             starts_at=local_start.isoformat(),
             rule=recurrence.rule if recurrence else "",
             severities=self.severities.data or [],
-            environments=lines_of(self.environments.data),
-            services=lines_of(self.services.data),
+            environments=split_lines(self.environments.data),
+            services=split_lines(self.services.data),
             labels=self.labels.data or [],
         )
 
     def _recurrence(self, first: date) -> Recurrence | None:
         interval, until = self.interval.data or 1, self.until.data
-        if self.repeats.data in _BY_MONTH:
-            return _BY_MONTH[self.repeats.data](first, interval=interval, until=until)
+        if self.repeats.data in _MONTHLY_RULES:
+            return _MONTHLY_RULES[self.repeats.data](first, interval=interval, until=until)
         if self.repeats.data == RULE:
-            return parse_rule(self.rule.data or "")
+            return parse_recurrence_rule(self.rule.data or "")
         if self.repeats.data == ONCE:
             return None
         is_weekly = self.repeats.data == WEEKLY
@@ -109,16 +113,16 @@ class MaintenanceWindowForm(Form):
         )
 
 
-def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
+def build_window_form(window: MaintenanceWindow) -> MaintenanceWindowForm:
     """Return the form with the values of a window, unless the request sends values."""
-    recurrence = parse_rule(window.rule) if window.rule else None
+    recurrence = parse_recurrence_rule(window.rule) if window.rule else None
     return MaintenanceWindowForm(
         data={
             "name": window.name,
             "starts_at": window.local_start,
             "time_zone": window.time_zone,
             "duration": window.duration,
-            **_repeats_of(recurrence, window.local_start.date()),
+            **_build_repeat_fields(recurrence, window.local_start.date()),
             "severities": window.severities,
             "environments": "\n".join(window.environments),
             "services": "\n".join(window.services),
@@ -127,12 +131,12 @@ def form_of(window: MaintenanceWindow) -> MaintenanceWindowForm:
     )
 
 
-def _repeats_of(found: Recurrence | None, first: date) -> dict[str, object]:
+def _build_repeat_fields(found: Recurrence | None, first: date) -> dict[str, object]:
     """Return the form fields that describe the recurrence of a window."""
     if found is None:
         return {"repeats": ONCE}
     return {
-        "repeats": _word_for(found, first),
+        "repeats": _find_repeat_choice(found, first),
         "interval": found.interval,
         "until": found.until,
         "weekdays": list(found.by_day),
@@ -140,10 +144,10 @@ def _repeats_of(found: Recurrence | None, first: date) -> dict[str, object]:
     }
 
 
-def _word_for(found: Recurrence, first: date) -> str:
+def _find_repeat_choice(found: Recurrence, first: date) -> str:
     if found.frequency is not Frequency.MONTHLY:
         return DAILY if found.frequency is Frequency.DAILY else WEEKLY
-    for word, rule in _BY_MONTH.items():
+    for word, rule in _MONTHLY_RULES.items():
         if found == rule(first, interval=found.interval, until=found.until):
             return word
     return RULE

@@ -8,34 +8,34 @@ from wtforms.validators import DataRequired, InputRequired
 
 from domain.access.roles import Ability, Role
 from domain.core.errors import InvalidError
-from domain.projects.member_roles import HIGHEST_BASE, LONGEST_DESCRIPTION, LONGEST_NAME
+from domain.projects.member_roles import MAX_BASE_ROLE, MAX_DESCRIPTION_LENGTH, MAX_NAME_LENGTH
 from domain.projects.member_types import MemberRole, NewMemberRole, NewMembers
 from domain.projects.views import MemberView
-from forms.base import Form, Line, Lines, at_most
+from forms.base import Form, TextLineField, TextLinesField, limit_length
 
 
-def _value(role: Role, custom_role_id: int | None) -> str:
+def _build_choice_value(role: Role, custom_role_id: int | None) -> str:
     """Return the value of a choice: the number of a role, or the id of a custom role."""
     return str(int(role)) if custom_role_id is None else f"custom-{custom_role_id}"
 
 
-def _roles_up_to(giver: Role) -> list[tuple[str, str]]:
+def _list_roles_up_to(giver: Role) -> list[tuple[str, str]]:
     """Return the role choices of a user who can give roles up to `giver`."""
-    return [(_value(role, None), role.label) for role in Role if role <= giver]
+    return [(_build_choice_value(role, None), role.label) for role in Role if role <= giver]
 
 
 class RoleForm(Form):
     """The form for the standard or custom role of a member."""
 
-    role = SelectField("Role", coerce=str.strip, default=_value(Role.DEVELOPER, None))
+    role = SelectField("Role", coerce=str.strip, default=_build_choice_value(Role.DEVELOPER, None))
 
     def __init__(
         self, *args: Any, giver: Role, custom_roles: Sequence[MemberRole], **kwargs: Any
     ) -> None:
         """Offer the roles up to the current user's role, and the custom roles based on them."""
         super().__init__(*args, **kwargs)
-        self._custom = {_value(each.base, each.id): each for each in custom_roles}
-        own = _roles_up_to(giver)
+        self._custom = {_build_choice_value(each.base, each.id): each for each in custom_roles}
+        own = _list_roles_up_to(giver)
         others = [
             (value, f"{each.name} ({each.base.label})")
             for value, each in self._custom.items()
@@ -67,7 +67,7 @@ class RoleForm(Form):
     def choices_for(self, member: MemberView) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         """Return a direct member's role choices by group: value, text, and if selected."""
         custom = member.own_custom_role
-        theirs = _value(member.own_role or member.role, custom.id if custom else None)
+        theirs = _build_choice_value(member.own_role or member.role, custom.id if custom else None)
         return [
             (label, [(value, text, value == theirs) for value, text in choices])
             for label, choices in self._groups.items()
@@ -77,10 +77,10 @@ class RoleForm(Form):
 class MemberForm(RoleForm):
     """The form for a new member."""
 
-    user = Line(
+    user = TextLineField(
         "User name",
         DataRequired("Enter a user name."),
-        at_most(320, "A user name or e-mail address"),
+        limit_length(320, "A user name or email address"),
     )
     #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
@@ -103,8 +103,8 @@ class MemberForm(RoleForm):
 class ShareForm(Form):
     """The form that shares a project with a group, up to a highest role."""
 
-    group = Line("Group", DataRequired("Enter the full path of a group."))
-    most = SelectField("Highest role", default=_value(Role.DEVELOPER, None))
+    group = TextLineField("Group", DataRequired("Enter the full path of a group."))
+    most = SelectField("Highest role", default=_build_choice_value(Role.DEVELOPER, None))
     #: Form field names by the domain's names for the values.
     fields_of: ClassVar[Mapping[str, str]] = {
         "group_id": "group",
@@ -115,21 +115,23 @@ class ShareForm(Form):
     def __init__(self, *args: Any, giver: Role, **kwargs: Any) -> None:
         """Offer the roles up to the current user's role."""
         super().__init__(*args, **kwargs)
-        self.most.choices = _roles_up_to(giver)
+        self.most.choices = _list_roles_up_to(giver)
 
 
 class MemberRoleForm(Form):
     """The form for a custom role: its base role and its additional permissions."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name, such as On-call guest."),
-        at_most(LONGEST_NAME, "A name"),
+        limit_length(MAX_NAME_LENGTH, "A name"),
     )
-    description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
+    description = TextLinesField(
+        "Description", limit_length(MAX_DESCRIPTION_LENGTH, "A description")
+    )
     base = SelectField(
         "Base role",
-        choices=[(role.name, role.label) for role in Role if role <= HIGHEST_BASE],
+        choices=[(role.name, role.label) for role in Role if role <= MAX_BASE_ROLE],
     )
     permissions = SelectMultipleField(
         "Permissions",

@@ -26,16 +26,16 @@ from wtforms.validators import (
     ValidationError,
 )
 
-from domain.core.time_zones import instant, zone
+from domain.core.time_zones import convert_to_utc, get_zone
 from domain.paging.on_call.own_types import NewCover, OwnSchedule
 from domain.paging.on_call.rotation_syntax import WEEKDAYS
-from domain.paging.on_call.schedule_values import Unit
+from domain.paging.on_call.schedule_values import TurnUnit
 from domain.paging.on_call.types import (
-    HIGHEST_LAYER,
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    MOST_RESTRICTIONS,
-    MOST_USERS,
+    MAX_LAYER,
+    MAX_ROTATION_RESTRICTIONS,
+    MAX_ROTATION_USERS,
+    MAX_SCHEDULE_DESCRIPTION_LENGTH,
+    MAX_SCHEDULE_NAME_LENGTH,
     NewOverride,
     NewRotation,
     NewSwap,
@@ -44,19 +44,26 @@ from domain.paging.on_call.types import (
     OnCallSchedule,
     OnCallTurn,
 )
-from forms.base import Form, Line, Lines, LocalTimeField, TimeZoneField, at_most
+from forms.base import (
+    Form,
+    LocalTimeField,
+    TextLineField,
+    TextLinesField,
+    TimeZoneField,
+    limit_length,
+)
 
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_LONGEST_USERNAME = 255
+_WEEKDAY_LABELS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MAX_USERNAME_LENGTH = 255
 #: Number of empty rows for users. Each "Add more" adds as many.
 _EMPTY_ROWS = 3
 #: Choice that replaces no user. It is not a valid user name.
-_NOBODY = "+"
-_NINE = time(9)
-_FIRST_WEEKDAY = ("mon",)
+_NOBODY_CHOICE = "+"
+_DEFAULT_HANDOFF_TIME = time(9)
+_DEFAULT_WEEKDAYS = ("mon",)
 
 
-class MovingForm(Form):
+class MoveConfirmationForm(Form):
     """A change that may move or end swaps and overrides, and then has to be confirmed."""
 
     #: Descriptions of the moves, one sentence each.
@@ -72,20 +79,26 @@ class MovingForm(Form):
         return False
 
 
-class ScheduleForm(MovingForm):
+class ScheduleForm(MoveConfirmationForm):
     """The form for the name and time zone of a schedule."""
 
-    name = Line(
-        "Name", DataRequired("Enter a name, such as Primary."), at_most(LONGEST_NAME, "A name")
+    name = TextLineField(
+        "Name",
+        DataRequired("Enter a name, such as Primary."),
+        limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"),
     )
     time_zone = TimeZoneField(default="UTC")
-    description = Lines("Description", at_most(LONGEST_DESCRIPTION, "A description"))
+    description = TextLinesField(
+        "Description", limit_length(MAX_SCHEDULE_DESCRIPTION_LENGTH, "A description")
+    )
 
 
 class RestrictionForm(PlainForm):
     """A time of day on some weekdays. Without days it applies daily; without times, all day."""
 
-    weekdays = SelectMultipleField("Days", choices=list(zip(WEEKDAYS, _DAYS, strict=True)))
+    weekdays = SelectMultipleField(
+        "Days", choices=list(zip(WEEKDAYS, _WEEKDAY_LABELS, strict=True))
+    )
     start_time = TimeField("From", validators=[Optional()])
     end_time = TimeField("Until", validators=[Optional()])
 
@@ -93,7 +106,7 @@ class RestrictionForm(PlainForm):
         """Require both times or neither."""
         is_valid = bool(super().validate(extra_validators))
         if is_valid and (self.start_time.data is None) != (self.end_time.data is None):
-            self.end_time.errors = ["Enter both times, or none for whole days."]
+            self.end_time.errors = ["Enter both times, or neither for whole days."]
             return False
         return is_valid
 
@@ -106,36 +119,38 @@ class RestrictionForm(PlainForm):
         return {} if is_empty else {"start_time": start, "end_time": end, **days}
 
 
-class RotationForm(MovingForm):
+class RotationForm(MoveConfirmationForm):
     """The form for a rotation of a schedule."""
 
     #: Errors that name the list of rotations are shown at the users, which most of them concern.
     fields_of: ClassVar = {"rotations": "users"}
-    name = Line("Name", at_most(LONGEST_NAME, "A name"))
+    name = TextLineField("Name", limit_length(MAX_SCHEDULE_NAME_LENGTH, "A name"))
     users = FieldList(
-        Line("User", at_most(_LONGEST_USERNAME, "A user name")),
+        TextLineField("User", limit_length(_MAX_USERNAME_LENGTH, "A user name")),
         "Users in the order of their turns",
         min_entries=_EMPTY_ROWS,
-        max_entries=MOST_USERS,
+        max_entries=MAX_ROTATION_USERS,
     )
     kind = RadioField(
         "Turns",
         choices=[("daily", "Daily"), ("weekly", "Weekly"), ("custom", "Custom length")],
         default="weekly",
-        validators=[InputRequired("Choose how long a turn is.")],
+        validators=[InputRequired("Choose the length of a turn.")],
     )
     every = IntegerField(
         "Length of a custom turn",
         default=1,
-        validators=[Optional(), NumberRange(1, 1000, "A turn has a length from 1 to 1000.")],
+        validators=[Optional(), NumberRange(1, 1000, "Enter a length from 1 to 1000.")],
     )
-    unit = SelectField("Unit of a custom turn", choices=[(unit, unit) for unit in Unit])
+    unit = SelectField("Unit of a custom turn", choices=[(unit, unit) for unit in TurnUnit])
     weekdays = SelectMultipleField(
-        "Hand-over on", choices=list(zip(WEEKDAYS, _DAYS, strict=True)), default=_FIRST_WEEKDAY
+        "Handoff days",
+        choices=list(zip(WEEKDAYS, _WEEKDAY_LABELS, strict=True)),
+        default=_DEFAULT_WEEKDAYS,
     )
     handover_time = TimeField(
-        "Hand-over at",
-        default=_NINE,
+        "Handoff time",
+        default=_DEFAULT_HANDOFF_TIME,
         validators=[InputRequired("Enter a time of day, such as 09:00.")],
     )
     starts_on = DateField("First day", validators=[Optional()])
@@ -143,14 +158,14 @@ class RotationForm(MovingForm):
         "Layer",
         validators=[
             Optional(),
-            NumberRange(0, HIGHEST_LAYER, f"A layer is a number from 0 to {HIGHEST_LAYER}."),
+            NumberRange(0, MAX_LAYER, f"Enter a layer from 0 to {MAX_LAYER}."),
         ],
     )
     restrictions = FieldList(
         FormField(RestrictionForm),
         "Only at these times",
         min_entries=1,
-        max_entries=MOST_RESTRICTIONS,
+        max_entries=MAX_ROTATION_RESTRICTIONS,
     )
 
     @classmethod
@@ -161,7 +176,7 @@ class RotationForm(MovingForm):
                 **dict(rotation),
                 "users": [*(each.username for each in rotation.users), ""],
                 "kind": rotation.type,
-                "weekdays": rotation.weekdays or _FIRST_WEEKDAY,
+                "weekdays": rotation.weekdays or _DEFAULT_WEEKDAYS,
                 "restrictions": [dict(each) for each in rotation.restrictions],
             }
         )
@@ -173,8 +188,8 @@ class RotationForm(MovingForm):
             formdata=None,
             data={
                 **self.data,
-                "users": [*self._usernames, *empty][:MOST_USERS],
-                "restrictions": [*self.restrictions.data, {}][:MOST_RESTRICTIONS],
+                "users": [*self._usernames, *empty][:MAX_ROTATION_USERS],
+                "restrictions": [*self.restrictions.data, {}][:MAX_ROTATION_RESTRICTIONS],
             },
         )
 
@@ -186,10 +201,10 @@ class RotationForm(MovingForm):
     def validate_weekdays(self, field: SelectMultipleField) -> None:
         """Reject weekly turns without a handoff day."""
         is_of_weeks = self.kind.data == "weekly" or (
-            self.kind.data == "custom" and self.unit.data == Unit.WEEKS
+            self.kind.data == "custom" and self.unit.data == TurnUnit.WEEKS
         )
         if is_of_weeks and not field.data:
-            raise ValidationError("Choose at least one day of hand-over.")
+            raise ValidationError("Choose at least one handoff day.")
 
     @property
     def rotation(self) -> NewRotation:
@@ -216,10 +231,10 @@ class RotationForm(MovingForm):
 class OverrideForm(Form):
     """The form for an override: a user, a period, and the user to replace."""
 
-    user = SelectField("Who is on call", validators=[InputRequired("Choose somebody.")])
+    user = SelectField("Who is on call", validators=[InputRequired("Choose a user.")])
     instead_of = SelectField("Instead of", default="")
-    starts_at = LocalTimeField("From", InputRequired("Enter when it starts."))
-    ends_at = LocalTimeField("Until", InputRequired("Enter when it ends."))
+    starts_at = LocalTimeField("From", InputRequired("Enter a start."))
+    ends_at = LocalTimeField("Until", InputRequired("Enter an end."))
 
     def __init__(
         self,
@@ -234,11 +249,11 @@ class OverrideForm(Form):
         The start defaults to now, because most overrides start immediately.
         """
         super().__init__(*args, **kw)
-        self._zone = zone(schedule.time_zone)
+        self._zone = get_zone(schedule.time_zone)
         self.user.choices = [(name, name) for name in names]
         self.instead_of.choices = [
-            ("", "everybody"),
-            (_NOBODY, "nobody: in addition"),
+            ("", "Everybody else"),
+            (_NOBODY_CHOICE, "Nobody (in addition)"),
             *self.user.choices,
         ]
         if not self.is_submitted():
@@ -249,14 +264,14 @@ class OverrideForm(Form):
         """The entered override. Its times are in the schedule's time zone."""
         return NewOverride(
             user=self.user.data,
-            instead_of="" if self.instead_of.data == _NOBODY else self.instead_of.data,
-            in_addition=self.instead_of.data == _NOBODY,
+            instead_of="" if self.instead_of.data == _NOBODY_CHOICE else self.instead_of.data,
+            in_addition=self.instead_of.data == _NOBODY_CHOICE,
             starts_at=self._moment(self.starts_at),
             ends_at=self._moment(self.ends_at),
         )
 
     def _moment(self, field: LocalTimeField) -> datetime:
-        return instant(cast("datetime", field.data), self._zone)
+        return convert_to_utc(cast("datetime", field.data), self._zone)
 
 
 class SwapForm(Form):
@@ -267,7 +282,7 @@ class SwapForm(Form):
         **dict.fromkeys(("other_user", "other_starts_at", "other_ends_at"), "other_shift"),
     }
     shift = SelectField("Shift", validators=[InputRequired("Choose a shift.")])
-    other_shift = SelectField("For this shift", validators=[InputRequired("Choose a shift.")])
+    other_shift = SelectField("In exchange for", validators=[InputRequired("Choose a shift.")])
 
     def __init__(
         self,
@@ -283,9 +298,9 @@ class SwapForm(Form):
             f"{turn.user.username}@{turn.starts_at:%Y%m%dT%H%M%S}": (turn, turn.user.username)
             for turn in turns
         }
-        place = zone(schedule.time_zone)
+        place = get_zone(schedule.time_zone)
         choices = [
-            (key, f"{name}: {_from_to(shift, place)}")
+            (key, f"{name}: {_format_shift(shift, place)}")
             for key, (shift, name) in self._shifts.items()
         ]
         mine = [each for each in choices if own is None or self._shifts[each[0]][1] == own]
@@ -314,8 +329,8 @@ class CoverForm(Form):
     """The form for a user who covers another user during a period or a turn."""
 
     fields_of: ClassVar = {"schedules": "what"}
-    what = SelectField("Shifts", validators=[InputRequired("Choose what is covered.")])
-    user = SelectField("Who covers you", validators=[InputRequired("Choose somebody.")])
+    what = SelectField("Shifts", validators=[InputRequired("Choose the shifts to cover.")])
+    user = SelectField("Who covers you", validators=[InputRequired("Choose a user.")])
     starts_at = LocalTimeField("From", Optional())
     ends_at = LocalTimeField("Until", Optional())
     #: Cover that the page has shown. A different cover has to be confirmed again.
@@ -331,20 +346,23 @@ class CoverForm(Form):
     ) -> None:
         """Offer all shifts, the shifts of each schedule, and each turn."""
         super().__init__(*args, **kw)
-        self._zone = zone(time_zone)
+        self._zone = get_zone(time_zone)
         self._turns = {
             f"{schedule.schedule_id}@{turn.starts_at:%Y%m%dT%H%M%S}": (schedule, turn)
             for schedule in schedules
             for turn in schedule.turns
         }
         self.what.choices = [
-            *([("all", "All my shifts, from and until below")] if len(schedules) > 1 else []),
+            *([("all", "All my shifts in the period below")] if len(schedules) > 1 else []),
             *(
-                (str(each.schedule_id), f"{_full_name(each)}, from and until below")
+                (str(each.schedule_id), f"{_format_schedule_name(each)}, in the period below")
                 for each in schedules
             ),
             *(
-                (key, f"My turn {_from_to(turn, self._zone)}: {_full_name(schedule)}")
+                (
+                    key,
+                    f"My turn {_format_shift(turn, self._zone)}: {_format_schedule_name(schedule)}",
+                )
                 for key, (schedule, turn) in self._turns.items()
             ),
         ]
@@ -356,7 +374,7 @@ class CoverForm(Form):
         if self.what.data not in self._turns:
             for each in (self.starts_at, self.ends_at):
                 if each.data is None and not each.errors:
-                    self.object_to(each.name, "Enter a time, or choose one of your turns.")
+                    self.add_error(each.name, "Enter a time, or choose one of your turns.")
                     is_valid = False
         return is_valid
 
@@ -370,7 +388,7 @@ class CoverForm(Form):
         else:
             schedules = () if self.what.data == "all" else (int(self.what.data),)
             start, end = (
-                instant(cast("datetime", each.data), self._zone)
+                convert_to_utc(cast("datetime", each.data), self._zone)
                 for each in (self.starts_at, self.ends_at)
             )
         return NewCover(user=self.user.data, starts_at=start, ends_at=end, schedules=schedules)
@@ -382,19 +400,19 @@ class CoverForm(Form):
         return had
 
 
-def _full_name(schedule: OwnSchedule) -> str:
+def _format_schedule_name(schedule: OwnSchedule) -> str:
     return f"{schedule.name} of {schedule.project_path}"
 
 
-def _from_to(shift: OnCallPeriod, place: ZoneInfo) -> str:
+def _format_shift(shift: OnCallPeriod, place: ZoneInfo) -> str:
     """Format a shift so that it fits into a select box on a phone."""
     start, end = shift.starts_at.astimezone(place), shift.ends_at.astimezone(place)
     if start.date() == end.date():
-        return f"{_written(start)} to {end:%H:%M}"
+        return f"{_format_local_time(start)} to {end:%H:%M}"
     same_month = (start.year, start.month) == (end.year, end.month)
-    until = f"{end:%a} {end.day} {end:%H:%M}" if same_month else _written(end)
-    return f"{_written(start)} to {until}"
+    until = f"{end:%a} {end.day} {end:%H:%M}" if same_month else _format_local_time(end)
+    return f"{_format_local_time(start)} to {until}"
 
 
-def _written(local: datetime) -> str:
+def _format_local_time(local: datetime) -> str:
     return f"{local:%a} {local.day} {local:%b} {local:%H:%M}"

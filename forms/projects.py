@@ -7,40 +7,42 @@ from wtforms import BooleanField, IntegerField, RadioField, SelectField, StringF
 from wtforms.validators import DataRequired, InputRequired, NumberRange
 
 from domain.access.features import AccessLevel
-from domain.accounts.names import LONGEST_NAME, LONGEST_PATH, LONGEST_SEGMENT
-from domain.alerts.environments import LONGEST_NAME as LONGEST_ENVIRONMENT
-from domain.projects.creation import LONGEST_DESCRIPTION
-from domain.projects.types import LONGEST_GRACE_HOURS
+from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH, MAX_PATH_LENGTH, MAX_PATH_SEGMENT_LENGTH
+from domain.alerts.environments import MAX_ENVIRONMENT_NAME_LENGTH as LONGEST_ENVIRONMENT
+from domain.projects.creation import MAX_DESCRIPTION_LENGTH
+from domain.projects.types import MAX_GRACE_HOURS
 from domain.projects.views import GroupView, ProjectView
 from domain.projects.visibility_sql import VISIBILITIES
-from forms.base import Form, Line, at_most
+from forms.base import Form, TextLineField, limit_length
 
 
-def with_plain_breaks(value: Any) -> Any:
+def normalize_line_breaks(value: Any) -> Any:
     """Return a text with normalized line breaks, since browsers send CRLF."""
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value
 
 
-class NameAndDescription(Form):
+class NameAndDescriptionForm(Form):
     """The fields for the name and description of a group or project."""
 
-    name = Line("Name", DataRequired("Enter a name."), at_most(LONGEST_NAME, "A name"))
+    name = TextLineField(
+        "Name", DataRequired("Enter a name."), limit_length(MAX_DISPLAY_NAME_LENGTH, "A name")
+    )
     description = TextAreaField(
         "Description",
-        filters=[with_plain_breaks],
-        validators=[at_most(LONGEST_DESCRIPTION, "A description")],
+        filters=[normalize_line_breaks],
+        validators=[limit_length(MAX_DESCRIPTION_LENGTH, "A description")],
     )
 
 
-class GroupSettingsForm(NameAndDescription):
+class GroupSettingsForm(NameAndDescriptionForm):
     """The form for a group's name, description and two-factor requirement."""
 
     require_two_factor_authentication = BooleanField("Require two-factor authentication")
     two_factor_grace_period = IntegerField(
         "Grace period in hours",
         validators=[
-            InputRequired("Enter a number of hours; 0 for none."),
-            NumberRange(0, LONGEST_GRACE_HOURS, f"Enter a number from 0 to {LONGEST_GRACE_HOURS}."),
+            InputRequired("Enter a number of hours, or 0 for no grace period."),
+            NumberRange(0, MAX_GRACE_HOURS, f"Enter a number from 0 to {MAX_GRACE_HOURS}."),
         ],
     )
 
@@ -53,23 +55,23 @@ class GroupSettingsForm(NameAndDescription):
 class PathForm(Form):
     """The form for the last segment of a group's or project's path."""
 
-    path = Line(
+    path = TextLineField(
         "Path",
         DataRequired("Enter a path."),
-        at_most(LONGEST_SEGMENT, "The last part of a path"),
+        limit_length(MAX_PATH_SEGMENT_LENGTH, "The last part of a path"),
     )
 
 
 class ConfirmationForm(Form):
     """The full path of a group or project, to confirm its transfer or deletion."""
 
-    confirmation = Line("Full path", DataRequired("Enter the full path to confirm."))
+    confirmation = TextLineField("Full path", DataRequired("Enter the full path to confirm."))
 
     def confirms(self, path: str) -> bool:
         """Return whether the path was entered correctly; otherwise add an error."""
         if (self.confirmation.data or "").strip("/").lower() == path.lower():
             return True
-        self.object_to("confirmation", f"This is not the path {path}.")
+        self.add_error("confirmation", f"This path does not match. Enter {path} to confirm.")
         return False
 
 
@@ -79,11 +81,11 @@ class TransferForm(ConfirmationForm):
     to = StringField(
         "New group",
         filters=[lambda value: value.strip().strip("/") if isinstance(value, str) else value],
-        validators=[at_most(LONGEST_PATH, "A path")],
+        validators=[limit_length(MAX_PATH_LENGTH, "A path")],
     )
 
 
-def _without_slashes(value: Any) -> Any:
+def _strip_slashes(value: Any) -> Any:
     return value.strip().strip("/") if isinstance(value, str) else value
 
 
@@ -92,15 +94,15 @@ class GroupForm(Form):
 
     path = StringField(
         "Path",
-        filters=[_without_slashes],
+        filters=[_strip_slashes],
         validators=[
             InputRequired("Enter a path, such as acme or acme/shops."),
-            at_most(LONGEST_PATH, "A path"),
+            limit_length(MAX_PATH_LENGTH, "A path"),
         ],
     )
 
 
-_LEVELS = [
+_ACCESS_LEVEL_CHOICES = [
     (AccessLevel.ENABLED.value, "On"),
     (AccessLevel.PRIVATE.value, "On, for members only"),
     (AccessLevel.DISABLED.value, "Off"),
@@ -114,17 +116,19 @@ class _VisibilityForm(Form):
         "Visibility",
         choices=[(word, word.capitalize()) for word in VISIBILITIES],
         default=VISIBILITIES[0],
-        validators=[InputRequired("Choose who sees the project.")],
+        validators=[InputRequired("Choose who can see the project.")],
     )
 
 
-class ProjectSettingsForm(NameAndDescription, _VisibilityForm):
+class ProjectSettingsForm(NameAndDescriptionForm, _VisibilityForm):
     """The form for a project's name, description and features, and for owners its visibility."""
 
     # The other features have no pages.
-    monitor_access_level = SelectField("Alerts and integrations", choices=_LEVELS)
-    environments_access_level = SelectField("Environments and deployments", choices=_LEVELS)
-    releases_access_level = SelectField("Releases", choices=_LEVELS)
+    monitor_access_level = SelectField("Alerts and integrations", choices=_ACCESS_LEVEL_CHOICES)
+    environments_access_level = SelectField(
+        "Environments and deployments", choices=_ACCESS_LEVEL_CHOICES
+    )
+    releases_access_level = SelectField("Releases", choices=_ACCESS_LEVEL_CHOICES)
 
     @classmethod
     def of(cls, project: ProjectView) -> "ProjectSettingsForm":
@@ -148,8 +152,10 @@ class ProjectForm(_VisibilityForm):
     """The form for the group and name of a new project."""
 
     group = SelectField("Group", validators=[InputRequired("Choose a group.")])
-    name = Line(
-        "Name", DataRequired("Enter a name, such as shop."), at_most(LONGEST_NAME, "A name")
+    name = TextLineField(
+        "Name",
+        DataRequired("Enter a name, such as shop."),
+        limit_length(MAX_DISPLAY_NAME_LENGTH, "A name"),
     )
 
     def __init__(
@@ -157,7 +163,7 @@ class ProjectForm(_VisibilityForm):
     ) -> None:
         """Store the paths of the groups, and of the user's own namespace if it is available."""
         super().__init__(*args, **kwargs)
-        mine = [(path, f"{path} (your own projects)") for path in own]
+        mine = [(path, f"{path} (personal namespace)") for path in own]
         self.group.choices = [*((path, path) for path in groups), *mine]
 
     #: Name of the form field for the path, which is derived from the name.
@@ -167,8 +173,8 @@ class ProjectForm(_VisibilityForm):
 class EnvironmentForm(Form):
     """The form for the name of an environment."""
 
-    name = Line(
+    name = TextLineField(
         "Name",
         DataRequired("Enter a name, such as production."),
-        at_most(LONGEST_ENVIRONMENT, "A name"),
+        limit_length(LONGEST_ENVIRONMENT, "A name"),
     )

@@ -10,12 +10,17 @@ from wtforms.utils import unset_value
 from wtforms.validators import ValidationError
 
 from domain.releases.changes import Interface
-from domain.releases.checker.checker import NEWEST
-from domain.releases.listing import ChangeFilter, State, releases_on_schedule
-from domain.releases.version import Release, ReleaseDatesError, parse_release, parse_release_dates
+from domain.releases.checker.checker import NEWEST_RELEASE
+from domain.releases.listing import ChangeFilter, ReleaseChangeState, list_scheduled_releases
+from domain.releases.version import (
+    InvalidReleaseDatesError,
+    Release,
+    parse_release,
+    parse_release_dates,
+)
 from forms.base import Form
 
-_RELEASES = [(str(each), str(each)) for each in releases_on_schedule()]
+_RELEASE_CHOICES = [(str(each), str(each)) for each in list_scheduled_releases()]
 
 
 class ReleaseCheckForm(Form):
@@ -24,10 +29,10 @@ class ReleaseCheckForm(Form):
     The form has no CSRF token, since the check changes nothing and requires no sign-in.
     """
 
-    release = SelectField("Release", choices=_RELEASES, default=str(NEWEST))
+    release = SelectField("Release", choices=_RELEASE_CHOICES, default=str(NEWEST_RELEASE))
     file = FileField("File")
     content = TextAreaField("Or paste the content")
-    name = StringField("Name of what you pasted")
+    name = StringField("Name of the pasted content")
 
     def __init__(self, given: dict[str, Any] | None = None) -> None:
         """Initialize the form with the submitted content."""
@@ -38,7 +43,7 @@ class ReleaseCheckForm(Form):
         """Validate the release, and require a content to check."""
         is_valid = super().validate(extra_validators)
         if not self.text.strip() and not self.shown_name:
-            self.object_to("file", "Choose a file or paste something.")
+            self.add_error("file", "Choose a file, or paste the content.")
             return False
         return is_valid
 
@@ -59,7 +64,7 @@ class ReleaseCheckForm(Form):
 
 
 #: Maximum number of characters of an invalid release that an error message repeats.
-_LONGEST_ECHO = 40
+_MAX_ECHO_LENGTH = 40
 
 
 class ReleaseDay(NamedTuple):
@@ -78,8 +83,8 @@ class ReleaseDatesField(Field):
         """Read the inputs, whose names end with the release, if the form contains them."""
         super().process(None, data, extra_filters)
         #: Releases of the schedule, and releases that already have a date.
-        self._releases = _releases_of(self.data or "")
-        self._entered = _entered(self.data or "")
+        self._releases = _list_releases(self.data or "")
+        self._entered = _parse_entered_dates(self.data or "")
         self._unknown = self._unknown_in(formdata or {})
         if formdata is not None and any(self._name_of(each) in formdata for each in self._releases):
             given = {each: formdata.get(self._name_of(each), "") for each in self._releases}
@@ -99,8 +104,8 @@ class ReleaseDatesField(Field):
         del form
         for release in self._unknown:
             raise ValidationError(
-                f"{release} is not on the release schedule, so nothing here has its date. "
-                "gatebell settings set release_dates takes dates of other releases."
+                f"Release {release} is not on the release schedule. To set its date, use "
+                "gatebell settings set release_dates."
             )
 
     def _unknown_in(self, formdata: Mapping[str, str]) -> Sequence[str]:
@@ -111,40 +116,42 @@ class ReleaseDatesField(Field):
             for name in formdata
             if name.startswith(beginning) and formdata[name].strip()
         )
-        return [each[:_LONGEST_ECHO] for each in given if each not in self._releases]
+        return [each[:_MAX_ECHO_LENGTH] for each in given if each not in self._releases]
 
     def _name_of(self, release: str) -> str:
         return f"{self.name}-{release}"
 
 
-def _releases_of(text: str) -> Sequence[str]:
+def _list_releases(text: str) -> Sequence[str]:
     try:
         known = parse_release_dates(text)
-    except ReleaseDatesError:
+    except InvalidReleaseDatesError:
         known = {}
-    return [str(each) for each in sorted({*releases_on_schedule(), *known})]
+    return [str(each) for each in sorted({*list_scheduled_releases(), *known})]
 
 
-def _entered(text: str) -> dict[str, str]:
+def _parse_entered_dates(text: str) -> dict[str, str]:
     try:
         return {str(each): day.isoformat() for each, day in parse_release_dates(text).items()}
-    except ReleaseDatesError:
+    except InvalidReleaseDatesError:
         return {}
 
 
-_INTERFACES = [(each.value, each.label) for each in Interface]
-_STATES = [(each.value, each.label) for each in State]
+_INTERFACE_CHOICES = [(each.value, each.label) for each in Interface]
+_STATE_CHOICES = [(each.value, each.label) for each in ReleaseChangeState]
 
 
 class ReleaseFilterForm(Form):
     """The filter form of the release schedule. Every field is optional."""
 
-    release = SelectField("Release", choices=[("", "Any release"), *_RELEASES], default="")
-    interface = SelectField("Interface", choices=[("", "Any interface"), *_INTERFACES], default="")
-    state = SelectField("State", choices=[("", "Any state"), *_STATES], default="")
+    release = SelectField("Release", choices=[("", "Any release"), *_RELEASE_CHOICES], default="")
+    interface = SelectField(
+        "Interface", choices=[("", "Any interface"), *_INTERFACE_CHOICES], default=""
+    )
+    state = SelectField("State", choices=[("", "Any state"), *_STATE_CHOICES], default="")
     #: Filter for users who are signed in.
     used_by = SelectField(
-        "Used by", choices=[("", "Anybody"), ("me", "Your tokens and applications")], default=""
+        "Used by", choices=[("", "Anyone"), ("me", "Your tokens and applications")], default=""
     )
 
     def __init__(self) -> None:
@@ -156,5 +163,5 @@ class ReleaseFilterForm(Form):
         return ChangeFilter(
             release=parse_release(self.release.data) if self.release.data else None,
             interface=Interface(self.interface.data) if self.interface.data else None,
-            state=State(self.state.data) if self.state.data else None,
+            state=ReleaseChangeState(self.state.data) if self.state.data else None,
         )

@@ -3,18 +3,18 @@
 from wtforms import HiddenField, TextAreaField
 from wtforms.validators import DataRequired
 
-from domain.reports.types import LONGEST_DOCUMENT, LONGEST_HANDOVER_NOTE
-from forms.base import Form, at_most
+from domain.reports.types import MAX_DOCUMENT_LENGTH, MAX_HANDOFF_NOTE_LENGTH
+from forms.base import Form, limit_length
 
 
-class HandoverNoteForm(Form):
+class HandoffNoteForm(Form):
     """The form for a handoff note to the next user on call."""
 
     text = TextAreaField(
         "Note",
         validators=[
-            DataRequired("Enter what whoever is next has to know."),
-            at_most(LONGEST_HANDOVER_NOTE, "A note"),
+            DataRequired("Enter a note for the next user on call."),
+            limit_length(MAX_HANDOFF_NOTE_LENGTH, "A note"),
         ],
     )
 
@@ -22,5 +22,5 @@ class HandoverNoteForm(Form):
 class IncidentDocumentForm(Form):
     """The form for the text of a document and the revision that it was based on."""
 
-    text = TextAreaField("Document", validators=[at_most(LONGEST_DOCUMENT, "A document")])
+    text = TextAreaField("Document", validators=[limit_length(MAX_DOCUMENT_LENGTH, "A document")])
     revision = HiddenField()

@@ -5,27 +5,27 @@ from typing import Self
 from wtforms import HiddenField, PasswordField
 from wtforms.validators import DataRequired, InputRequired, Length
 
-from domain.accounts.passwords import LONGEST_PASSWORD
-from forms.base import EmailLine, Form, Line, at_most
+from domain.accounts.passwords import MAX_PASSWORD_LENGTH
+from forms.base import EmailLineField, Form, TextLineField, limit_length
 
 
 class ForgottenPasswordForm(Form):
     """The form that requests a password reset."""
 
-    login = Line(
-        "User name or e-mail address",
-        DataRequired("Enter your user name or e-mail address."),
-        at_most(320, "A user name or e-mail address"),
+    login = TextLineField(
+        "User name or email address",
+        DataRequired("Enter your user name or email address."),
+        limit_length(320, "A user name or email address"),
     )
 
 
 class SignUpForm(Form):
     """The form for the email address of a new account."""
 
-    email = EmailLine(
-        "E-mail address",
-        DataRequired("Enter your e-mail address."),
-        at_most(255, "An e-mail address"),
+    email = EmailLineField(
+        "Email address",
+        DataRequired("Enter your email address."),
+        limit_length(255, "An email address"),
     )
 
 
@@ -36,7 +36,7 @@ class SignInForm(ForgottenPasswordForm):
         "Password",
         validators=[
             InputRequired("Enter your password."),
-            Length(max=LONGEST_PASSWORD, message="This password is too long."),
+            Length(max=MAX_PASSWORD_LENGTH, message="This password is too long."),
         ],
     )
 
@@ -46,16 +46,16 @@ class SignInForm(ForgottenPasswordForm):
         return bool(set(self.errors) - {"login", "password"})
 
 
-_LONGEST_TYPED = 64
+_MAX_CODE_LENGTH = 64
 
 
 class CodeForm(Form):
     """The form for a code of an authenticator app or a recovery code."""
 
-    code = Line(
+    code = TextLineField(
         "Code",
         DataRequired("Enter a code."),
-        Length(max=_LONGEST_TYPED, message="This code is too long."),
+        Length(max=_MAX_CODE_LENGTH, message="This code is too long."),
     )
 
     def without_app(self) -> Self:

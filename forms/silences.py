@@ -6,9 +6,9 @@ from annotated_types import Ge, Le
 from wtforms import BooleanField, IntegerField
 from wtforms.validators import DataRequired, InputRequired, NumberRange, Optional
 
-from domain.core.time_zones import instant, zone
+from domain.core.time_zones import convert_to_utc, get_zone
 from domain.paging.silences.types import FlapSettings, NewSilence, SilenceChange
-from forms.base import Form, Line, Lines, LocalTimeField
+from forms.base import Form, LocalTimeField, TextLineField, TextLinesField
 
 
 class SilenceForm(Form):
@@ -16,15 +16,19 @@ class SilenceForm(Form):
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
-    matchers = Lines("Matchers", DataRequired('Enter at least one matcher, such as service="web".'))
-    duration = Line("Duration", DataRequired("Enter a duration, such as 30m or 2h."), default="2h")
+    matchers = TextLinesField(
+        "Matchers", DataRequired('Enter at least one matcher, such as service="web".')
+    )
+    duration = TextLineField(
+        "Duration", DataRequired("Enter a duration, such as 30m or 2h."), default="2h"
+    )
     starts_at = LocalTimeField("Start", Optional())
-    comment = Line("Comment")
+    comment = TextLineField("Comment")
 
     def __init__(self, *args: Any, time_zone: str, **kwargs: Any) -> None:
         """Store the time zone in which the start is entered."""
         super().__init__(*args, **kwargs)
-        self._zone = zone(time_zone)
+        self._zone = get_zone(time_zone)
         self.starts_at.label.text = f"Start ({time_zone.replace('_', ' ')})"
 
     def silence(self) -> NewSilence:
@@ -33,7 +37,7 @@ class SilenceForm(Form):
         Raise InvalidError for invalid values.
         """
         local = self.starts_at.data
-        return self.read(NewSilence, starts_at=instant(local, self._zone) if local else None)
+        return self.read(NewSilence, starts_at=convert_to_utc(local, self._zone) if local else None)
 
 
 class SilenceExtensionForm(Form):
@@ -41,7 +45,7 @@ class SilenceExtensionForm(Form):
 
     fields_of: ClassVar = {"ends_at": "duration"}
 
-    duration = Line(
+    duration = TextLineField(
         "Ends in", DataRequired("Enter a duration from now, such as 30m or 2h."), default="2h"
     )
 
@@ -53,7 +57,7 @@ class SilenceExtensionForm(Form):
         return self.read(SilenceChange)
 
 
-def _number(label: str, name: str) -> IntegerField:
+def _build_number_field(label: str, name: str) -> IntegerField:
     bounds = FlapSettings.model_fields[name].metadata
     least: Any = next(each.ge for each in bounds if isinstance(each, Ge))
     most: Any = next(each.le for each in bounds if isinstance(each, Le))
@@ -67,8 +71,8 @@ class FlapSettingsForm(Form):
     """The form for the settings of flap detection."""
 
     enabled = BooleanField("Hold back pages of flapping alerts")
-    openings = _number("Times an alert can open", "openings")
-    within_minutes = _number("Within (minutes)", "within_minutes")
-    hold_minutes = _number("Page the same people again after (minutes)", "hold_minutes")
-    reopen_minutes = _number("Reopen window (minutes)", "reopen_minutes")
+    openings = _build_number_field("Maximum number of openings", "openings")
+    within_minutes = _build_number_field("Period (minutes)", "within_minutes")
+    hold_minutes = _build_number_field("Page the same people again after (minutes)", "hold_minutes")
+    reopen_minutes = _build_number_field("Reopen window (minutes)", "reopen_minutes")
     holds_critical = BooleanField("Hold back repeated pages of critical alerts as well")

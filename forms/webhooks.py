@@ -6,16 +6,16 @@ from wtforms import RadioField, SelectMultipleField
 from wtforms.validators import DataRequired, InputRequired
 
 from domain.core.grace_period import GracePeriod
-from domain.delivery.webhooks.types import ALL, Webhook, WebhookEvent
+from domain.delivery.webhooks.types import ALL_EVENTS, Webhook, WebhookEvent
 from forms.alerts import ConditionsForm
-from forms.base import Form, Line, SomeBody, at_most
+from forms.base import Form, SomeBody, TextLineField, limit_length
 
 
 class DestinationForm(Form):
     """The form for the URL of a destination."""
 
-    url = Line(
-        "URL", DataRequired("Enter the URL that events are sent to."), at_most(2000, "A URL")
+    url = TextLineField(
+        "URL", DataRequired("Enter the URL to which events are sent."), limit_length(2000, "A URL")
     )
 
 
@@ -23,10 +23,10 @@ class SecretRotationForm(Form):
     """The form that rotates a secret, with the period in which the old secret also signs."""
 
     overlap = RadioField(
-        "How long does the old secret also sign?",
+        "How long does the old secret stay in use?",
         choices=[(each.key, each.words) for each in GracePeriod],
         default=GracePeriod.DAY.key,
-        validators=[InputRequired("Choose how long the old secret also signs.")],
+        validators=[InputRequired("Choose how long the old secret stays in use.")],
     )
 
 
@@ -49,11 +49,11 @@ class WebhookForm(DestinationForm, ConditionsForm):
     @classmethod
     def of(cls, webhook: Webhook) -> Self:
         """Return the form with the current values of a webhook."""
-        chosen = [*WebhookEvent] if ALL in webhook.events else list(webhook.events)
+        chosen = [*WebhookEvent] if ALL_EVENTS in webhook.events else list(webhook.events)
         return cls(url=webhook.url, events=chosen, **cls.values_of(webhook.details.conditions))
 
     def webhook(self, body: type[SomeBody]) -> SomeBody:
         """Return the entered webhook; selecting all events includes events of later versions."""
         chosen = self.events.data or []
         every = set(chosen) == set(WebhookEvent)
-        return self.read(body, events=[ALL] if every else chosen, **self.names)
+        return self.read(body, events=[ALL_EVENTS] if every else chosen, **self.names)

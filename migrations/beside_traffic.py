@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-_ROWS_AT_ONCE = 1_000
+_ROWS_PER_TRANSACTION = 1_000
 #: Pause between two steps, in which other transactions can run.
 _PAUSE_SECONDS = 0.02
 
@@ -35,7 +35,7 @@ def drop_index(name: str, table: str) -> None:
         op.drop_index(name, table, if_exists=True, postgresql_concurrently=True)
 
 
-def fill(table: str, values: str, *, where: str) -> None:
+def update_in_batches(table: str, values: str, *, where: str) -> None:
     """Set values of matching rows in transactions of a thousand rows; both arguments are SQL."""
     last = sa.text(
         f"SELECT max(id) FROM (SELECT id FROM {table} WHERE id > :after AND ({where})"  # noqa: S608
@@ -46,7 +46,7 @@ def fill(table: str, values: str, *, where: str) -> None:
     )
     with op.get_context().autocommit_block():
         connection, after = op.get_bind(), 0
-        while found := connection.scalar(last, {"after": after, "count": _ROWS_AT_ONCE}):
+        while found := connection.scalar(last, {"after": after, "count": _ROWS_PER_TRANSACTION}):
             connection.execute(update, {"after": after, "last": found})
             after = found
             sleep(_PAUSE_SECONDS)

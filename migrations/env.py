@@ -9,12 +9,12 @@ from models import Base
 from models.base import UTCDateTime
 
 
-def _is_ours(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
+def _include_object(_what: Any, _name: Any, kind: str, is_reflected: Any, compared_to: Any) -> bool:
     """Leave out tables that have no model, such as the tables of the search."""
     return not (kind == "table" and is_reflected and compared_to is None)
 
 
-def _written(kind: str, what: Any, found: AutogenContext) -> str | Literal[False]:
+def _render_column_type(kind: str, what: Any, found: AutogenContext) -> str | Literal[False]:
     """Return the source of a custom column type in a new migration, or False for other types."""
     if kind != "type" or not isinstance(what, UTCDateTime):
         return False
@@ -29,8 +29,8 @@ context.configure(
     # Each migration has its own transaction, so locks are short and finished migrations stay.
     transaction_per_migration=True,
     transactional_ddl=True,
-    include_object=_is_ours,
-    render_item=_written,
+    include_object=_include_object,
+    render_item=_render_column_type,
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -12,8 +12,8 @@ from alembic.operations import MigrationScript
 from sqlalchemy import Connection
 
 from web.database.engine import open_engine
-from web.database.schema import alembic_configuration, migrate, newest_known_revision
-from web.settings.reader import settings_from_environment
+from web.database.schema import build_alembic_configuration, get_newest_known_revision, migrate
+from web.settings.reader import load_settings
 
 
 def main() -> None:
@@ -21,31 +21,31 @@ def main() -> None:
     name = " ".join(sys.argv[1:]).strip()
     if not name:
         sys.exit('Say what it does: make migration NAME="keep the words of alerts"')
-    settings = settings_from_environment()
+    settings = load_settings()
     migrate(settings)
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
-            _write(connection, name)
+            _write_migration(connection, name)
     finally:
         engine.dispose()
 
 
-def _write(connection: Connection, name: str) -> None:
-    number = f"{int(newest_known_revision()) + 1:04}"
+def _write_migration(connection: Connection, name: str) -> None:
+    number = f"{int(get_newest_known_revision()) + 1:04}"
     # SQLite cannot compare everything; tests/architecture/test_migrations.py compares the rest on
     # Postgres.
     warnings.filterwarnings("ignore", message="autogenerate skipping")
     command.revision(
-        alembic_configuration(connection),
+        build_alembic_configuration(connection),
         name,
         autogenerate=True,
         rev_id=number,
-        process_revision_directives=_say_if_empty,
+        process_revision_directives=_warn_if_empty,
     )
 
 
-def _say_if_empty(_context: object, _revision: object, scripts: Iterable[MigrationScript]) -> None:
+def _warn_if_empty(_context: object, _revision: object, scripts: Iterable[MigrationScript]) -> None:
     if all(each.upgrade_ops is None or each.upgrade_ops.is_empty() for each in scripts):
         sys.stderr.write(
             "It is empty: the database has everything that models/__init__.py imports.\n"

@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy import Connection
 
 
-def define_anew(definitions: Mapping[str, Callable[[str], str]]) -> None:
+def rebuild_tables(definitions: Mapping[str, Callable[[str], str]]) -> None:
     """Change the definitions of tables; rows, indexes, triggers and the last id are kept.
 
     Each function gets the definition of its table. It returns the new definition, or the same one
@@ -24,7 +24,7 @@ def define_anew(definitions: Mapping[str, Callable[[str], str]]) -> None:
         try:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             for table, definition in definitions.items():
-                _define(table, definition, connection)
+                _rebuild_table(table, definition, connection)
             connection.exec_driver_sql("COMMIT")
         except BaseException:
             connection.exec_driver_sql("ROLLBACK")
@@ -33,7 +33,7 @@ def define_anew(definitions: Mapping[str, Callable[[str], str]]) -> None:
             connection.exec_driver_sql("PRAGMA foreign_keys=ON")
 
 
-def _define(table: str, definition: Callable[[str], str], connection: Connection) -> None:
+def _rebuild_table(table: str, definition: Callable[[str], str], connection: Connection) -> None:
     run = connection.exec_driver_sql
     present = run("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
     before: str = present.scalar_one()
@@ -47,7 +47,7 @@ def _define(table: str, definition: Callable[[str], str], connection: Connection
     ).all()
     new = f"{table}_new"
     run(wanted.replace(f"TABLE {table} ", f"TABLE {new} ", 1).replace(f'"{table}"', new, 1))
-    kept = ", ".join(sorted(_columns(table, connection) & _columns(new, connection)))
+    kept = ", ".join(sorted(_list_columns(table, connection) & _list_columns(new, connection)))
     run(f"INSERT INTO {new} ({kept}) SELECT {kept} FROM {table}")  # noqa: S608 - names of our own
     if "AUTOINCREMENT" in wanted:
         run("DELETE FROM sqlite_sequence WHERE name = ?", (new,))
@@ -59,5 +59,5 @@ def _define(table: str, definition: Callable[[str], str], connection: Connection
         run(statement)
 
 
-def _columns(table: str, connection: Connection) -> set[str]:
+def _list_columns(table: str, connection: Connection) -> set[str]:
     return {row.name for row in connection.exec_driver_sql(f"PRAGMA table_info({table})")}

@@ -15,11 +15,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, partial_index
-from models.folding import folded, keep_folded
+from models.base import Base, WithId, cascade_key, partial_index
+from models.folding import folded_column, sync_folded_column
 
 
-class User(Numbered):
+class User(WithId):
     """An account. Names and email addresses are unique after case folding."""
 
     __tablename__ = "users"
@@ -48,11 +48,11 @@ class User(Numbered):
     idle_noticed_at: Mapped[datetime | None]
     #: Number of rows on list pages. NULL stands for the instance's default.
     page_size: Mapped[int | None] = mapped_column(SmallInteger)
-    username_key: Mapped[str | None] = folded()
+    username_key: Mapped[str | None] = folded_column()
     #: NULL for accounts whose email address collided with an older account's when folding was
     #: introduced.
-    email_key: Mapped[str | None] = folded()
-    name_key: Mapped[str | None] = folded()
+    email_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (
         Index("uq_users_username_lower", func.lower(username), unique=True),
@@ -69,9 +69,9 @@ class User(Numbered):
     )
 
 
-keep_folded(User.username, User.username_key)
-keep_folded(User.email, User.email_key)
-keep_folded(User.name, User.name_key)
+sync_folded_column(User.username, User.username_key)
+sync_folded_column(User.email, User.email_key)
+sync_folded_column(User.name, User.name_key)
 
 
 class EmailConfirmation(Base):
@@ -80,33 +80,33 @@ class EmailConfirmation(Base):
     __tablename__ = "email_confirmations"
 
     #: Primary key: each user has at most one. A later confirmation replaces it and its link.
-    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False)
     email: Mapped[str] = mapped_column(String(255))
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Bot(Numbered):
+class Bot(WithId):
     """A bot of an access token, and the group or project that it is a member of."""
 
     __tablename__ = "bots"
 
-    user_id: Mapped[int] = belongs_to("users", unique=True)
-    group_id: Mapped[int | None] = belongs_to("groups", index=True)
-    project_id: Mapped[int | None] = belongs_to("projects", index=True)
+    user_id: Mapped[int] = cascade_key("users", unique=True)
+    group_id: Mapped[int | None] = cascade_key("groups", index=True)
+    project_id: Mapped[int | None] = cascade_key("projects", index=True)
 
     __table_args__ = (
         CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_place"),
     )
 
 
-class SignIn(Numbered):
+class SignIn(WithId):
     """A browser in which a user is signed in. Deleting the row signs the browser out."""
 
     __tablename__ = "sign_ins"
 
     token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: Time at which the user authenticated, which is OpenID Connect's auth_time.
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -122,7 +122,7 @@ class SignIn(Numbered):
     is_proof: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
-class KeptPage(Numbered):
+class KeptPage(WithId):
     """The URL of a page to return to, which is too long for a query parameter."""
 
     __tablename__ = "kept_pages"
@@ -134,12 +134,12 @@ class KeptPage(Numbered):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class TotpDevice(Numbered):
+class TotpDevice(WithId):
     """The authenticator app of a user (RFC 6238)."""
 
     __tablename__ = "totp_devices"
 
-    user_id: Mapped[int] = belongs_to("users", unique=True)
+    user_id: Mapped[int] = cascade_key("users", unique=True)
     #: Seed, encrypted and not hashed, because the service computes codes from it.
     seed_ciphertext: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -149,23 +149,23 @@ class TotpDevice(Numbered):
     last_used_step: Mapped[int | None] = mapped_column(BigInteger)
 
 
-class RecoveryCode(Numbered):
+class RecoveryCode(WithId):
     """A single-use recovery code."""
 
     __tablename__ = "recovery_codes"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     used_at: Mapped[datetime | None]
 
 
-class Passkey(Numbered):
+class Passkey(WithId):
     """A WebAuthn credential of a user."""
 
     __tablename__ = "passkeys"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     credential_id: Mapped[bytes] = mapped_column(LargeBinary(1023), unique=True)
     #: COSE key as received from the authenticator.

@@ -21,16 +21,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Numbered, belongs_to, partial_index, refers_to
-from models.folding import folded, keep_folded
+from models.base import Base, BigId, WithId, cascade_key, partial_index, set_null_key
+from models.folding import folded_column, sync_folded_column
 
 
-class Integration(Numbered):
+class Integration(WithId):
     """An integration that receives alerts or connects an external on-call tool."""
 
     __tablename__ = "integrations"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     #: Format name from `domain/alerts/formats/registry.py`. The column accepts any text, so that a
     #: new format needs no migration.
     type: Mapped[str] = mapped_column(String(16))
@@ -80,7 +80,7 @@ class Integration(Numbered):
     )
 
 
-class Delivery(Numbered):
+class Delivery(WithId):
     """A request to a receiver and its outcome.
 
     Only this table stores the body. An alert refers to the delivery whose report it shows.
@@ -88,9 +88,9 @@ class Delivery(Numbered):
 
     __tablename__ = "deliveries"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     #: NULL once the integration was deleted. Its alerts still need their payload.
-    integration_id: Mapped[int | None] = refers_to("integrations")
+    integration_id: Mapped[int | None] = set_null_key("integrations")
     #: Format of the body, as a name from the registry of formats.
     format: Mapped[str] = mapped_column(String(16))
     #: Mapping that the body was parsed with (`domain.alerts.reading.mapping`). NULL if unknown.
@@ -150,12 +150,12 @@ class AlertCounter(Base):
 
     __tablename__ = "alert_counters"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     #: Last alert number (iid) of the project, on SQLite only.
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class Alert(Numbered):
+class Alert(WithId):
     """A problem that was reported once or several times.
 
     Columns hold the fields that lists show and search. Other fields are read from the delivery's
@@ -164,16 +164,16 @@ class Alert(Numbered):
 
     __tablename__ = "alerts"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
-    integration_id: Mapped[int | None] = refers_to("integrations")
+    integration_id: Mapped[int | None] = set_null_key("integrations")
     #: Last delivery that changed a field of the alert, or else the delivery that opened it. The
     #: index refers to an item of this delivery.
-    delivery_id: Mapped[int | None] = refers_to("deliveries", index=True)
+    delivery_id: Mapped[int | None] = set_null_key("deliveries", index=True)
     item_index: Mapped[int] = mapped_column(default=0)
     #: SHA-256 of the fingerprint and the monitor
-    #: (`domain.alerts.reading.fingerprint.within_monitor`). Reports with the same value are
+    #: (`domain.alerts.reading.fingerprint.combine_with_monitor`). Reports with the same value are
     #: grouped. NULL: never grouped.
     fingerprint: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     #: Monitor that is part of the fingerprint. NULL or 0: none.
@@ -250,7 +250,7 @@ class AlertDay(Base):
 
     __tablename__ = "alert_days"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     #: Day in UTC.
     day: Mapped[date] = mapped_column(Date, primary_key=True)
     #: Name of the environment. Empty for alerts without an environment.
@@ -278,8 +278,8 @@ class Occurrence(Base):
 
     __tablename__ = "occurrences"
 
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True)
-    delivery_id: Mapped[int] = belongs_to("deliveries", primary_key=True, index=True)
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True)
+    delivery_id: Mapped[int] = cascade_key("deliveries", primary_key=True, index=True)
     #: Index of the item in the body.
     item_index: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     #: Rank of the `domain.alerts.storing.lifecycle.Action`.
@@ -293,20 +293,20 @@ class AlertReporter(Base):
 
     __tablename__ = "alert_reporters"
 
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
-    integration_id: Mapped[int] = belongs_to(
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
+    integration_id: Mapped[int] = cascade_key(
         "integrations", primary_key=True, autoincrement=False, index=True
     )
     created_at: Mapped[datetime]
 
 
-class AlertNote(Numbered):
+class AlertNote(WithId):
     """An entry of an alert's activity: an action or note of a user, or a change by a report."""
 
     __tablename__ = "alert_notes"
 
-    alert_id: Mapped[int] = belongs_to("alerts", index=True)
-    user_id: Mapped[int | None] = refers_to("users")
+    alert_id: Mapped[int] = cascade_key("alerts", index=True)
+    user_id: Mapped[int | None] = set_null_key("users")
     #: Name of the user, which is kept when the account is deleted.
     user_name: Mapped[str] = mapped_column(String(255))
     #: Kind: note, status, assignee or page.
@@ -318,7 +318,7 @@ class AlertNote(Numbered):
     #: Old and new values by column if a report changed them. A trigger writes them (migration
     #: 0051), and the entry is deleted with the delivery.
     changes: Mapped[dict[str, list[Any]] | None] = mapped_column(JSON(none_as_null=True))
-    delivery_id: Mapped[int | None] = belongs_to("deliveries", index=True)
+    delivery_id: Mapped[int | None] = cascade_key("deliveries", index=True)
 
 
 class Assignment(Base):
@@ -326,18 +326,18 @@ class Assignment(Base):
 
     __tablename__ = "assignments"
 
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = cascade_key("users", index=True)
 
 
-class AlertBatch(Numbered):
+class AlertBatch(WithId):
     """A status that a user set for several alerts: selected ones, or all that match a filter."""
 
     __tablename__ = "alert_batches"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: NULL for alerts of all projects of the user.
-    project_id: Mapped[int | None] = belongs_to("projects", index=True)
+    project_id: Mapped[int | None] = cascade_key("projects", index=True)
     #: New status of the alerts.
     status: Mapped[str] = mapped_column(String(16))
     #: Query arguments of the list that the user came from.
@@ -378,7 +378,7 @@ class AlertBatchItem(Base):
 
     __tablename__ = "alert_batch_items"
 
-    batch_id: Mapped[int] = belongs_to("alert_batches", primary_key=True, autoincrement=False)
+    batch_id: Mapped[int] = cascade_key("alert_batches", primary_key=True, autoincrement=False)
     alert_id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     old_status: Mapped[str] = mapped_column(String(16))
     old_ended_at: Mapped[datetime | None]
@@ -386,14 +386,14 @@ class AlertBatchItem(Base):
     note_id: Mapped[int] = mapped_column(BigInteger)
 
 
-class SavedAlertFilter(Numbered):
+class SavedAlertFilter(WithId):
     """A named search with filters and order for a list of alerts."""
 
     __tablename__ = "saved_alert_filters"
 
-    user_id: Mapped[int] = belongs_to("users")
+    user_id: Mapped[int] = cascade_key("users")
     #: NULL for the list of all projects.
-    project_id: Mapped[int | None] = belongs_to("projects")
+    project_id: Mapped[int | None] = cascade_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     #: Query arguments of the list's URL.
     query: Mapped[str] = mapped_column(Text)
@@ -412,12 +412,12 @@ class AlertFollower(Base):
 
     __tablename__ = "alert_followers"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     #: Value of `domain.alerts.change_feed.Follower`.
     follower: Mapped[str] = mapped_column(String(16), primary_key=True)
 
 
-class AlertChange(Numbered):
+class AlertChange(WithId):
     """A change of an alert that a follower has not handled yet. Deleted once it is handled.
 
     A trigger on `alerts` adds a row for each follower in the transaction of the change. There are
@@ -455,21 +455,21 @@ class AlertChange(Numbered):
     )
 
 
-class Environment(Numbered):
+class Environment(WithId):
     """An environment of a project. Alerts refer to it by name."""
 
     __tablename__ = "environments"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
     #: URL at which the environment runs.
     external_url: Mapped[str | None] = mapped_column(Text)
     #: Time at which the environment was stopped. NULL again after the next deployment.
     stopped_at: Mapped[datetime | None]
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (UniqueConstraint("project_id", "name"),)
 
 
-keep_folded(Environment.name, Environment.name_key)
+sync_folded_column(Environment.name, Environment.name_key)

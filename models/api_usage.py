@@ -5,10 +5,10 @@ from datetime import date, datetime
 from sqlalchemy import BigInteger, Index, LargeBinary, String, Text, select
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
-from models.base import Base, Numbered, belongs_to
+from models.base import Base, WithId, cascade_key
 
 
-class CallShape(Numbered):
+class CallShape(WithId):
     """The common properties of calls: method, route and parameter names, without any values."""
 
     __tablename__ = "call_shapes"
@@ -25,7 +25,7 @@ class CallShape(Numbered):
     changes: Mapped[str] = mapped_column(Text)
 
 
-class CallCount(Numbered):
+class CallCount(WithId):
     """The calls of a shape that a consumer made on a day.
 
     A consumer is a personal, project or group access token, or an application with one of its
@@ -42,10 +42,10 @@ class CallCount(Numbered):
     #: SHA-256 of day, consumer and shape.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     day: Mapped[date] = mapped_column(index=True)
-    shape_id: Mapped[int] = belongs_to("call_shapes")
-    user_id: Mapped[int | None] = belongs_to("users")
-    application_id: Mapped[int | None] = belongs_to("applications")
-    personal_token_id: Mapped[int | None] = belongs_to("personal_access_tokens", index=True)
+    shape_id: Mapped[int] = cascade_key("call_shapes")
+    user_id: Mapped[int | None] = cascade_key("users")
+    application_id: Mapped[int | None] = cascade_key("applications")
+    personal_token_id: Mapped[int | None] = cascade_key("personal_access_tokens", index=True)
     count: Mapped[int] = mapped_column(BigInteger)
     first_at: Mapped[datetime]
     last_at: Mapped[datetime]
@@ -65,7 +65,7 @@ class ChangeNotice(Base):
 
     __tablename__ = "change_notices"
 
-    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False)
     #: Id of the change in the release schedule.
     change_id: Mapped[str] = mapped_column(String(100), primary_key=True)
     told_at: Mapped[datetime]

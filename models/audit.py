@@ -6,16 +6,16 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Numbered, partial_index, refers_to
+from models.base import Base, BigId, WithId, partial_index, set_null_key
 from models.destination import Destination
 
 
-def _of_place(column: str) -> Index:
+def _build_place_index(column: str) -> Index:
     name = f"ix_audit_events_{column}_id"
     return partial_index(name, column, "id", where=f"{column} IS NOT NULL")
 
 
-class AuditEvent(Numbered):
+class AuditEvent(WithId):
     """An audit event: the actor, the action, the affected account and the source.
 
     An event changes only when a user's data is erased, and is removed only when it is too old.
@@ -27,10 +27,10 @@ class AuditEvent(Numbered):
     #: Kind of the event, such as `sign_in.succeeded` or `token.revoked`.
     kind: Mapped[str] = mapped_column(String(64))
     #: Actor, or NULL for the service itself. The name is kept when the account is deleted.
-    actor_id: Mapped[int | None] = refers_to("users")
+    actor_id: Mapped[int | None] = set_null_key("users")
     actor_name: Mapped[str] = mapped_column(String(255))
     #: Affected account, whose owner may read the event.
-    user_id: Mapped[int | None] = refers_to("users")
+    user_id: Mapped[int | None] = set_null_key("users")
     #: Affected project or group, which may have been deleted.
     project_id: Mapped[int | None] = mapped_column(BigId)
     group_id: Mapped[int | None] = mapped_column(BigId)
@@ -52,8 +52,8 @@ class AuditEvent(Numbered):
         Index("ix_audit_events_kind_id", "kind", "id"),
         Index("ix_audit_events_subject_id", "subject", "id"),
         Index("ix_audit_events_address_id", "address", "id"),
-        _of_place("project_id"),
-        _of_place("group_id"),
+        _build_place_index("project_id"),
+        _build_place_index("group_id"),
     )
 
 
@@ -99,7 +99,7 @@ class AuditStream(Destination):
     last_dropped_at: Mapped[datetime | None]
 
 
-class AuditStreamEntry(Numbered):
+class AuditStreamEntry(WithId):
     """An event that is queued for a destination. Deleted once it is delivered.
 
     A trigger on `audit_events` adds a row for each destination in the transaction of the event.

@@ -34,7 +34,7 @@ class UTCDateTime(TypeDecorator[datetime]):
     ) -> Callable[[Any], datetime | None] | None:
         """Keep the values of Postgres, whose connections use UTC, and parse the texts of SQLite."""
         del coltype
-        return None if dialect.name == "postgresql" else _from_text
+        return None if dialect.name == "postgresql" else _parse_timestamp
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert a timestamp to UTC.
@@ -45,11 +45,11 @@ class UTCDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a date-time without a time zone reached the database")
+            raise ValueError("a datetime without a time zone cannot be stored")
         return value.astimezone(UTC)
 
 
-def _from_text(value: str | None) -> datetime | None:
+def _parse_timestamp(value: str | None) -> datetime | None:
     """Parse a timestamp of SQLite, which has an offset if other software wrote it."""
     if value is None:
         return None
@@ -71,7 +71,7 @@ class UTCDateTimeOrNever(UTCDateTime):
         self, dialect: Dialect, coltype: object
     ) -> Callable[[Any], datetime | None]:
         """Convert the values of every database."""
-        to_utc = super().result_processor(dialect, coltype) or _unchanged
+        to_utc = super().result_processor(dialect, coltype) or _return_unchanged
 
         def convert(value: Any) -> datetime | None:
             found = to_utc(value)
@@ -87,7 +87,7 @@ class UTCDateTimeOrNever(UTCDateTime):
         return super().process_bind_param(NEVER if value is None else value, dialect)
 
 
-def _unchanged(value: Any) -> Any:
+def _return_unchanged(value: Any) -> Any:
     return value
 
 
@@ -123,7 +123,7 @@ class Base(DeclarativeBase):
     type_annotation_map = {datetime: UTCDateTime}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
-class Numbered(Base):
+class WithId(Base):
     """The base of every table whose ids the database generates."""
 
     __abstract__ = True
@@ -132,25 +132,25 @@ class Numbered(Base):
     id: Mapped[int] = mapped_column(BigId, primary_key=True, sort_order=-1)
 
 
-def belongs_to(table: str, **options: Any) -> MappedColumn[Any]:
+def cascade_key(table: str, **options: Any) -> MappedColumn[Any]:
     """Return a foreign key column; deleting the referenced row deletes this row."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="CASCADE"), **options)
 
 
-def refers_to(table: str, **options: Any) -> MappedColumn[Any]:
+def set_null_key(table: str, **options: Any) -> MappedColumn[Any]:
     """Return a foreign key column that becomes NULL when the referenced row is deleted."""
     return mapped_column(ForeignKey(f"{table}.id", ondelete="SET NULL"), **options)
 
 
-class OfNamespace:
+class NamespaceOwned:
     """A mixin for tables whose rows belong to a project, or to a group for all its projects."""
 
-    project_id: Mapped[int | None] = belongs_to("projects")
-    group_id: Mapped[int | None] = belongs_to("groups")
+    project_id: Mapped[int | None] = cascade_key("projects")
+    group_id: Mapped[int | None] = cascade_key("groups")
 
 
-def of_one_holder() -> CheckConstraint:
-    """Return the constraint that a row of `OfNamespace` belongs to exactly one of the two."""
+def build_one_owner_constraint() -> CheckConstraint:
+    """Return the constraint that a row of `NamespaceOwned` belongs to exactly one of the two."""
     return CheckConstraint("(group_id IS NULL) <> (project_id IS NULL)", name="one_holder")
 
 

@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, Numbered
+from models.base import BigId, WithId
 
 
-class Destination(Numbered):
+class Destination(WithId):
     """A URL that messages are sent to, and its delivery status."""
 
     __abstract__ = True

@@ -9,17 +9,17 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.base import (
     Base,
     BigId,
-    Numbered,
-    OfNamespace,
-    belongs_to,
-    of_one_holder,
+    NamespaceOwned,
+    WithId,
+    build_one_owner_constraint,
+    cascade_key,
     partial_index,
-    refers_to,
+    set_null_key,
 )
-from models.folding import folded, keep_folded
+from models.folding import folded_column, sync_folded_column
 
 
-class EscalationPolicy(OfNamespace, Numbered):
+class EscalationPolicy(NamespaceOwned, WithId):
     """Steps that page users one after the other until someone acknowledges the alert."""
 
     __tablename__ = "escalation_policies"
@@ -41,18 +41,18 @@ class EscalationPolicy(OfNamespace, Numbered):
     retrigger_when_critical: Mapped[bool] = mapped_column(default=True, server_default=true())
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (
         Index("uq_escalation_policies_project_id_name_key", "project_id", "name_key", unique=True),
         Index("uq_escalation_policies_group_id_name_key", "group_id", "name_key", unique=True),
-        of_one_holder(),
+        build_one_owner_constraint(),
         # SQLite would reuse the id of a deleted policy, which would then get its escalations.
         {"sqlite_autoincrement": True},
     )
 
 
-keep_folded(EscalationPolicy.name, EscalationPolicy.name_key)
+sync_folded_column(EscalationPolicy.name, EscalationPolicy.name_key)
 
 
 class EscalationTurn(Base):
@@ -60,7 +60,7 @@ class EscalationTurn(Base):
 
     __tablename__ = "escalation_turns"
 
-    policy_id: Mapped[int] = belongs_to(
+    policy_id: Mapped[int] = cascade_key(
         "escalation_policies", primary_key=True, autoincrement=False
     )
     #: Number of the step, starting at 1.
@@ -69,7 +69,7 @@ class EscalationTurn(Base):
     target: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
-class AlertRoute(OfNamespace, Numbered):
+class AlertRoute(NamespaceOwned, WithId):
     """A rule that assigns alerts to a policy. The first route that matches an alert applies."""
 
     __tablename__ = "alert_routes"
@@ -80,14 +80,14 @@ class AlertRoute(OfNamespace, Numbered):
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
     #: Policy of the route. NULL: no one is paged.
-    policy_id: Mapped[int | None] = belongs_to("escalation_policies", index=True)
+    policy_id: Mapped[int | None] = cascade_key("escalation_policies", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
     __table_args__ = (
         Index("ix_alert_routes_project_id_position", "project_id", "position"),
         Index("ix_alert_routes_group_id_position", "group_id", "position"),
-        of_one_holder(),
+        build_one_owner_constraint(),
         {"sqlite_autoincrement": True},
     )
 
@@ -99,9 +99,9 @@ class Escalation(Base):
 
     #: Id, which is part of the keys of pages, so that a reopened alert is paged again.
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
-    alert_id: Mapped[int] = belongs_to("alerts", unique=True)
+    alert_id: Mapped[int] = cascade_key("alerts", unique=True)
     project_id: Mapped[int] = mapped_column(BigId)
-    #: Value of `domain.paging.escalations.lifecycle.State`.
+    #: Value of `domain.paging.escalations.lifecycle.EscalationState`.
     state: Mapped[str] = mapped_column(String(16))
     #: Policy of the escalation. NULL if no one is paged. There are no foreign keys to the policy
     #: and the route, because both may be deleted in the meantime.
@@ -158,7 +158,7 @@ class PendingEscalation(Base):
 
     __tablename__ = "pending_escalations"
 
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
     #: Status of the alert at the time of the request. A different status cancels the escalation.
     status: Mapped[str] = mapped_column(String(16))
     #: User who requested the escalation. There is no foreign key, because the row exists for
@@ -168,14 +168,14 @@ class PendingEscalation(Base):
     due_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class EscalationPage(Numbered):
+class EscalationPage(WithId):
     """A user or channel that was paged by a step, or a user that was paged manually."""
 
     __tablename__ = "escalation_pages"
 
-    alert_id: Mapped[int] = belongs_to("alerts", index=True)
+    alert_id: Mapped[int] = cascade_key("alerts", index=True)
     #: NULL for a channel, and for a user whose account was deleted.
-    user_id: Mapped[int | None] = refers_to("users", index=True)
+    user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: NULL for a user. There is no foreign key, because the channel may be deleted.
     channel_id: Mapped[int | None] = mapped_column(BigId)
     #: Numbers of the round and step, starting at 1. The step is 0 for a manual page.

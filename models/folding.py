@@ -19,15 +19,17 @@ def fold(text: str) -> str:
     return normalize("NFKC", once.casefold())
 
 
-def folded() -> MappedColumn[Any]:
-    """Return a column for a folded text, which `keep_folded` connects to its source column.
+def folded_column() -> MappedColumn[Any]:
+    """Return a column for a folded text, which `sync_folded_column` connects to its source column.
 
     The column is NULL in rows that former versions or the database itself wrote.
     """
     return mapped_column(Text)
 
 
-def keep_folded(text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]) -> None:
+def sync_folded_column(
+    text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
+) -> None:
     """Update the folded column whenever the text is set."""
 
     def follow(row: object, value: str, _old: object, _initiator: object) -> None:
@@ -36,7 +38,7 @@ def keep_folded(text: InstrumentedAttribute[str], key: InstrumentedAttribute[str
     event.listen(text, "set", follow)
 
 
-def searchable(
+def build_search_text(
     text: InstrumentedAttribute[str], key: InstrumentedAttribute[str | None]
 ) -> ColumnElement[str]:
     """Return the SQL expression to search for a folded word."""

@@ -13,15 +13,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, Seconds, belongs_to, partial_index
+from models.base import Seconds, WithId, cascade_key, partial_index
 
 
-class Heartbeat(Numbered):
+class Heartbeat(WithId):
     """A URL that a job requests when it has run, and the state of the job."""
 
     __tablename__ = "heartbeats"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     name: Mapped[str] = mapped_column(String(100))
     description: Mapped[str] = mapped_column(Text, default="")
     #: Keyed hash of the secret part of the URL, for lookups.
@@ -70,12 +70,12 @@ class Heartbeat(Numbered):
     )
 
 
-class HeartbeatPing(Numbered):
+class HeartbeatPing(WithId):
     """A request to the URL of a heartbeat."""
 
     __tablename__ = "heartbeat_pings"
 
-    heartbeat_id: Mapped[int] = belongs_to("heartbeats")
+    heartbeat_id: Mapped[int] = cascade_key("heartbeats")
     created_at: Mapped[datetime]
     #: Kind: start, success, fail or log.
     kind: Mapped[str] = mapped_column(String(8))

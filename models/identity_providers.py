@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import JSON, SmallInteger, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, partial_index
+from models.base import Base, WithId, cascade_key, partial_index
 
 
-class IdentityProvider(Numbered):
+class IdentityProvider(WithId):
     """An OpenID Connect provider or GitHub."""
 
     __tablename__ = "identity_providers"
@@ -36,15 +36,15 @@ class IdentityProvider(Numbered):
     created_at: Mapped[datetime]
 
 
-class Identity(Numbered):
+class Identity(WithId):
     """An account at a provider that can sign in to an account of this service."""
 
     __tablename__ = "identities"
 
-    provider_id: Mapped[int] = belongs_to("identity_providers")
+    provider_id: Mapped[int] = cascade_key("identity_providers")
     #: Claim `sub`, or GitHub's user id, which stays the same when names and addresses change.
     subject: Mapped[str] = mapped_column(String(255))
-    user_id: Mapped[int] = belongs_to("users")
+    user_id: Mapped[int] = cascade_key("users")
     #: Name and email address that the provider last sent.
     name: Mapped[str] = mapped_column(String(255), default="")
     email: Mapped[str] = mapped_column(String(255), default="")
@@ -72,7 +72,7 @@ class IdentityRole(Base):
 
     __tablename__ = "identity_roles"
 
-    identity_id: Mapped[int] = belongs_to("identities", primary_key=True, autoincrement=False)
-    group_id: Mapped[int] = belongs_to("groups", primary_key=True, autoincrement=False, index=True)
+    identity_id: Mapped[int] = cascade_key("identities", primary_key=True, autoincrement=False)
+    group_id: Mapped[int] = cascade_key("groups", primary_key=True, autoincrement=False, index=True)
     #: Role as it was given. If the member has another role now, a user has changed it here.
     role: Mapped[int] = mapped_column(SmallInteger)

@@ -16,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, refers_to
+from models.base import Base, WithId, cascade_key, set_null_key
 
 
 class IncidentCounter(Base):
@@ -24,16 +24,16 @@ class IncidentCounter(Base):
 
     __tablename__ = "incident_counters"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     last_iid: Mapped[int] = mapped_column(default=0)
 
 
-class IncidentRule(Numbered):
+class IncidentRule(WithId):
     """A rule that opens an incident for matching alerts of a project."""
 
     __tablename__ = "incident_rules"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     name: Mapped[str] = mapped_column(String(255))
     #: Conditions in the format of `domain.alerts.matching.conditions`.
     conditions: Mapped[dict[str, Any]] = mapped_column(JSON)
@@ -51,15 +51,15 @@ class IncidentRule(Numbered):
     __table_args__ = (UniqueConstraint("project_id", "name"),)
 
 
-class IncidentRuleResponder(Numbered):
+class IncidentRuleResponder(WithId):
     """A user or on-call schedule that a rule assigns to the incidents that it opens."""
 
     __tablename__ = "incident_rule_responders"
 
-    rule_id: Mapped[int] = belongs_to("incident_rules", index=True)
-    user_id: Mapped[int | None] = belongs_to("users", index=True)
+    rule_id: Mapped[int] = cascade_key("incident_rules", index=True)
+    user_id: Mapped[int | None] = cascade_key("users", index=True)
     #: NULL together with the user if the schedule was deleted.
-    schedule_id: Mapped[int | None] = refers_to("on_call_schedules", index=True)
+    schedule_id: Mapped[int | None] = set_null_key("on_call_schedules", index=True)
 
 
 class IncidentWaiting(Base):
@@ -67,18 +67,18 @@ class IncidentWaiting(Base):
 
     __tablename__ = "incident_waiting"
 
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False)
-    project_id: Mapped[int] = belongs_to("projects")
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects")
 
     __table_args__ = (Index("ix_incident_waiting_project_id_alert_id", "project_id", "alert_id"),)
 
 
-class Incident(Numbered):
+class Incident(WithId):
     """A problem that users work on, with the alerts that report it."""
 
     __tablename__ = "incidents"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     #: Number within the project: 1, 2, 3 …
     iid: Mapped[int]
     title: Mapped[str] = mapped_column(String(255))
@@ -92,8 +92,8 @@ class Incident(Numbered):
     #: True if the open alerts of the incident do not page while the incident is acknowledged.
     quiets_alerts: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: Rule that opened the incident. NULL if a user opened it, or if the rule was deleted.
-    rule_id: Mapped[int | None] = refers_to("incident_rules")
-    author_id: Mapped[int | None] = refers_to("users", index=True)
+    rule_id: Mapped[int | None] = set_null_key("incident_rules")
+    author_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Name of the author, which is kept when the account is deleted. Empty for rules and commands.
     author_name: Mapped[str] = mapped_column(String(255))
     #: Number of linked alerts.
@@ -119,8 +119,8 @@ class IncidentAlert(Base):
 
     __tablename__ = "incident_alerts"
 
-    incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
-    alert_id: Mapped[int] = belongs_to("alerts", primary_key=True, autoincrement=False, index=True)
+    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
+    alert_id: Mapped[int] = cascade_key("alerts", primary_key=True, autoincrement=False, index=True)
 
 
 class IncidentFingerprint(Base):
@@ -128,9 +128,9 @@ class IncidentFingerprint(Base):
 
     __tablename__ = "incident_fingerprints"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     fingerprint: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
-    incident_id: Mapped[int] = belongs_to("incidents", index=True)
+    incident_id: Mapped[int] = cascade_key("incidents", index=True)
 
 
 class IncidentAssignee(Base):
@@ -138,17 +138,17 @@ class IncidentAssignee(Base):
 
     __tablename__ = "incident_assignees"
 
-    incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = belongs_to("users", primary_key=True, autoincrement=False, index=True)
+    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = cascade_key("users", primary_key=True, autoincrement=False, index=True)
 
 
-class IncidentNote(Numbered):
+class IncidentNote(WithId):
     """An entry of an incident's timeline: a comment of a user, or a change of the incident."""
 
     __tablename__ = "incident_notes"
 
-    incident_id: Mapped[int] = belongs_to("incidents")
-    user_id: Mapped[int | None] = refers_to("users", index=True)
+    incident_id: Mapped[int] = cascade_key("incidents")
+    user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Name of the user, which is kept when the account is deleted. Empty for rules and commands.
     user_name: Mapped[str] = mapped_column(String(255))
     #: Value of `domain.incidents.timeline.EntryKind`.

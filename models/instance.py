@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import Integer, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to
+from models.base import Base, WithId, cascade_key
 
 
 class InstanceSetting(Base):
@@ -18,7 +18,7 @@ class InstanceSetting(Base):
     updated_at: Mapped[datetime]
 
 
-class SelfMonitorCheck(Numbered):
+class SelfMonitorCheck(WithId):
     """A check of the former self-monitor; nothing in this release uses the table.
 
     Hosts with the former release still read and write it during a rolling upgrade. A later release
@@ -35,12 +35,12 @@ class SelfMonitorCheck(Numbered):
     switch_problem: Mapped[str | None] = mapped_column(Text)
 
 
-class IdempotentRequest(Numbered):
+class IdempotentRequest(WithId):
     """A request that is carried out only once, even if it is sent several times."""
 
     __tablename__ = "idempotent_requests"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: SHA-256 of the caller and the idempotency key.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     #: Keyed hash of the method, URL and body.
@@ -51,7 +51,7 @@ class IdempotentRequest(Numbered):
     claimed_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class Installation(Numbered):
+class Installation(WithId):
     """The installation, as a single row that its migration creates."""
 
     __tablename__ = "installation"
@@ -119,7 +119,7 @@ class WebServer(Base):
     seen_at: Mapped[datetime]
 
 
-class UnreachableTime(Numbered):
+class UnreachableTime(WithId):
     """A period in which no web server received requests."""
 
     __tablename__ = "unreachable_times"

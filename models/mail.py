@@ -6,10 +6,16 @@ from typing import Any
 from sqlalchemy import JSON, Integer, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, OfNamespace, belongs_to, of_one_holder, partial_index
+from models.base import (
+    NamespaceOwned,
+    WithId,
+    build_one_owner_constraint,
+    cascade_key,
+    partial_index,
+)
 
 
-class Mail(Numbered):
+class Mail(WithId):
     """An email to one recipient, which the worker sends."""
 
     __tablename__ = "mails"
@@ -39,21 +45,21 @@ class Mail(Numbered):
     __table_args__ = (partial_index("ix_mails_in_clear", "id", where="text <> ''"),)
 
 
-class AssignmentNotice(Numbered):
+class AssignmentNotice(WithId):
     """A pending notice to a user about an assignment to an alert or incident."""
 
     __tablename__ = "assignment_notices"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: Alert or incident. Exactly one of them is set.
-    alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
-    incident_id: Mapped[int | None] = belongs_to("incidents", index=True)
+    alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
+    incident_id: Mapped[int | None] = cascade_key("incidents", index=True)
     #: User who made the assignment. Empty for commands.
     by_name: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime]
 
 
-class KnownGaps(OfNamespace, Numbered):
+class KnownGaps(NamespaceOwned, WithId):
     """The known gaps in the paging of a project or group, about which maintainers were notified."""
 
     __tablename__ = "known_gaps"
@@ -64,5 +70,5 @@ class KnownGaps(OfNamespace, Numbered):
     __table_args__ = (
         UniqueConstraint("project_id"),
         UniqueConstraint("group_id"),
-        of_one_holder(),
+        build_one_owner_constraint(),
     )

@@ -15,17 +15,17 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Numbered, belongs_to, partial_index
+from models.base import Base, BigId, WithId, cascade_key, partial_index
 
 
-class Contact(Numbered):
+class Contact(WithId):
     """An address for messages to a user, project or group, and its delivery status."""
 
     __tablename__ = "contacts"
 
-    user_id: Mapped[int | None] = belongs_to("users", index=True)
-    project_id: Mapped[int | None] = belongs_to("projects", index=True)
-    group_id: Mapped[int | None] = belongs_to("groups", index=True)
+    user_id: Mapped[int | None] = cascade_key("users", index=True)
+    project_id: Mapped[int | None] = cascade_key("projects", index=True)
+    group_id: Mapped[int | None] = cascade_key("groups", index=True)
     #: Type: email or apprise.
     type: Mapped[str] = mapped_column(String(16))
     label: Mapped[str] = mapped_column(String(100))
@@ -76,7 +76,7 @@ class Contact(Numbered):
     )
 
 
-class ContactRule(Numbered):
+class ContactRule(WithId):
     """A rule that selects the alerts to send to a user's contact, and the delay.
 
     Users without rules get all messages at all contacts immediately.
@@ -84,9 +84,9 @@ class ContactRule(Numbered):
 
     __tablename__ = "contact_rules"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
-    contact_id: Mapped[int] = belongs_to("contacts", index=True)
-    #: Value of `domain.paging.notifications.rules.Concern`: all, critical or other.
+    user_id: Mapped[int] = cascade_key("users", index=True)
+    contact_id: Mapped[int] = cascade_key("contacts", index=True)
+    #: Value of `domain.paging.notifications.rules.AlertSelection`: all, critical or other.
     alerts: Mapped[str] = mapped_column(String(16))
     delay_minutes: Mapped[int] = mapped_column(SmallInteger)
     #: Restriction `{"start", "end": minutes after midnight, "weekdays": [0 for Monday, …]}` in the
@@ -95,13 +95,13 @@ class ContactRule(Numbered):
     created_at: Mapped[datetime]
 
 
-class PageRecipient(Numbered):
+class PageRecipient(WithId):
     """A user or channel that is paged, and the time of the next message."""
 
     __tablename__ = "page_recipients"
 
-    user_id: Mapped[int | None] = belongs_to("users", unique=True)
-    contact_id: Mapped[int | None] = belongs_to("contacts", unique=True)
+    user_id: Mapped[int | None] = cascade_key("users", unique=True)
+    contact_id: Mapped[int | None] = cascade_key("contacts", unique=True)
     #: Time at which the queued pages are sent. NULL if no page is queued.
     due_at: Mapped[datetime | None]
     #: Times of the last message about firing alerts, and of the last message of any kind.
@@ -125,35 +125,35 @@ class PageRecipient(Numbered):
     )
 
 
-class PageBatch(Numbered):
+class PageBatch(WithId):
     """Pages that were sent to a recipient together, as one message to each of its contacts."""
 
     __tablename__ = "page_batches"
 
-    recipient_id: Mapped[int] = belongs_to("page_recipients")
+    recipient_id: Mapped[int] = cascade_key("page_recipients")
     created_at: Mapped[datetime] = mapped_column(index=True)
 
     __table_args__ = (Index("ix_page_batches_recipient_id_id", "recipient_id", "id"),)
 
 
-class Page(Numbered):
+class Page(WithId):
     """A notification about an alert or incident for one recipient."""
 
     __tablename__ = "pages"
 
     #: Unique key of the page. A second page with the same key is not stored.
     key: Mapped[str] = mapped_column(String(255), unique=True)
-    recipient_id: Mapped[int] = belongs_to("page_recipients")
+    recipient_id: Mapped[int] = cascade_key("page_recipients")
     #: Alert or incident. Exactly one of them is set.
-    alert_id: Mapped[int | None] = belongs_to("alerts", index=True)
-    incident_id: Mapped[int | None] = belongs_to("incidents")
+    alert_id: Mapped[int | None] = cascade_key("alerts", index=True)
+    incident_id: Mapped[int | None] = cascade_key("incidents")
     #: Kind: `firing`, or `follow_up` for a later change of the alert.
     kind: Mapped[str] = mapped_column(String(16))
     is_critical: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
     #: Batch of the page. NULL until the page is sent.
-    batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
+    batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
     #: Time at which the page was cancelled.
     withdrawn_at: Mapped[datetime | None]
     #: Reason why the page is held back. After batching: the reason why unsent messages omit it.
@@ -177,16 +177,16 @@ class Page(Numbered):
     )
 
 
-class PageMessage(Numbered):
+class PageMessage(WithId):
     """A message to one contact: pages, a notice, its confirmation code, or a test."""
 
     __tablename__ = "page_messages"
 
-    contact_id: Mapped[int] = belongs_to("contacts")
+    contact_id: Mapped[int] = cascade_key("contacts")
     #: Kind: page, notice, code or test.
     kind: Mapped[str] = mapped_column(String(16))
     #: Batch of the message. NULL except for pages.
-    batch_id: Mapped[int | None] = belongs_to("page_batches", index=True)
+    batch_id: Mapped[int | None] = cascade_key("page_batches", index=True)
     created_at: Mapped[datetime]
     #: Time at which a rule of the user sends the message. NULL: immediately.
     due_at: Mapped[datetime | None]

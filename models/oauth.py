@@ -20,13 +20,13 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column
 from models.base import (
     Base,
     BigId,
-    Numbered,
     UTCDateTimeOrNever,
-    belongs_to,
+    WithId,
+    cascade_key,
     partial_index,
-    refers_to,
+    set_null_key,
 )
-from models.folding import folded, keep_folded
+from models.folding import folded_column, sync_folded_column
 
 
 class ServiceAccount(Base):
@@ -34,8 +34,8 @@ class ServiceAccount(Base):
 
     __tablename__ = "service_accounts"
 
-    application_id: Mapped[int] = belongs_to("applications", primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = belongs_to("users", unique=True)
+    application_id: Mapped[int] = cascade_key("applications", primary_key=True, autoincrement=False)
+    user_id: Mapped[int] = cascade_key("users", unique=True)
 
 
 class Application(Base):
@@ -45,7 +45,7 @@ class Application(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     uid: Mapped[str] = mapped_column(String(64), unique=True)
-    owner_id: Mapped[int] = belongs_to("users", index=True)
+    owner_id: Mapped[int] = cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Redirect URIs exactly as registered.
     redirect_uris: Mapped[list[str]] = mapped_column(JSON)
@@ -90,7 +90,7 @@ class Application(Base):
     #: expires.
     refresh_idle_days: Mapped[int | None] = mapped_column(SmallInteger)
     refresh_longest_days: Mapped[int | None] = mapped_column(SmallInteger)
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
     #: True if the application has a service account.
     service_account: Mapped[bool] = column_property(
         exists()
@@ -99,15 +99,15 @@ class Application(Base):
     )
 
 
-keep_folded(Application.name, Application.name_key)
+sync_folded_column(Application.name, Application.name_key)
 
 
-class ApplicationSecret(Numbered):
+class ApplicationSecret(WithId):
     """A valid client secret. Only its keyed hash is stored."""
 
     __tablename__ = "application_secrets"
 
-    application_id: Mapped[int] = belongs_to("applications", index=True)
+    application_id: Mapped[int] = cascade_key("applications", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
     #: Expiry, which is set when a newer secret is issued. Until then both secrets are valid.
@@ -117,7 +117,7 @@ class ApplicationSecret(Numbered):
     keyed_at: Mapped[datetime | None]
 
 
-class Authorization(Numbered):
+class Authorization(WithId):
     """A grant of a user: its authorization code, and the family of tokens issued from it.
 
     The code (RFC 6749 section 4.1.2) is in the row itself, so that its redemption is one UPDATE.
@@ -126,8 +126,8 @@ class Authorization(Numbered):
 
     __tablename__ = "authorizations"
 
-    application_id: Mapped[int] = belongs_to("applications")
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    application_id: Mapped[int] = cascade_key("applications")
+    user_id: Mapped[int] = cascade_key("users", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     redirect_uri: Mapped[str | None] = mapped_column(Text)
     #: S256 code challenge (RFC 7636), or NULL.
@@ -161,15 +161,15 @@ class Authorization(Numbered):
     )
 
 
-class BackchannelSession(Numbered):
+class BackchannelSession(WithId):
     """A sign-in that an application knows, and must be notified of when it ends."""
 
     __tablename__ = "backchannel_sessions"
 
-    application_id: Mapped[int] = belongs_to("applications")
+    application_id: Mapped[int] = cascade_key("applications")
     #: NULL once the sign-in has ended.
-    sign_in_id: Mapped[int | None] = refers_to("sign_ins", index=True)
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    sign_in_id: Mapped[int | None] = set_null_key("sign_ins", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     sid: Mapped[str] = mapped_column(String(64))
     #: Time of the next notification attempt if the sign-in has ended.
     due_at: Mapped[datetime] = mapped_column()
@@ -181,13 +181,13 @@ class BackchannelSession(Numbered):
     )
 
 
-class Consent(Numbered):
+class Consent(WithId):
     """The scopes that a user has approved for an application."""
 
     __tablename__ = "consents"
 
-    user_id: Mapped[int] = belongs_to("users")
-    application_id: Mapped[int] = belongs_to("applications")
+    user_id: Mapped[int] = cascade_key("users")
+    application_id: Mapped[int] = cascade_key("applications")
     scopes: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
@@ -198,15 +198,15 @@ class Consent(Numbered):
     )
 
 
-class AccessToken(Numbered):
+class AccessToken(WithId):
     """An access token and the refresh token issued with it (RFC 6749 section 1.4, 1.5)."""
 
     __tablename__ = "access_tokens"
 
     #: Grant that this pair was issued from.
-    authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
-    application_id: Mapped[int | None] = belongs_to("applications")
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    authorization_id: Mapped[int | None] = cascade_key("authorizations", index=True)
+    application_id: Mapped[int | None] = cascade_key("applications")
+    user_id: Mapped[int] = cascade_key("users", index=True)
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     refresh_digest: Mapped[bytes | None] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -246,12 +246,12 @@ class AccessToken(Numbered):
     )
 
 
-class PersonalAccessToken(Numbered):
+class PersonalAccessToken(WithId):
     """A token for scripts that belongs to a user, or to the bot of a project or group."""
 
     __tablename__ = "personal_access_tokens"
 
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     name: Mapped[str] = mapped_column(String(255))
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     scopes: Mapped[str] = mapped_column(Text)
@@ -266,9 +266,9 @@ class PersonalAccessToken(Numbered):
     family_id: Mapped[int | None] = mapped_column(BigInteger, index=True)
     #: Time at which the keyed hash was computed. NULL: when the token was created.
     keyed_at: Mapped[datetime | None]
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
     #: Grant of the application that created the token. The token ends with the grant.
-    authorization_id: Mapped[int | None] = belongs_to("authorizations", index=True)
+    authorization_id: Mapped[int | None] = cascade_key("authorizations", index=True)
     #: Thumbprint of the DPoP key that the token is bound to (RFC 9449).
     key_thumbprint: Mapped[str | None] = mapped_column(String(64))
     #: True if the token keeps administrator access because it is older than the scope `admin_mode`.
@@ -283,10 +283,10 @@ class PersonalAccessToken(Numbered):
     )
 
 
-keep_folded(PersonalAccessToken.name, PersonalAccessToken.name_key)
+sync_folded_column(PersonalAccessToken.name, PersonalAccessToken.name_key)
 
 
-class TokenRefusal(Numbered):
+class TokenRefusal(WithId):
     """A rejected request that named an application. A few requests are kept for each reason.
 
     Anyone can send such requests, since a client_id is public. They do not prove that the
@@ -295,8 +295,8 @@ class TokenRefusal(Numbered):
 
     __tablename__ = "token_refusals"
 
-    application_id: Mapped[int] = belongs_to("applications")
-    #: Name of a `domain.oauth.reasons.Reason`.
+    application_id: Mapped[int] = cascade_key("applications")
+    #: Name of a `domain.oauth.reasons.RejectionReason`.
     reason: Mapped[str] = mapped_column(String(32))
     #: The `grant_type`, or the name of another endpoint, such as the authorization endpoint.
     request: Mapped[str] = mapped_column(String(64))
@@ -317,12 +317,12 @@ class TokenRefusal(Numbered):
     )
 
 
-class DeviceAuthorization(Numbered):
+class DeviceAuthorization(WithId):
     """A device authorization request, which is kept until its code is redeemed or pruned."""
 
     __tablename__ = "device_authorizations"
 
-    application_id: Mapped[int] = belongs_to("applications", index=True)
+    application_id: Mapped[int] = cascade_key("applications", index=True)
     scopes: Mapped[str] = mapped_column(Text)
     device_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     user_code_digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
@@ -335,7 +335,7 @@ class DeviceAuthorization(Numbered):
     address: Mapped[str | None] = mapped_column(String(64))
     user_agent: Mapped[str | None] = mapped_column(String(255))
     #: User who opened the request. Only this user can decide it.
-    user_id: Mapped[int | None] = belongs_to("users", index=True)
+    user_id: Mapped[int | None] = cascade_key("users", index=True)
     #: Time at which the approving user last authenticated.
     auth_time: Mapped[datetime | None]
     approved_at: Mapped[datetime | None]
@@ -343,13 +343,13 @@ class DeviceAuthorization(Numbered):
     redeemed_at: Mapped[datetime | None]
 
 
-class PushedRequest(Numbered):
+class PushedRequest(WithId):
     """The parameters of a request_uri (RFC 9126)."""
 
     __tablename__ = "pushed_requests"
 
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
-    application_id: Mapped[int] = belongs_to("applications", index=True)
+    application_id: Mapped[int] = cascade_key("applications", index=True)
     parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime] = mapped_column(index=True)
@@ -365,7 +365,7 @@ class SeenProof(Base):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class SigningKey(Numbered):
+class SigningKey(WithId):
     """An RSA key pair, which is published before its first and until after its last signature."""
 
     __tablename__ = "signing_keys"

@@ -21,17 +21,17 @@ from sqlalchemy.orm import Mapped, mapped_column
 from models.base import (
     Base,
     BigId,
-    Numbered,
-    OfNamespace,
-    belongs_to,
-    of_one_holder,
+    NamespaceOwned,
+    WithId,
+    build_one_owner_constraint,
+    cascade_key,
     partial_index,
-    refers_to,
+    set_null_key,
 )
-from models.folding import folded, keep_folded
+from models.folding import folded_column, sync_folded_column
 
 
-class OnCallSchedule(OfNamespace, Numbered):
+class OnCallSchedule(NamespaceOwned, WithId):
     """An on-call schedule of a project, or of a group for all its projects."""
 
     __tablename__ = "on_call_schedules"
@@ -40,7 +40,7 @@ class OnCallSchedule(OfNamespace, Numbered):
     __table_args__ = (
         UniqueConstraint("project_id", "name_key"),
         Index("uq_on_call_schedules_group_id_name_key", "group_id", "name_key", unique=True),
-        of_one_holder(),
+        build_one_owner_constraint(),
         {"sqlite_autoincrement": True},
     )
 
@@ -49,13 +49,13 @@ class OnCallSchedule(OfNamespace, Numbered):
     #: IANA name of the time zone.
     time_zone: Mapped[str] = mapped_column(String(64))
     created_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
 
 
-keep_folded(OnCallSchedule.name, OnCallSchedule.name_key)
+sync_folded_column(OnCallSchedule.name, OnCallSchedule.name_key)
 
 
-class OnCallRotation(Numbered):
+class OnCallRotation(WithId):
     """A version of a rotation: a change ends this row and starts another one.
 
     Past shifts are therefore still computed from the rotation of their time.
@@ -63,7 +63,7 @@ class OnCallRotation(Numbered):
 
     __tablename__ = "on_call_rotations"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
+    schedule_id: Mapped[int] = cascade_key("on_call_schedules", index=True)
     name: Mapped[str] = mapped_column(String(100))
     #: Layer of the rotation. The highest layer with a user on call takes precedence.
     layer: Mapped[int] = mapped_column(SmallInteger)
@@ -91,51 +91,51 @@ class OnCallTurn(Base):
 
     __tablename__ = "on_call_turns"
 
-    rotation_id: Mapped[int] = belongs_to("on_call_rotations", primary_key=True)
+    rotation_id: Mapped[int] = cascade_key("on_call_rotations", primary_key=True)
     position: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
 
 
-class OnCallOverride(Numbered):
+class OnCallOverride(WithId):
     """A period in which a user is on call instead of all users, instead of one, or additionally."""
 
     __tablename__ = "on_call_overrides"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: User whose shifts are replaced. NULL: all users.
     instead_of_id: Mapped[int | None] = mapped_column(ForeignKey("users.id"), index=True)
     #: True if all other users stay on call.
     in_addition: Mapped[bool] = mapped_column(default=False, server_default=false())
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = refers_to("users", index=True)
+    created_by: Mapped[int | None] = set_null_key("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_overrides_schedule_id_ends_at", "schedule_id", "ends_at"),)
 
 
-class OnCallSwap(Numbered):
+class OnCallSwap(WithId):
     """An exchange of shifts between two users."""
 
     __tablename__ = "on_call_swaps"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
+    user_id: Mapped[int] = cascade_key("users", index=True)
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
-    other_user_id: Mapped[int] = belongs_to("users", index=True)
+    other_user_id: Mapped[int] = cascade_key("users", index=True)
     other_starts_at: Mapped[datetime]
     other_ends_at: Mapped[datetime]
     #: Later end of the two shifts.
     over_at: Mapped[datetime] = mapped_column(index=True)
-    created_by: Mapped[int | None] = refers_to("users", index=True)
+    created_by: Mapped[int | None] = set_null_key("users", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (Index("ix_on_call_swaps_schedule_id_over_at", "schedule_id", "over_at"),)
 
 
-class OnCallEligibility(Numbered):
+class OnCallEligibility(WithId):
     """A period in which a user of a schedule was observed to be eligible for on-call duty.
 
     A period that ended when it started means that the user was never eligible.
@@ -143,22 +143,22 @@ class OnCallEligibility(Numbered):
 
     __tablename__ = "on_call_eligibilities"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules", index=True)
-    user_id: Mapped[int] = belongs_to("users", index=True)
+    schedule_id: Mapped[int] = cascade_key("on_call_schedules", index=True)
+    user_id: Mapped[int] = cascade_key("users", index=True)
     #: Start of the period. NULL: since the first observation or earlier.
     since: Mapped[datetime | None]
     #: End of the period, which may be the expiry of a role. NULL: no end.
     until: Mapped[datetime | None] = mapped_column(index=True)
 
 
-class OnCallFeed(Numbered):
+class OnCallFeed(WithId):
     """The secret URL of a calendar that a user subscribes to."""
 
     __tablename__ = "on_call_feeds"
 
     #: NULL for the user's own shifts in all schedules.
-    schedule_id: Mapped[int | None] = belongs_to("on_call_schedules")
-    user_id: Mapped[int] = belongs_to("users")
+    schedule_id: Mapped[int | None] = cascade_key("on_call_schedules")
+    user_id: Mapped[int] = cascade_key("users")
     #: Keyed SHA-256 of the token in the URL.
     digest: Mapped[bytes] = mapped_column(LargeBinary(32), unique=True)
     created_at: Mapped[datetime]

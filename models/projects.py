@@ -19,16 +19,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, Numbered, belongs_to, partial_index
-from models.folding import folded, keep_folded
+from models.base import BigId, WithId, cascade_key, partial_index
+from models.folding import folded_column, sync_folded_column
 
 
-class Group(Numbered):
+class Group(WithId):
     """A namespace. `acme/shops` is the group `shops` inside `acme`."""
 
     __tablename__ = "groups"
 
-    parent_id: Mapped[int | None] = belongs_to("groups", index=True)
+    parent_id: Mapped[int | None] = cascade_key("groups", index=True)
     name: Mapped[str] = mapped_column(String(255))
     #: Full path, unique after case folding.
     path: Mapped[str] = mapped_column(String(1024))
@@ -42,8 +42,8 @@ class Group(Numbered):
     two_factor_grace_period: Mapped[int] = mapped_column(default=48, server_default=text("48"))
     #: Time at which the group was deleted for all users. The worker removes its rows.
     deleted_at: Mapped[datetime | None] = mapped_column()
-    path_key: Mapped[str | None] = folded()
-    name_key: Mapped[str | None] = folded()
+    path_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (
         partial_index(
@@ -58,21 +58,21 @@ class Group(Numbered):
     )
 
 
-keep_folded(Group.path, Group.path_key)
-keep_folded(Group.name, Group.name_key)
+sync_folded_column(Group.path, Group.path_key)
+sync_folded_column(Group.name, Group.name_key)
 
 
-def _access_level() -> Mapped[str]:
+def _build_access_level() -> Mapped[str]:
     """Return the column for a project feature's access level: disabled, private or enabled."""
     return mapped_column(String(16), default="enabled", server_default="enabled")
 
 
-class Project(Numbered):
+class Project(WithId):
     """A project, which contains alerts."""
 
     __tablename__ = "projects"
 
-    group_id: Mapped[int] = belongs_to("groups")
+    group_id: Mapped[int] = cascade_key("groups")
     name: Mapped[str] = mapped_column(String(255))
     #: Full path: the group's path, a slash, and the project's own segment.
     path: Mapped[str] = mapped_column(String(1024))
@@ -86,19 +86,19 @@ class Project(Numbered):
     deleted_at: Mapped[datetime | None] = mapped_column()
     #: Time of the last push to the project's repository.
     pushed_at: Mapped[datetime | None]
-    releases_access_level: Mapped[str] = _access_level()
-    environments_access_level: Mapped[str] = _access_level()
-    feature_flags_access_level: Mapped[str] = _access_level()
-    infrastructure_access_level: Mapped[str] = _access_level()
-    monitor_access_level: Mapped[str] = _access_level()
+    releases_access_level: Mapped[str] = _build_access_level()
+    environments_access_level: Mapped[str] = _build_access_level()
+    feature_flags_access_level: Mapped[str] = _build_access_level()
+    infrastructure_access_level: Mapped[str] = _build_access_level()
+    monitor_access_level: Mapped[str] = _build_access_level()
     #: True if CI job tokens of this project reach other projects only if those allow it.
     limits_job_token_to_others: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: True if CI job tokens of other projects reach this project only if it allows them.
     limits_job_tokens_of_others: Mapped[bool] = mapped_column(default=True, server_default=true())
     #: Highest deployment number that was ever assigned.
     last_deployment_iid: Mapped[int] = mapped_column(default=0, server_default=text("0"))
-    path_key: Mapped[str | None] = folded()
-    name_key: Mapped[str | None] = folded()
+    path_key: Mapped[str | None] = folded_column()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (
         Index("uq_projects_path_lower", func.lower(path), unique=True),
@@ -111,11 +111,11 @@ class Project(Numbered):
     )
 
 
-keep_folded(Project.path, Project.path_key)
-keep_folded(Project.name, Project.name_key)
+sync_folded_column(Project.path, Project.path_key)
+sync_folded_column(Project.name, Project.name_key)
 
 
-class FormerPath(Numbered):
+class FormerPath(WithId):
     """A former path of a group or project. Its URLs still work, and no one else can use it."""
 
     __tablename__ = "former_paths"
@@ -123,8 +123,8 @@ class FormerPath(Numbered):
     path: Mapped[str] = mapped_column(String(1024))
     #: Folded path, which receivers look up.
     path_key: Mapped[str] = mapped_column(Text)
-    group_id: Mapped[int | None] = belongs_to("groups", index=True)
-    project_id: Mapped[int | None] = belongs_to("projects", index=True)
+    group_id: Mapped[int | None] = cascade_key("groups", index=True)
+    project_id: Mapped[int | None] = cascade_key("projects", index=True)
     created_at: Mapped[datetime]
 
     __table_args__ = (
@@ -133,14 +133,14 @@ class FormerPath(Numbered):
     )
 
 
-class Member(Numbered):
+class Member(WithId):
     """A user's direct role in a group (and everything below it) or in a project."""
 
     __tablename__ = "members"
 
-    user_id: Mapped[int] = belongs_to("users")
-    group_id: Mapped[int | None] = belongs_to("groups")
-    project_id: Mapped[int | None] = belongs_to("projects")
+    user_id: Mapped[int] = cascade_key("users")
+    group_id: Mapped[int | None] = cascade_key("groups")
+    project_id: Mapped[int | None] = cascade_key("projects")
     #: Role as a number, from Guest 10 to Owner 50.
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime]
@@ -164,13 +164,13 @@ class Member(Numbered):
     )
 
 
-class ProjectShare(Numbered):
+class ProjectShare(WithId):
     """A group whose members are members of a project, with this role at most."""
 
     __tablename__ = "project_shares"
 
-    project_id: Mapped[int] = belongs_to("projects")
-    group_id: Mapped[int] = belongs_to("groups", index=True)
+    project_id: Mapped[int] = cascade_key("projects")
+    group_id: Mapped[int] = cascade_key("groups", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     #: First day (in UTC) on which the share no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
@@ -179,7 +179,7 @@ class ProjectShare(Numbered):
     __table_args__ = (UniqueConstraint("project_id", "group_id"),)
 
 
-class MemberRole(Numbered):
+class MemberRole(WithId):
     """A custom role of the instance or of a group: a base role and additional permissions."""
 
     __tablename__ = "member_roles"
@@ -194,29 +194,29 @@ class MemberRole(Numbered):
     #: Names of `Ability` (domain/access/roles.py).
     abilities: Mapped[list[str]] = mapped_column(JSON)
     created_at: Mapped[datetime]
-    name_key: Mapped[str | None] = folded()
+    name_key: Mapped[str | None] = folded_column()
 
     __table_args__ = (UniqueConstraint("name_key"),)
 
 
-keep_folded(MemberRole.name, MemberRole.name_key)
+sync_folded_column(MemberRole.name, MemberRole.name_key)
 
 
-class Invitation(Numbered):
+class Invitation(WithId):
     """A role that is offered to an email address, until the owner of the address accepts."""
 
     __tablename__ = "invitations"
 
-    group_id: Mapped[int | None] = belongs_to("groups")
-    project_id: Mapped[int | None] = belongs_to("projects")
+    group_id: Mapped[int | None] = cascade_key("groups")
+    project_id: Mapped[int | None] = cascade_key("projects")
     email: Mapped[str] = mapped_column(String(255))
     #: User who sent the invitation. It is valid only while this user could still give the role.
-    invited_by: Mapped[int] = belongs_to("users", index=True)
+    invited_by: Mapped[int] = cascade_key("users", index=True)
     role: Mapped[int] = mapped_column(SmallInteger)
     created_at: Mapped[datetime] = mapped_column(index=True)
     #: First day (in UTC) on which the role of the membership no longer applies.
     expires_at: Mapped[date | None] = mapped_column(Date)
-    email_key: Mapped[str | None] = folded()
+    email_key: Mapped[str | None] = folded_column()
     #: Authorization of the application that created the invitation. It ends with that access.
     authorization_id: Mapped[int | None] = mapped_column(BigId)
 
@@ -227,4 +227,4 @@ class Invitation(Numbered):
     )
 
 
-keep_folded(Invitation.email, Invitation.email_key)
+sync_folded_column(Invitation.email, Invitation.email_key)

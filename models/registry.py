@@ -10,10 +10,10 @@ from datetime import datetime
 from sqlalchemy import JSON, BigInteger, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Numbered, belongs_to
+from models.base import WithId, cascade_key
 
 
-class RegistryKey(Numbered):
+class RegistryKey(WithId):
     """A key pair that signs tokens for the registry, with its certificate."""
 
     __tablename__ = "registry_keys"
@@ -29,12 +29,12 @@ class RegistryKey(Numbered):
     signs_from: Mapped[datetime]
 
 
-class RegistryRepository(Numbered):
+class RegistryRepository(WithId):
     """An image repository of a project."""
 
     __tablename__ = "registry_repositories"
 
-    project_id: Mapped[int] = belongs_to("projects")
+    project_id: Mapped[int] = cascade_key("projects")
     #: Full name in the registry, in lower case, such as `acme/shop/worker`.
     name: Mapped[str] = mapped_column(String(255), unique=True)
     created_at: Mapped[datetime]
@@ -46,12 +46,12 @@ class RegistryRepository(Numbered):
     __table_args__ = (Index(None, "project_id", "id"),)
 
 
-class RegistryManifest(Numbered):
+class RegistryManifest(WithId):
     """A manifest of a repository, by digest, which is kept for a while after its deletion."""
 
     __tablename__ = "registry_manifests"
 
-    repository_id: Mapped[int] = belongs_to("registry_repositories")
+    repository_id: Mapped[int] = cascade_key("registry_repositories")
     digest: Mapped[str] = mapped_column(String(255))
     media_type: Mapped[str | None] = mapped_column(String(255))
     #: Total size of the configuration and the layers in bytes. None if the registry does not report
@@ -66,12 +66,12 @@ class RegistryManifest(Numbered):
     __table_args__ = (UniqueConstraint(repository_id, digest),)
 
 
-class RegistryTag(Numbered):
+class RegistryTag(WithId):
     """A tag of a repository. It is kept for a while after its removal."""
 
     __tablename__ = "registry_tags"
 
-    repository_id: Mapped[int] = belongs_to("registry_repositories")
+    repository_id: Mapped[int] = cascade_key("registry_repositories")
     name: Mapped[str] = mapped_column(String(128))
     #: Digest of the last pushed manifest. None if only its removal is known.
     digest: Mapped[str | None] = mapped_column(String(255))
@@ -83,12 +83,12 @@ class RegistryTag(Numbered):
     __table_args__ = (UniqueConstraint(repository_id, name),)
 
 
-class RegistryRemoval(Numbered):
+class RegistryRemoval(WithId):
     """Tags, or a whole repository, that the worker has to delete from the registry."""
 
     __tablename__ = "registry_removals"
 
-    repository_id: Mapped[int] = belongs_to("registry_repositories", index=True)
+    repository_id: Mapped[int] = cascade_key("registry_repositories", index=True)
     #: Rule that selects the tags. None for the whole repository.
     rule: Mapped[dict[str, str | int] | None] = mapped_column(JSON)
     requested_at: Mapped[datetime]

@@ -5,17 +5,17 @@ from datetime import datetime
 from sqlalchemy import Index, Integer, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, belongs_to, refers_to
+from models.base import Base, WithId, cascade_key, set_null_key
 
 
-class OnCallHandoverNote(Numbered):
+class OnCallHandoverNote(WithId):
     """A note of a user on call for the next user on call in a schedule."""
 
     __tablename__ = "on_call_handover_notes"
 
-    schedule_id: Mapped[int] = belongs_to("on_call_schedules")
+    schedule_id: Mapped[int] = cascade_key("on_call_schedules")
     #: NULL for the command line.
-    user_id: Mapped[int | None] = refers_to("users", index=True)
+    user_id: Mapped[int | None] = set_null_key("users", index=True)
     #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime]
@@ -28,13 +28,13 @@ class IncidentDocument(Base):
 
     __tablename__ = "incident_documents"
 
-    incident_id: Mapped[int] = belongs_to("incidents", primary_key=True, autoincrement=False)
+    incident_id: Mapped[int] = cascade_key("incidents", primary_key=True, autoincrement=False)
     #: Text in Markdown.
     text: Mapped[str] = mapped_column(Text)
     #: Number that grows with each change. Requests that save the document name the revision they
     #: changed.
     revision: Mapped[int] = mapped_column(Integer)
     #: User who made the last change. NULL for the command line.
-    user_id: Mapped[int | None] = refers_to("users", index=True)
+    user_id: Mapped[int | None] = set_null_key("users", index=True)
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]

@@ -6,10 +6,17 @@ from typing import Any
 from sqlalchemy import JSON, Index, String, Text, false
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Numbered, OfNamespace, belongs_to, of_one_holder, refers_to
+from models.base import (
+    Base,
+    NamespaceOwned,
+    WithId,
+    build_one_owner_constraint,
+    cascade_key,
+    set_null_key,
+)
 
 
-class Silence(OfNamespace, Numbered):
+class Silence(NamespaceOwned, WithId):
     """Matchers whose alerts do not page for a period."""
 
     __tablename__ = "silences"
@@ -21,19 +28,19 @@ class Silence(OfNamespace, Numbered):
     ends_at: Mapped[datetime]
     created_at: Mapped[datetime]
     #: Creator. NULL for a command.
-    created_by_id: Mapped[int | None] = refers_to("users", index=True)
+    created_by_id: Mapped[int | None] = set_null_key("users", index=True)
     #: User who ended the silence early.
-    ended_by_id: Mapped[int | None] = refers_to("users", index=True)
+    ended_by_id: Mapped[int | None] = set_null_key("users", index=True)
 
     __table_args__ = (
         Index("ix_silences_project_id_id", "project_id", "id"),
         Index("ix_silences_project_id_ends_at", "project_id", "ends_at"),
         Index("ix_silences_group_id_ends_at", "group_id", "ends_at"),
-        of_one_holder(),
+        build_one_owner_constraint(),
     )
 
 
-class MaintenanceWindow(OfNamespace, Numbered):
+class MaintenanceWindow(NamespaceOwned, WithId):
     """A period, once or recurring, in which alerts do not page."""
 
     __tablename__ = "maintenance_windows"
@@ -54,13 +61,13 @@ class MaintenanceWindow(OfNamespace, Numbered):
     last_ends_at: Mapped[datetime | None]
     created_at: Mapped[datetime]
     #: Creator. NULL for a command.
-    created_by_id: Mapped[int | None] = refers_to("users", index=True)
+    created_by_id: Mapped[int | None] = set_null_key("users", index=True)
 
     __table_args__ = (
         Index("ix_maintenance_windows_project_id_id", "project_id", "id"),
         Index("ix_maintenance_windows_project_id_last_ends_at", "project_id", "last_ends_at"),
         Index("ix_maintenance_windows_group_id_last_ends_at", "group_id", "last_ends_at"),
-        of_one_holder(),
+        build_one_owner_constraint(),
     )
 
 
@@ -69,7 +76,7 @@ class FlapSetting(Base):
 
     __tablename__ = "flap_settings"
 
-    project_id: Mapped[int] = belongs_to("projects", primary_key=True, autoincrement=False)
+    project_id: Mapped[int] = cascade_key("projects", primary_key=True, autoincrement=False)
     is_on: Mapped[bool]
     #: Number of openings above which an alert is flapping.
     openings: Mapped[int]

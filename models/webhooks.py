@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, Index, Integer, SmallInteger, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import BigId, Numbered, belongs_to, partial_index
+from models.base import BigId, WithId, cascade_key, partial_index
 from models.destination import Destination
 
 _IS_WAITING = "state = 'waiting'"
@@ -17,7 +17,7 @@ class WebhookEndpoint(Destination):
 
     __tablename__ = "webhook_endpoints"
 
-    project_id: Mapped[int] = belongs_to("projects", index=True)
+    project_id: Mapped[int] = cascade_key("projects", index=True)
     #: Sorted names of the events that the endpoint receives.
     events: Mapped[list[str]] = mapped_column(JSON)
     #: Conditions for alert events, in the format of `domain.alerts.matching.conditions`.
@@ -32,7 +32,7 @@ class WebhookEndpoint(Destination):
     __table_args__ = {"sqlite_autoincrement": True}  # noqa: RUF012 - SQLAlchemy's declared name
 
 
-class WebhookDelivery(Numbered):
+class WebhookDelivery(WithId):
     """A queued message to an endpoint, or the result of its delivery.
 
     There are no foreign keys, so that deleting an endpoint with a long log is fast.
@@ -76,7 +76,7 @@ class WebhookDelivery(Numbered):
     )
 
 
-class WebhookIncidentChange(Numbered):
+class WebhookIncidentChange(WithId):
     """A change of an incident that has to be sent to the webhooks of its project.
 
     A trigger adds it in the transaction of the change (migration 0051). There are no foreign keys.

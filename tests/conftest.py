@@ -1,4 +1,4 @@
-"""What tests ask for: databases of both kinds, an app on each, and the whole service running."""
+"""Fixtures of all tests: databases of both kinds, an app on each, and the complete service."""
 
 import gc
 import os
@@ -32,11 +32,11 @@ from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.garbage import FUZZ_EXAMPLES
 from web.database.schema import migrate
 from web.http.flask_app import SynchronousFlask
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 KINDS = ("sqlite", "postgres")
-#: Where each file runs on one database, a half of them on each. A test that asks for both runs on
-#: the other one in `make test-long`. `make test-both` runs all on both.
+#: Folders whose files run on one database, half of them on each. Tests marked `both_databases` run
+#: on the other one in `make test-long`. `make test-both` runs all tests on both databases.
 _IN_TURN = (
     *("tests/browser/", "tests/cli/", "tests/faults/", "tests/http/", "tests/stories/"),
     *("tests/plumbing/escalations/", "tests/plumbing/jobs/", "tests/plumbing/paging/"),
@@ -44,26 +44,30 @@ _IN_TURN = (
     *("tests/plumbing/settings/", "tests/operations/"),
 )
 _OF_DATABASES = ("one_database", "both_databases")
-#: Where SQLite, which has one writer at a time, shows less: its turn is in `make test-long`.
+#: Folders whose tests run on SQLite only in `make test-long`: it has one writer at a time, so it
+#: shows fewer races.
 _ON_POSTGRES = ("tests/races/",)
-#: `make properties` tries so many values where `make test` tries a few (
-#: tests/support/wire/garbage.py).
+#: `make properties` tries this number of values; `make test` tries a few
+#: (tests/support/wire/garbage.py).
 hypothesis.settings.register_profile("fuzz", max_examples=FUZZ_EXAMPLES, deadline=None)
-# No test is timed: machines are busy now and then.
+# Tests have no deadline, because machines are busy at times.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Run one more than there are processors: tests wait now and then, and each loads the code."""
+    """Run one process more than there are processors.
+
+    Tests wait at times, and each process has to load the code.
+    """
     return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure() -> None:
-    """Keep the files of tests in memory, if there is room: SQLite waits for a disk at each commit.
+    """Keep the files of tests in memory, because SQLite waits for the disk at each commit.
 
-    Who wants them elsewhere sets the same variable, or `--basetemp`.
+    This needs enough memory. The same variable or `--basetemp` selects another folder.
     """
     if memory := memory_directory():
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
@@ -71,7 +75,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show what the running services complained of beside a test that failed."""
+    """Show the warnings and errors of running services with a failed test."""
     report = yield
     if report.failed:
         for url, said in complaints().items():
@@ -80,12 +84,12 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 def pytest_collection() -> None:
-    """Do not look for garbage while tests are collected: there is none."""
+    """Turn garbage collection off during the collection of tests, since there is no garbage."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Exempt the tests and all that they import from garbage collection."""
+    """Exempt the tests and all imported modules from garbage collection."""
     gc.freeze()
     gc.enable()
 
@@ -104,15 +108,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None, None, None]:
-    """Choose what `make test` runs: the database of each test, and some of many like cases."""
+    """Select the tests of `make test`: the database of each test, and samples of similar cases."""
     is_in_turn = not config.getoption("--every-database")
     wanted = [item for item in items if _is_wanted(item, is_in_turn=is_in_turn)]
     for item in wanted:
         if _is_one_of_many(item):
             item.add_marker(pytest.mark.long)
     items[:] = wanted
-    yield  # pytest leaves out what is marked
-    # Mixed: some files wait for most of their time, and some compute.
+    yield  # pytest deselects the marked tests.
+    # The order mixes files that mostly wait with files that mostly compute.
     items.sort(key=lambda item: crc32(item.nodeid.partition("::")[0].encode()))
     items[:] = _by_shared_service(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
@@ -120,9 +124,9 @@ def pytest_collection_modifyitems(
 def _by_shared_service(items: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
     """Order tests so that few processes of xdist start the services and browsers that tests share.
 
-    Each process begins with a part of the list, all of one length, and one that has nothing left
-    takes over the end of another part. So the tests of a shared service begin a part, the first or
-    the last one, and tests that share none follow.
+    Each process starts with a part of the list, and all parts have the same length. An idle process
+    takes tests from the end of another part. So tests of a shared service start a part, the first
+    or the last one, and tests without a shared service follow.
     """
     by_kind: dict[str, list[pytest.Item]] = {"sqlite": [], "postgres": [], "": []}
     for item in items:
@@ -137,7 +141,7 @@ def _by_shared_service(items: Sequence[pytest.Item], processes: int) -> list[pyt
 
 
 def _shared_kind(item: pytest.Item) -> str:
-    """Return the database of the shared service that a test uses; those of browsers go along."""
+    """Return the database of the shared service of a test; tests with a browser count as SQLite."""
     case = getattr(item, "callspec", None)
     if case is not None and "gatebell" in case.params:
         return str(case.params["gatebell"])
@@ -158,7 +162,7 @@ def _is_wanted(item: pytest.Item, *, is_in_turn: bool) -> bool:
     kind = next((each for each in case.params.values() if each in KINDS), None) if case else None
     if kind is None:
         return True
-    # That of a test comes before that of its file.
+    # A mark of a test takes precedence over a mark of its file.
     asked = next((each for each in item.iter_markers() if each.name in _OF_DATABASES), None)
     if asked is not None and asked.name == "one_database":
         return bool(kind == asked.args[0])
@@ -176,14 +180,14 @@ def _first_kind(item: pytest.Item) -> str:
         return str(of_file.args[0])
     if item.nodeid.startswith(_ON_POSTGRES):
         return "postgres"
-    # By files, so that what the tests of a file share is started on one database alone.
+    # The choice is by file, so that shared fixtures of a file start on only one database.
     name = item.nodeid.partition("::")[0]
     return KINDS[crc32(name.encode()) % len(KINDS)]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def secrets_are_remembered() -> Iterator[None]:
-    """Remember what no log may hold, whichever test it belongs to and whoever answers."""
+    """Remember the secrets of all tests, for checks that no log contains them."""
     with pytest.MonkeyPatch.context() as patch:
         take_requests(patch)
         watch(patch)
@@ -192,7 +196,7 @@ def secrets_are_remembered() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def apps_share_what_is_compiled() -> Iterator[None]:
-    """Compile rules and statements for the first app of the session alone."""
+    """Compile rules and statements only for the first app of the session."""
     with pytest.MonkeyPatch.context() as patch:
         share_compiled_statements(patch)
         patch.setattr(SynchronousFlask, "url_rule_class", RememberedRule)
@@ -201,32 +205,32 @@ def apps_share_what_is_compiled() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """The server of this session."""
+    """The Postgres server of this session."""
     with running_postgres() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A migrated file, to be copied."""
+    """A migrated SQLite file, as a template."""
     directory = tmp_path_factory.mktemp("template")
-    migrate(read_settings({"INSTANCE_PATH": str(directory)}))
+    migrate(parse_settings({"INSTANCE_PATH": str(directory)}))
     return directory / "gatebell.db"
 
 
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A migrated database, to be copied."""
+    """A migrated Postgres database, as a template."""
     url = postgres.new_database()
     directory = tmp_path_factory.mktemp("template")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(read_settings(environment))
+    migrate(parse_settings(environment))
     return url
 
 
 @pytest.fixture(scope="session")
 def new_postgres(postgres: Postgres, migrated_postgres: str) -> Callable[[], str]:
-    """Makes migrated databases, and returns the address of each."""
+    """Creates migrated databases and returns their URLs."""
     return partial(postgres.new_database, template=migrated_postgres)
 
 
@@ -234,10 +238,10 @@ def new_postgres(postgres: Postgres, migrated_postgres: str) -> Callable[[], str
 def new_service(
     request: pytest.FixtureRequest, migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> NewService:
-    """Makes services of a kind with settings of their own; their databases are migrated already.
+    """Creates services for a database with settings; their databases are already migrated.
 
-    `only="web"` is the web server alone, for tests that ask nothing of the background worker, and
-    `only="app"` the app in this process, for those that ask nothing of the web server either.
+    `only="web"` creates only the web server, for tests without the background worker. `only="app"`
+    creates an app in this process, for tests that need no web server either.
     """
 
     def make(kind: str = "sqlite", **settings: str) -> LiveGatebell:
@@ -255,7 +259,7 @@ def new_service(
 
 @pytest.fixture(params=KINDS)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A migrated and empty database of a test's own, of each kind in turn."""
+    """A migrated, empty database for a single test, of each kind in turn."""
     if request.param == "sqlite":
         file = tmp_path / "gatebell.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
@@ -269,7 +273,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    """The settings of an app in this process; tests change them by dataclasses.replace."""
+    """Settings of an app in this process; tests change them with dataclasses.replace."""
     environment = {
         "BASE_URL": "http://localhost",
         "DATABASE_URL": database_url,
@@ -279,7 +283,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
         "OAUTH_RATE_LIMIT": "1000000/minute",
     }
     return replace(
-        read_settings(environment),
+        parse_settings(environment),
         password_hash_memory_kib=QUICK.memory_kib,
         password_hash_passes=QUICK.passes,
     )
@@ -287,7 +291,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def make_app() -> Iterator[Callable[[Settings], Flask]]:
-    """Makes apps in this process, and closes what they opened."""
+    """Creates apps in this process, and closes their connections."""
     made: list[Flask] = []
 
     def make(settings: Settings) -> Flask:
@@ -301,13 +305,13 @@ def make_app() -> Iterator[Callable[[Settings], Flask]]:
 
 @pytest.fixture
 def app(make_app: Callable[[Settings], Flask], settings: Settings) -> Flask:
-    """The app, in this process."""
+    """The app in this process."""
     return make_app(settings)
 
 
 @pytest.fixture
 def client(app: Flask) -> FlaskClient:
-    """A visitor of the app in this process."""
+    """A client of the app in this process."""
     return app.test_client()
 
 
@@ -327,9 +331,9 @@ def live_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
 
 @pytest.fixture(params=KINDS)
 def gatebell(request: pytest.FixtureRequest) -> LiveGatebell:
-    """The running service, on each kind of database in turn; shared, so tests bring their own.
+    """The running service on each database in turn; it is shared, so tests create their own data.
 
-    It is reached by a name, since browsers know no passkeys for numbers.
+    Its URL has a host name, since browsers do not support passkeys for IP addresses.
     """
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     return live

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-_PATIENCE_SECONDS = 5
+_GIT_TIMEOUT_SECONDS = 5
 #: Number of digits of a commit that are shown.
-_SHOWN = 12
+_SHOWN_COMMIT_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -26,33 +26,37 @@ class Build:
 
     def __str__(self) -> str:
         """Return the version for display, such as `0.2.0 (1f2e3d4c5b6a)`."""
-        return f"{self.version} ({self.revision[:_SHOWN]})" if self.revision else self.version
+        return (
+            f"{self.version} ({self.revision[:_SHOWN_COMMIT_DIGITS]})"
+            if self.revision
+            else self.version
+        )
 
 
 @cache
-def running_build() -> Build:
+def get_running_build() -> Build:
     """Return the build that this process runs."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return Build(version=project["version"], revision=_commit(_ROOT))
+    return Build(version=project["version"], revision=_find_commit(_ROOT))
 
 
-def _commit(root: Path) -> str:
+def _find_commit(root: Path) -> str:
     """Return the commit recorded in an archive or image, or else the commit of the checkout."""
     file = root / "COMMIT"
     noted = file.read_text(encoding="ascii").strip() if file.is_file() else ""
     # In a checkout, the file contains the placeholder of `git archive` (gitattributes(5),
     # export-subst).
-    return _commit_of_checkout(root) if not noted or noted.startswith("$") else noted
+    return _find_checkout_commit(root) if not noted or noted.startswith("$") else noted
 
 
-def _commit_of_checkout(root: Path) -> str:
+def _find_checkout_commit(root: Path) -> str:
     if not (root / ".git").exists():
         return ""
     # The code may be owned by a different user than the process runs as.
     command = ("git", "-c", f"safe.directory={root}", "-C", str(root), "rev-parse", "HEAD")
     try:
         done = subprocess.run(  # noqa: S603 - constants
-            command, capture_output=True, text=True, timeout=_PATIENCE_SECONDS, check=True
+            command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_SECONDS, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return ""

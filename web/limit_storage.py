@@ -15,28 +15,28 @@ from typing import Any
 from limits.storage import Storage
 
 from domain.core.clock import system_clock
-from domain.core.encryption import OUTGOING_SUITES
+from domain.core.encryption import OUTGOING_CIPHER_SUITES
 
-_IN_MEMORY = "memory://"
+_IN_MEMORY_URI = "memory://"
 #: Timeout of a shared store in seconds.
-_PATIENCE = 0.5
+_STORE_TIMEOUT_SECONDS = 0.5
 #: Layout of a counter: hash of its key, end in seconds since the epoch, and count.
-_SLOT = Struct("=QQQ")
-_MOST = 2**64 - 1
+_SLOT_LAYOUT = Struct("=QQQ")
+_MAX_UINT64 = 2**64 - 1
 #: Number of counters that the table can hold, in six megabytes. Unused memory is not allocated.
-_SLOTS = 2**18
+_SLOT_COUNT = 2**18
 #: Number of adjacent slots in which a counter may be stored.
-_REACH = 8
+_SLOTS_PER_COUNTER = 8
 #: Limits for waiting for the lock, which is normally held for microseconds, and the time to
 #: continue without it.
-_LOCK_SECONDS = 0.2
-_TRIES = 100
-_WITHOUT_LOCK_SECONDS = 1.0
-_REDIS = frozenset({"redis", "rediss", "redis+unix"})
+_LOCK_TIMEOUT_SECONDS = 0.2
+_MAX_LOCK_TRIES = 100
+_UNLOCKED_SECONDS = 1.0
+_REDIS_SCHEMES = frozenset({"redis", "rediss", "redis+unix"})
 
 
 @cache
-def _lock_file() -> int:
+def _open_lock_file() -> int:
     """Return an open file that is locked while a counter changes.
 
     Child processes inherit it.
@@ -67,9 +67,9 @@ class HostStorage(Storage):
     def __init__(self, uri: str | None = None, **options: Any) -> None:
         """Reserve the memory, which is only allocated as counters are used."""
         super().__init__(uri, **options)
-        self._table = mmap(-1, _SLOTS * _SLOT.size)
+        self._table = mmap(-1, _SLOT_COUNT * _SLOT_LAYOUT.size)
         self._thread_lock = Lock()
-        self._lock_file = _lock_file()
+        self._lock_file = _open_lock_file()
         self._next_lock_at = 0.0
 
     @property
@@ -92,7 +92,9 @@ class HostStorage(Storage):
             try:
                 place, ends, count = self._find(key, moment)
                 ends = ends or (int(moment) // expiry + 1) * expiry
-                _SLOT.pack_into(self._table, place, hash(key) & _MOST, ends, count + amount)
+                _SLOT_LAYOUT.pack_into(
+                    self._table, place, hash(key) & _MAX_UINT64, ends, count + amount
+                )
             finally:
                 if is_locked:
                     lockf(self._lock_file, LOCK_UN)
@@ -113,8 +115,8 @@ class HostStorage(Storage):
                 return True
             tries += 1
             # On a busy machine, other processes may run for a long time between two tries.
-            if tries > _TRIES and monotonic() - began > _LOCK_SECONDS:
-                self._next_lock_at = began + _WITHOUT_LOCK_SECONDS
+            if tries > _MAX_LOCK_TRIES and monotonic() - began > _LOCK_TIMEOUT_SECONDS:
+                self._next_lock_at = began + _UNLOCKED_SECONDS
         return False
 
     def _find(self, key: str, moment: float) -> tuple[int, int, int]:
@@ -123,11 +125,11 @@ class HostStorage(Storage):
         For a new counter, return a position and zeros.
         """
         # The hash is the same in all processes that were forked from one parent.
-        mark = hash(key) & _MOST
-        best, least = 0, _MOST
-        for step in range(_REACH):
-            place = (mark + step) % _SLOTS * _SLOT.size
-            found, ends, count = _SLOT.unpack_from(self._table, place)
+        mark = hash(key) & _MAX_UINT64
+        best, least = 0, _MAX_UINT64
+        for step in range(_SLOTS_PER_COUNTER):
+            place = (mark + step) % _SLOT_COUNT * _SLOT_LAYOUT.size
+            found, ends, count = _SLOT_LAYOUT.unpack_from(self._table, place)
             if ends <= moment:
                 count = -1
             elif found == mark:
@@ -153,7 +155,9 @@ class HostStorage(Storage):
         """Remove all counters and return the number of counters whose window had not ended."""
         moment = system_clock().timestamp()
         with self._thread_lock:
-            removed = sum(1 for _, ends, _ in _SLOT.iter_unpack(self._table) if ends > moment)
+            removed = sum(
+                1 for _, ends, _ in _SLOT_LAYOUT.iter_unpack(self._table) if ends > moment
+            )
             self._table[:] = bytes(len(self._table))
         return removed
 
@@ -162,18 +166,20 @@ class HostStorage(Storage):
         with self._thread_lock:
             place, ends, _ = self._find(key, system_clock().timestamp())
             if ends:
-                _SLOT.pack_into(self._table, place, 0, 0, 0)
+                _SLOT_LAYOUT.pack_into(self._table, place, 0, 0, 0)
 
 
-def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None) -> dict[str, Any]:
+def build_storage_configuration(
+    storage_uri: str, trusted_ca_file: Path | None = None
+) -> dict[str, Any]:
     """Return Flask-Limiter's configuration for the store at RATELIMIT_STORAGE_URI."""
-    if storage_uri == _IN_MEMORY:
+    if storage_uri == _IN_MEMORY_URI:
         return {"RATELIMIT_STORAGE_URI": f"{HostStorage.STORAGE_SCHEME[0]}://"}
     return {
         "RATELIMIT_STORAGE_URI": storage_uri,
         "RATELIMIT_STORAGE_OPTIONS": {
-            **_timeouts(storage_uri),
-            **_tls_options(storage_uri, trusted_ca_file),
+            **_build_timeout_options(storage_uri),
+            **_build_tls_options(storage_uri, trusted_ca_file),
         },
         # While the store is unavailable, each process counts by itself, so limits are higher but
         # still apply. If several requests detect the failure at the same time, one falls back and
@@ -183,28 +189,32 @@ def storage_configuration(storage_uri: str, trusted_ca_file: Path | None = None)
     }
 
 
-def _timeouts(storage_uri: str) -> dict[str, Any]:
+def _build_timeout_options(storage_uri: str) -> dict[str, Any]:
     """Return the timeout options of each store's client."""
     scheme = storage_uri.partition(":")[0]
-    if scheme in _REDIS:
+    if scheme in _REDIS_SCHEMES:
         # Few installations need these modules.
         from redis.backoff import NoBackoff  # noqa: PLC0415
         from redis.retry import Retry  # noqa: PLC0415
 
         once = Retry(NoBackoff(), 0)  # the client itself would retry for several seconds
-        return {"socket_timeout": _PATIENCE, "socket_connect_timeout": _PATIENCE, "retry": once}
+        return {
+            "socket_timeout": _STORE_TIMEOUT_SECONDS,
+            "socket_connect_timeout": _STORE_TIMEOUT_SECONDS,
+            "retry": once,
+        }
     if scheme == "memcached":
-        return {"timeout": _PATIENCE, "connect_timeout": _PATIENCE}
+        return {"timeout": _STORE_TIMEOUT_SECONDS, "connect_timeout": _STORE_TIMEOUT_SECONDS}
     return {}
 
 
-def _tls_options(storage_uri: str, trusted_ca_file: Path | None) -> dict[str, Any]:
+def _build_tls_options(storage_uri: str, trusted_ca_file: Path | None) -> dict[str, Any]:
     """Return redis-py's options for TLS 1.2 or higher without weak ciphers."""
     if not storage_uri.startswith("rediss:"):
         return {}
     options: dict[str, Any] = {
         "ssl_min_version": TLSVersion.TLSv1_2,
-        "ssl_ciphers": OUTGOING_SUITES,
+        "ssl_ciphers": OUTGOING_CIPHER_SUITES,
         "ssl_check_hostname": True,
     }
     return options | ({"ssl_ca_certs": str(trusted_ca_file)} if trusted_ca_file else {})

@@ -13,13 +13,17 @@ from typing import Any
 import orjson
 
 from web.settings.reader import Settings
-from web.standard_streams import describe_dropped_lines
+from web.standard_streams import set_dropped_lines_description
 
 #: Standard attributes of records. All other attributes come from `extra` and are logged.
-_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"asctime", "message", "taskName"}
+_STANDARD_ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {
+    "asctime",
+    "message",
+    "taskName",
+}
 
 #: Patterns of secrets that are masked in every line, including lines of libraries.
-_SECRETS = re.compile(
+_SECRET_PATTERNS = re.compile(
     r"""(?ix)
     (?P<credential> \b gb[a-z]- ) [0-9a-z]{8,}
     | (?P<webhook> \b whsec_ ) [0-9a-z+/=]{8,}
@@ -34,16 +38,16 @@ _SECRETS = re.compile(
 )
 #: Substrings of which every secret contains at least one. Checking them first is twenty times
 #: faster.
-_HINTS = ("gb", "whsec_", "/ping/", "bearer", "basic", "=", "://")
-_HIDDEN = "[hidden]"
+_SECRET_HINTS = ("gb", "whsec_", "/ping/", "bearer", "basic", "=", "://")
+_MASK = "[hidden]"
 
 
-def without_secrets(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """Return the text with everything that looks like a credential masked."""
     folded = text.lower()
-    for hint in _HINTS:  # a generator would take twice as long
+    for hint in _SECRET_HINTS:  # a generator would take twice as long
         if hint in folded:
-            return _SECRETS.sub(lambda match: f"{match[match.lastgroup or 0]}{_HIDDEN}", text)
+            return _SECRET_PATTERNS.sub(lambda match: f"{match[match.lastgroup or 0]}{_MASK}", text)
     return text
 
 
@@ -61,26 +65,26 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
-            **_given(record),
+            **_collect_extra_fields(record),
         }
         if request_id := self.find_request_id():
             fields["request_id"] = request_id
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
-        return json_line(fields)
+        return format_json_line(fields)
 
 
-def json_line(fields: Mapping[str, Any]) -> str:
+def format_json_line(fields: Mapping[str, Any]) -> str:
     """Return a JSON log line without a newline."""
     try:
         line = orjson.dumps(fields, default=str).decode()
     except TypeError:  # a lone surrogate in a name must not lose the line
         line = json.dumps(fields, default=str)
-    return without_secrets(line)
+    return mask_secrets(line)
 
 
 class TextFormatter(logging.Formatter):
-    """Formatter that writes a record for a terminal."""
+    """Formatter that writes a record for a terminal, without its event key."""
 
     def __init__(self) -> None:
         """Set the format of the line."""
@@ -88,25 +92,29 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, and the lines of a traceback."""
-        given = "".join(f" {name}={value}" for name, value in _given(record).items())
-        line = without_secrets(super().format(record) + given)
+        given = "".join(
+            f" {name}={value}"
+            for name, value in _collect_extra_fields(record).items()
+            if name != "event"
+        )
+        line = mask_secrets(super().format(record) + given)
         return line.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _given(record: logging.LogRecord) -> dict[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _USUAL}
+def _collect_extra_fields(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _STANDARD_ATTRIBUTES}
 
 
-def logs_json(settings: Settings) -> bool:
+def uses_json_log(settings: Settings) -> bool:
     """Return whether log lines are JSON, which is the default unless stderr is a terminal."""
     if settings.log_format == "auto":
         return not sys.stderr.isatty()
     return settings.log_format == "json"
 
 
-def logging_configuration(settings: Settings) -> dict[str, Any]:
+def build_logging_configuration(settings: Settings) -> dict[str, Any]:
     """Return the configuration for dictConfig, in which all lines go to standard error."""
-    is_json = logs_json(settings)
+    is_json = uses_json_log(settings)
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -134,12 +142,12 @@ def skip_unused_record_fields() -> None:
 def configure_logging(settings: Settings) -> None:
     """Configure the logging of this process."""
     skip_unused_record_fields()
-    logging.config.dictConfig(logging_configuration(settings))
-    formatter = JsonFormatter() if logs_json(settings) else TextFormatter()
-    describe_dropped_lines(partial(_dropped_lines, formatter))
+    logging.config.dictConfig(build_logging_configuration(settings))
+    formatter = JsonFormatter() if uses_json_log(settings) else TextFormatter()
+    set_dropped_lines_description(partial(_format_dropped_lines, formatter))
 
 
-def _dropped_lines(formatter: logging.Formatter, count: int) -> str:
+def _format_dropped_lines(formatter: logging.Formatter, count: int) -> str:
     """Return the line that reports how many lines were dropped before it."""
     return formatter.format(
         logging.makeLogRecord(
@@ -147,7 +155,8 @@ def _dropped_lines(formatter: logging.Formatter, count: int) -> str:
                 "name": "gatebell.log",
                 "levelno": logging.WARNING,
                 "levelname": "WARNING",
-                "msg": "lines of this log were dropped, because nobody read it",
+                "msg": "Log lines were dropped because nothing read the log.",
+                "event": "log.lines_dropped",
                 "dropped": count,
             }
         )

@@ -11,11 +11,11 @@ from pathlib import Path
 
 #: Constants of malloc.h in glibc.
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
-_LARGE = 128 * 1024
-_PROPORTIONAL = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
+_LARGE_BLOCK_BYTES = 128 * 1024
+_PROPORTIONAL_SIZE = re.compile(rb"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
-def proportional_bytes(pid: int) -> int:
+def measure_proportional_bytes(pid: int) -> int:
     """Return the memory of a process, including its share of memory that processes have in common.
 
     This is the proportional set size (proc_pid_smaps(5)). If the kernel does not provide it, return
@@ -23,7 +23,7 @@ def proportional_bytes(pid: int) -> int:
     """
     place = Path("/proc") / str(pid)
     with suppress(OSError):
-        found = _PROPORTIONAL.search((place / "smaps_rollup").read_bytes())
+        found = _PROPORTIONAL_SIZE.search((place / "smaps_rollup").read_bytes())
         if found:
             return int(found[1]) * 1024
     with suppress(OSError):
@@ -31,7 +31,7 @@ def proportional_bytes(pid: int) -> int:
     return 0
 
 
-def keep_what_is_loaded() -> None:
+def freeze_loaded_objects() -> None:
     """Exempt existing objects from garbage collection, and all objects at exit.
 
     This also turns the collector on, which programs turn off while they load.
@@ -46,7 +46,7 @@ def keep_what_is_loaded() -> None:
 
 
 @contextmanager
-def without_collecting() -> Iterator[None]:
+def suspend_garbage_collection() -> Iterator[None]:
     """Suspend garbage collection while loading, which creates many objects and frees none.
 
     Collection takes a quarter of the application's loading time.
@@ -58,7 +58,7 @@ def without_collecting() -> Iterator[None]:
         gc.enable()
 
 
-def keep_little_memory() -> None:
+def limit_allocator_memory() -> None:
     """Return freed blocks of 128 KiB or more to the system, and use one arena for smaller blocks.
 
     glibc raises its mmap threshold to the size of the largest block ever freed. After a few
@@ -68,5 +68,5 @@ def keep_little_memory() -> None:
     """
     with suppress(AttributeError, OSError, TypeError):
         libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
         libc.mallopt(_M_ARENA_MAX, 1)

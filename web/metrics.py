@@ -18,7 +18,7 @@ _REQUESTS = Counter(
     "Answered requests.",
     ("method", "route", "status"),
 )
-_SECONDS = Histogram(
+_REQUEST_DURATIONS = Histogram(
     "gatebell_http_request_duration_seconds",
     "How long requests took.",
     ("method", "route"),
@@ -67,7 +67,7 @@ _DROPPED_LOG_LINES = Counter(
 )
 
 #: Methods with their own label; all others count as "other".
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_LABELED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _GRANT_TYPES = frozenset(GRANTS_BY_TYPE)
 
 
@@ -85,14 +85,14 @@ class AuditStreamMetrics:
     set_aside: int
 
 
-class _Counting:
+class _CounterSwitch:
     """Flag that is off if web/server/shared_counters.py found no space for counters."""
 
     is_on = True
 
 
 #: Counters of rare events. Prometheus sees no increase unless there was a value before.
-_AT_ZERO: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
+_INITIAL_LABELS: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
     (_REQUESTS, tuple(("GET", "(none)", f"{each}xx") for each in (2, 3, 4, 5))),
     (_ALERTS, tuple((each,) for each in (*Action, "refused"))),
     (_TOKENS, tuple((each, "issued") for each in sorted(_GRANT_TYPES))),
@@ -112,88 +112,88 @@ _AT_ZERO: tuple[tuple[Counter, tuple[tuple[str, ...], ...]], ...] = (
 )
 
 
-def start_at_zero() -> None:
+def initialize_counters() -> None:
     """Initialize the counters of this process with 0."""
-    for counter, labels in _AT_ZERO:
+    for counter, labels in _INITIAL_LABELS:
         for each in labels:
             counter.labels(*each)
 
 
 def disable_counters() -> None:
     """Disable the metrics of this process."""
-    _Counting.is_on = False
+    _CounterSwitch.is_on = False
 
 
-def count_request(*, method: str, route: str, status: int, seconds: float) -> None:
+def count_http_request(*, method: str, route: str, status: int, seconds: float) -> None:
     """Count a request, whose `route` is the rule of its URL."""
-    if not _Counting.is_on:
+    if not _CounterSwitch.is_on:
         return
-    requests, durations = _counters_of(
-        method if method in _METHODS else "other", route, status // 100
+    requests, durations = _get_request_counters(
+        method if method in _LABELED_METHODS else "other", route, status // 100
     )
     requests.inc()
     durations.observe(seconds)
 
 
 @cache
-def _counters_of(method: str, route: str, status_class: int) -> tuple[Counter, Histogram]:
+def _get_request_counters(method: str, route: str, status_class: int) -> tuple[Counter, Histogram]:
     """Return the counters for these labels, cached because the lookup is slow."""
     requests = _REQUESTS.labels(method, route, f"{status_class}xx")
-    return requests, _SECONDS.labels(method, route)
+    return requests, _REQUEST_DURATIONS.labels(method, route)
 
 
 def count_alerts(outcome: str, count: int) -> None:
     """Count alerts of webhooks by outcome."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _ALERTS.labels(outcome).inc(count)
 
 
 def count_token(grant_type: str, outcome: str) -> None:
     """Count a token request."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _TOKENS.labels(grant_type if grant_type in _GRANT_TYPES else "other", outcome).inc()
 
 
 def count_git_transfer(service: str, outcome: str) -> None:
     """Count a Git request when it has ended."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _TRANSFERS.labels(service, outcome).inc()
 
 
 def count_registry_events(outcomes: Mapping[str, int]) -> None:
     """Count events of the container registry by outcome."""
     for outcome, count in outcomes.items():
-        if _Counting.is_on and count:
+        if _CounterSwitch.is_on and count:
             _REGISTRY_EVENTS.labels(outcome).inc(count)
 
 
 def count_deprecated_calls(change: str, certainty: str, count: int) -> None:
     """Count calls that a change of the release schedule affects."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _DEPRECATED_CALLS.labels(change, certainty).inc(count)
 
 
 def count_dropped_calls(count: int) -> None:
     """Count calls that are missing from the records of API usage."""
-    if _Counting.is_on and count:
+    if _CounterSwitch.is_on and count:
         _DROPPED_CALLS.labels("memory").inc(count)
 
 
 def count_dropped_log_lines(count: int) -> None:
     """Count lines that are missing from the log."""
-    if _Counting.is_on and count:
+    if _CounterSwitch.is_on and count:
         _DROPPED_LOG_LINES.labels("unread").inc(count)
 
 
 def count_last_connection_taken() -> None:
     """Count that a pool has handed out its last database connection."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _POOL_EVENTS.labels("last_connection_taken").inc()
 
 
 def count_pool_timeout() -> None:
     """Count a request that timed out while waiting for a database connection."""
-    if _Counting.is_on:
+    if _CounterSwitch.is_on:
         _POOL_EVENTS.labels("timed_out").inc()
 
 
@@ -207,7 +207,7 @@ class Gauge:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def current_metrics(
+def render_metrics(
     *,
     audit_streams: Sequence[AuditStreamMetrics] = (),
     gauges: Sequence[Gauge] = (),
@@ -224,15 +224,15 @@ def current_metrics(
     except ValueError:  # not started by gunicorn: this process is the only one
         counted = generate_latest(REGISTRY)
     found = (
-        _AuditStreams(audit_streams),
-        _Gauges(gauges),
+        _AuditStreamCollector(audit_streams),
+        _GaugeCollector(gauges),
         *collectors,
     )
     return counted + b"".join(generate_latest(each) for each in found)
 
 
 @dataclass(frozen=True)
-class _Gauges(Collector):
+class _GaugeCollector(Collector):
     """Collector of gauges, each with one set of labels."""
 
     gauges: Sequence[Gauge]
@@ -276,7 +276,7 @@ _STREAM_GAUGES: tuple[tuple[str, str, Callable[[AuditStreamMetrics], float]], ..
 
 
 @dataclass(frozen=True)
-class _AuditStreams(Collector):
+class _AuditStreamCollector(Collector):
     """Collector of the audit log's destinations by id."""
 
     streams: Sequence[AuditStreamMetrics]

@@ -30,13 +30,13 @@ from time import monotonic
 from typing import Any
 
 #: Duration of a write in seconds that shows that the disk is busy.
-_SLOW_SECONDS = 0.05
+_SLOW_WRITE_SECONDS = 0.05
 #: Time in seconds for which lines are left to the thread after a slow write.
-_PAUSE_SECONDS = 10.0
+_SLOW_DISK_PAUSE_SECONDS = 10.0
 _POLL_SECONDS = 0.01
 
 
-def native(module: str, name: str) -> Any:
+def get_unpatched(module: str, name: str) -> Any:
     """Return the original function that gevent may have replaced."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey.get_original(module, name) if monkey else getattr(import_module(module), name)
@@ -49,7 +49,7 @@ class Output:
         """Use this descriptor, which stays open."""
         self._descriptor = descriptor
 
-    def write_at_once(self, _text: bytes) -> int:
+    def write_without_waiting(self, _text: bytes) -> int:
         """Write as much as possible without waiting and return the number of bytes.
 
         Raise BlockingIOError if nothing can be written now, and another OSError if the write fails.
@@ -63,7 +63,7 @@ class Output:
             try:
                 left = left[os.write(self._descriptor, left) :]
             except BlockingIOError:  # set by another program that shares this terminal or pipe
-                native("time", "sleep")(_POLL_SECONDS)
+                get_unpatched("time", "sleep")(_POLL_SECONDS)
             except OSError:  # the reader is gone, or a disk is full
                 break
         return len(text) - len(left)
@@ -72,7 +72,7 @@ class Output:
         """Close what was opened in addition to the descriptor."""
 
 
-class _Reopened(Output):
+class _ReopenedDevice(Output):
     """Device that is opened again, so that O_NONBLOCK only affects this process."""
 
     def __init__(self, descriptor: int) -> None:
@@ -84,17 +84,17 @@ class _Reopened(Output):
         how = os.O_WRONLY | os.O_NONBLOCK | os.O_APPEND | os.O_NOCTTY | os.O_CLOEXEC
         self._own = os.open(f"/proc/self/fd/{descriptor}", how)
 
-    def write_at_once(self, text: bytes) -> int:
+    def write_without_waiting(self, text: bytes) -> int:
         return os.write(self._own, text)
 
     def close(self) -> None:
         os.close(self._own)
 
 
-class _Pipe(_Reopened):
+class _Pipe(_ReopenedDevice):
     """Pipe that is shared with other processes of the service, which use the same lock."""
 
-    def write_at_once(self, text: bytes) -> int:
+    def write_without_waiting(self, text: bytes) -> int:
         # Lines that are written completely do not need an exclusive lock.
         lock = fcntl.LOCK_SH if len(text) <= PIPE_BUF else fcntl.LOCK_EX
         fcntl.flock(self._own, lock | fcntl.LOCK_NB)
@@ -116,13 +116,13 @@ class _Pipe(_Reopened):
             fcntl.flock(self._own, fcntl.LOCK_UN)
 
 
-class _PipeOfAnother(Output):
+class _ForeignPipe(Output):
     """Pipe that another user opened, such as a supervisor before it switches users.
 
     Linux before 6.4 rejects the flag for pipes, and then the line is left to the thread.
     """
 
-    def write_at_once(self, text: bytes) -> int:
+    def write_without_waiting(self, text: bytes) -> int:
         if sys.platform == "linux" and len(text) <= PIPE_BUF:
             return os.pwritev(self._descriptor, (text,), -1, os.RWF_NOWAIT)
         raise BlockingIOError
@@ -133,10 +133,10 @@ class _Socket(Output):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor)
-        self._socket = native("socket", "socket")(fileno=os.dup(descriptor))
+        self._socket = get_unpatched("socket", "socket")(fileno=os.dup(descriptor))
         self._send: Callable[[bytes, int], int] = self._socket.send
 
-    def write_at_once(self, text: bytes) -> int:
+    def write_without_waiting(self, text: bytes) -> int:
         return self._send(text, MSG_DONTWAIT)
 
     def close(self) -> None:
@@ -150,23 +150,23 @@ class _File(Output):
         super().__init__(descriptor)
         self._resumes_at = 0.0
 
-    def write_at_once(self, text: bytes) -> int:
+    def write_without_waiting(self, text: bytes) -> int:
         began = monotonic()
         if began < self._resumes_at:
             raise BlockingIOError
         written = os.write(self._descriptor, text)
         ended = monotonic()
-        if ended - began > _SLOW_SECONDS:
-            self._resumes_at = ended + _PAUSE_SECONDS
+        if ended - began > _SLOW_WRITE_SECONDS:
+            self._resumes_at = ended + _SLOW_DISK_PAUSE_SECONDS
         return written
 
 
 #: Classes that write without waiting, by kind of descriptor and in order of preference.
-_WAYS: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
+_OUTPUT_CLASSES: tuple[tuple[Callable[[int], bool], tuple[type[Output], ...]], ...] = (
     (S_ISREG, (_File,)),
-    (S_ISFIFO, (_Pipe, _PipeOfAnother)),
+    (S_ISFIFO, (_Pipe, _ForeignPipe)),
     (S_ISSOCK, (_Socket,)),
-    (S_ISCHR, (_Reopened,)),
+    (S_ISCHR, (_ReopenedDevice,)),
 )
 
 
@@ -176,7 +176,7 @@ def open_output(descriptor: int) -> Output:
     If it cannot be written without waiting, all its lines are left to the thread.
     """
     mode = os.fstat(descriptor).st_mode
-    for way in (way for is_kind, ways in _WAYS if is_kind(mode) for way in ways):
+    for way in (way for is_kind, ways in _OUTPUT_CLASSES if is_kind(mode) for way in ways):
         try:
             return way(descriptor)
         except OSError:  # not permitted, no /proc, no reader, or too many open files

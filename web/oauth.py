@@ -30,36 +30,36 @@ from domain.access.scopes import ADMIN_MODE
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.sessions import RequestSource
 from domain.audit.events import EventSource
-from domain.oauth.applications.refusals import flush, store_refusal
+from domain.oauth.applications.refusals import flush_skipped_counts, store_rejected_request
 from domain.oauth.consent.approvals import Approval
-from domain.oauth.consent.pushed_requests import PREFIX
-from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.devices import release_requests
-from domain.oauth.discovery import openid_provider
+from domain.oauth.consent.pushed_requests import REQUEST_URI_PREFIX
+from domain.oauth.context import NewRejectedRequest, OAuthContext
+from domain.oauth.devices import release_device_requests
+from domain.oauth.discovery import build_openid_provider_metadata
 from domain.oauth.protocol import (
-    NO_STORE,
-    FirstAsked,
+    OAUTH_NO_STORE_HEADERS,
+    FirstPresentation,
     OAuthResponse,
     ProtocolRequest,
-    in_description,
+    format_error_description,
 )
-from web.access.decorators import get_current_user, is_signed_in_afresh
-from web.access.kept_pages import KEPT_REQUEST, find_address, short_address
+from web.access.decorators import get_current_user, has_recent_sign_in
+from web.access.kept_pages import STORED_REQUEST_PARAMETER, find_stored_address, shorten_address
 from web.extensions import db
-from web.http.audit_events import event_source
-from web.http.error_formats import explained
-from web.http.json_responses import json_response
-from web.http.work import work
+from web.http.audit_events import build_event_source
+from web.http.error_formats import add_explanation
+from web.http.json_responses import build_json_response
+from web.http.work import unit_of_work
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, oauth_policy, services
 from web.settings.policies import oauth as policies
 
 _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 #: Maximum length of an excerpt in an error, in characters.
-_LONGEST_NAME = 60
+_MAX_EXCERPT_LENGTH = 60
 
 
-def parameters_in(body: bytes) -> dict[str, list[str]]:
+def parse_json_parameters(body: bytes) -> dict[str, list[str]]:
     """Return the parameters in a JSON object of strings.
 
     A null is the same as a missing parameter. Raise InvalidRequestError if the body is not such an
@@ -67,38 +67,40 @@ def parameters_in(body: bytes) -> dict[str, list[str]]:
     """
     if body.startswith(_BYTE_ORDER_MARKS):
         raise InvalidRequestError(
-            "The body is not JSON in UTF-8: it begins with a byte order mark. Send it without one."
+            "The body begins with a byte order mark. Send JSON in UTF-8 without a byte order mark."
         )
     try:
-        members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_refuse_constant)
+        members = json.loads(body.decode(), object_pairs_hook=list, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        raise InvalidRequestError("The body is not JSON in UTF-8.") from None
+        raise InvalidRequestError("The body is not valid JSON in UTF-8.") from None
     is_object = body.lstrip(b" \t\r\n").startswith(b"{")  # the pairs are a list by now
     if not is_object or not isinstance(members, list):
         raise InvalidRequestError("The body must be a JSON object whose values are strings.")
     found: dict[str, list[str]] = {}
     for name, value in members:
         if name in found:
-            raise InvalidRequestError(f"The parameter {_shown(name)} is given more than once.")
-        found[name] = [] if value is None else [_text(name, value)]
+            raise InvalidRequestError(
+                f"The parameter {_format_excerpt(name)} is given more than once."
+            )
+        found[name] = [] if value is None else [_check_text(name, value)]
     return found
 
 
-def _text(name: str, value: object) -> str:
+def _check_text(name: str, value: object) -> str:
     if isinstance(value, str) and not any("\ud800" <= each <= "\udfff" for each in value):
         return value
-    raise InvalidRequestError(f"The parameter {_shown(name)} must be a string.")
+    raise InvalidRequestError(f"The parameter {_format_excerpt(name)} must be a string.")
 
 
-def _shown(name: str) -> str:
-    return in_description([name], longest=_LONGEST_NAME)
+def _format_excerpt(name: str) -> str:
+    return format_error_description([name], longest=_MAX_EXCERPT_LENGTH)
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def visitors_approval() -> Approval:
+def build_approval() -> Approval:
     """Return the approval of the signed-in user for everything that they can grant."""
     user = get_current_user()
     return Approval(
@@ -107,46 +109,46 @@ def visitors_approval() -> Approval:
         sign_in_id=user.sign_in_id,
         methods=" ".join(user.methods),
         may_administer=user.is_admin,
-        has_old_proof=not is_signed_in_afresh(),
+        has_old_proof=not has_recent_sign_in(),
     )
 
 
-def decided_approval() -> Approval:
+def build_submitted_approval() -> Approval:
     """Return the approval of a submitted page, on which administrators may select `admin_mode`."""
-    approval = visitors_approval()
+    approval = build_approval()
     has_ticked = ADMIN_MODE in request.form
     return replace(approval, may_administer=approval.may_administer and has_ticked)
 
 
-def needs_new_proof() -> bool:
+def needs_recent_sign_in() -> bool:
     """Return whether an administrator selected `admin_mode` but has to sign in again first."""
-    approval = decided_approval()
+    approval = build_submitted_approval()
     return approval.may_administer and approval.has_old_proof
 
 
-def end_this_sign_in(application_name: str = "") -> None:
+def sign_out_browser(application_name: str = "") -> None:
     """Sign out this browser, and release the device requests that its user has opened."""
     user = get_current_user()
-    release_requests(user.id, context=oauth_context())
-    signing_in.sign_out(work(), user.sign_in_id, application_name)
+    release_device_requests(user.id, context=build_oauth_context())
+    signing_in.sign_out(unit_of_work(), user.sign_in_id, application_name)
     logout_user()
     session.clear()
 
 
 #: Headers that the endpoints read, with their WSGI names.
-_HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
-_PLAIN_FORM = "application/x-www-form-urlencoded"
-_JSON = "application/json"
+_READ_HEADERS = {"Authorization": "HTTP_AUTHORIZATION", "DPoP": "HTTP_DPOP"}
+_FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
+_JSON_MEDIA_TYPE = "application/json"
 #: Maximum size of a JSON body in bytes, which no valid request reaches.
-_LONGEST_JSON = 65_535
+_MAX_JSON_BYTES = 65_535
 #: Maximum size in bytes of a form that is parsed here; Werkzeug has its own limits for others.
-_LONGEST_PLAIN_FORM = 65_536
+_MAX_FORM_BYTES = 65_536
 #: Number of stored rows per minute for each application and reason, in each process. Further
 #: rejected requests are only counted.
-_ROWS_PER_MINUTE = 5
+_MAX_ROWS_PER_MINUTE = 5
 
 
-def oauth_context() -> OAuthContext:
+def build_oauth_context() -> OAuthContext:
     """Return the context of this request for the authorization server."""
     own, source = services(), RequestSource(address=None, user_agent=None)
     if has_request_context():  # as opposed to a command of the operator
@@ -156,68 +158,70 @@ def oauth_context() -> OAuthContext:
         # The registry acts as a session, and only opens one when it is used.
         session=cast("Session", db.session),
         connection=own.connections,
-        has_begun=_has_begun,
+        has_begun=_has_transaction,
         keyring=own.keyring,
         now=own.clock(),
         policy=own.live_settings.derived(policies.oauth_policy),
         source=source,
-        event_source=_event_source,
-        record_refusal=_record_refusal,
+        event_source=_get_event_source,
+        record_refusal=_record_rejection,
     )
 
 
-def _event_source() -> EventSource:
-    return event_source() if has_request_context() else EventSource()
+def _get_event_source() -> EventSource:
+    return build_event_source() if has_request_context() else EventSource()
 
 
-def _has_begun() -> bool:
+def _has_transaction() -> bool:
     return db.session.registry.has() and db.session().in_transaction()
 
 
-def _record_refusal(refused: RefusedRequest, context: OAuthContext) -> None:
+def _record_rejection(refused: NewRejectedRequest, context: OAuthContext) -> None:
     """Store or count a rejected request, without affecting the response to the client."""
     if context.has_begun():  # what is stored there is part of the response
-        _sample(refused, context)
+        _store_or_count_rejection(refused, context)
         return
     with suppress(DBAPIError):
-        _sample(refused, context)
+        _store_or_count_rejection(refused, context)
 
 
-def _sample(refused: RefusedRequest, context: OAuthContext) -> None:
+def _store_or_count_rejection(refused: NewRejectedRequest, context: OAuthContext) -> None:
     sampler = services().token_refusals
     kind = (refused.application_id, refused.reason.name)
-    if sampler.gets_row(kind, now=context.now, per_minute=_ROWS_PER_MINUTE):
-        row_id = store_refusal(refused, context=context)
-        flush(sampler.use_row(kind, row_id), context=context)
-    flush(sampler.due(now=context.now), context=context)
+    if sampler.should_store(kind, now=context.now, per_minute=_MAX_ROWS_PER_MINUTE):
+        row_id = store_rejected_request(refused, context=context)
+        flush_skipped_counts(sampler.assign_row(kind, row_id), context=context)
+    flush_skipped_counts(sampler.due(now=context.now), context=context)
 
 
-def request_in_form() -> ProtocolRequest:
+def read_form_request() -> ProtocolRequest:
     """Return the request of an endpoint that only accepts parameters in the body.
 
     The body is a form or a JSON object.
     """
     environ = request.environ
-    headers = {name: environ[key] for name, key in _HEADERS.items() if key in environ}
+    headers = {name: environ[key] for name, key in _READ_HEADERS.items() if key in environ}
     parameters: Mapping[str, Sequence[str]] = {}
     is_read = "form" in vars(request)  # and the body with it
-    is_short = 0 < (request.content_length or 0) <= _LONGEST_PLAIN_FORM
-    if request.content_type == _PLAIN_FORM and is_short and not is_read:
+    is_short = 0 < (request.content_length or 0) <= _MAX_FORM_BYTES
+    if request.content_type == _FORM_MEDIA_TYPE and is_short and not is_read:
         # This avoids Werkzeug's overhead for uploads.
         with suppress(UnicodeDecodeError):
             text = request.get_data().decode()
             parameters = parse_qs(text, keep_blank_values=True, errors="werkzeug.url_quote")
-    elif request.mimetype == _JSON:
-        request.max_content_length = min(request.max_content_length or _LONGEST_JSON, _LONGEST_JSON)
-        parameters = parameters_in(request.get_data())
+    elif request.mimetype == _JSON_MEDIA_TYPE:
+        request.max_content_length = min(
+            request.max_content_length or _MAX_JSON_BYTES, _MAX_JSON_BYTES
+        )
+        parameters = parse_json_parameters(request.get_data())
     else:
-        parameters = _lists(request.form)
+        parameters = _to_lists(request.form)
     asked = ProtocolRequest("POST", parameters, headers)
     asked.has_query = bool(environ.get("QUERY_STRING"))
     return asked
 
 
-def refuse_other_encodings(encoded: bytes) -> None:
+def check_parameters_utf8(encoded: bytes) -> None:
     """Raise InvalidRequestError for a parameter in a query or form that is not UTF-8.
 
     Its value could not be returned to the application unchanged.
@@ -229,40 +233,40 @@ def refuse_other_encodings(encoded: bytes) -> None:
         try:
             unquote_to_bytes(value).decode()
         except UnicodeDecodeError:
-            shown = _shown(name.decode("ascii", "replace"))
+            shown = _format_excerpt(name.decode("ascii", "replace"))
             raise InvalidRequestError(
                 f"The parameter {shown} is not UTF-8. Encode its value as UTF-8."
             ) from None
 
 
-def request_in_query() -> ProtocolRequest:
+def read_query_request() -> ProtocolRequest:
     """Return the request in the URL, or the stored request whose handle is in the URL.
 
     Raise InvalidRequestError if the handle has expired or a value is not UTF-8.
     """
-    refuse_other_encodings(request.query_string)
-    parameters = _parameters_in_url()
+    check_parameters_utf8(request.query_string)
+    parameters = _read_url_parameters()
     asked = ProtocolRequest("GET", parameters, {})
-    sealed = request.args.get(_FIRST_ASKED) or asked.value(_FIRST_ASKED) or ""
-    asked.first_asked = _read_first_asked(sealed, parameters)
+    sealed = request.args.get(_FIRST_VISIT_PARAMETER) or asked.value(_FIRST_VISIT_PARAMETER) or ""
+    asked.first_asked = _unseal_first_visit(sealed, parameters)
     return asked
 
 
-def _parameters_in_url() -> Mapping[str, Sequence[str]]:
-    handle = request.args.get(KEPT_REQUEST)
-    return _lists(request.args) if handle is None else _kept_parameters(handle)
+def _read_url_parameters() -> Mapping[str, Sequence[str]]:
+    handle = request.args.get(STORED_REQUEST_PARAMETER)
+    return _to_lists(request.args) if handle is None else _read_stored_parameters(handle)
 
 
-def _kept_parameters(handle: str) -> Mapping[str, Sequence[str]]:
-    address = find_address(handle)
+def _read_stored_parameters(handle: str) -> Mapping[str, Sequence[str]]:
+    address = find_stored_address(handle)
     if address is None:
         raise InvalidRequestError(
             "The authorization request has expired. Start again from the application."
         )
-    return parameters_of(address)
+    return parse_authorization_url(address)
 
 
-def parameters_of(address: str) -> dict[str, list[str]]:
+def parse_authorization_url(address: str) -> dict[str, list[str]]:
     """Return the parameters of an authorization request in a URL of this service."""
     path, _, query = address.partition("?")
     if path != url_for("authorize.consent"):
@@ -270,12 +274,12 @@ def parameters_of(address: str) -> dict[str, list[str]]:
     return parse_qs(query, keep_blank_values=True, errors="werkzeug.url_quote")
 
 
-def request_from(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
+def build_stored_request(parameters: Mapping[str, Sequence[str]]) -> ProtocolRequest:
     """Return an authorization request that was checked and stored before."""
     return ProtocolRequest("GET", parameters, {})
 
 
-def _lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
+def _to_lists(values: MultiDict[str, str]) -> dict[str, list[str]]:
     return {name: values.getlist(name) for name in values}
 
 
@@ -292,18 +296,18 @@ class _VerbatimRedirect(Response):
         return headers
 
 
-def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
+def build_flask_response(oauth_response: OAuthResponse) -> ResponseReturnValue:
     """Return the HTTP response for a response of the protocol."""
     location = next((value for name, value in oauth_response.headers if name == "Location"), None)
     if location is not None:
         response = redirect(location, code=oauth_response.status, Response=_VerbatimRedirect)
         # The location may contain a code.
-        response.headers.extend(NO_STORE)
+        response.headers.extend(OAUTH_NO_STORE_HEADERS)
         return response
     body = oauth_response.body
     if not isinstance(body, str) and "error" in body:
-        body = explained(body)
-    response = json_response(body, oauth_response.status)
+        body = add_explanation(body)
+    response = build_json_response(body, oauth_response.status)
     for name, value in oauth_response.headers:
         if name != "Content-Type":
             response.headers.add(name, value)
@@ -311,7 +315,7 @@ def send(oauth_response: OAuthResponse) -> ResponseReturnValue:
 
 
 #: Labels of endpoints by their metadata names, in the order in which clients need them.
-_LABELS = {
+_ENDPOINT_LABELS = {
     "issuer": "Issuer",
     "authorization_endpoint": "Authorization",
     "token_endpoint": "Token",
@@ -323,15 +327,15 @@ _LABELS = {
     "device_authorization_endpoint": "Device authorization",
     "pushed_authorization_request_endpoint": "Pushed authorization requests",
 }
-_METADATA = {
+_METADATA_LABELS = {
     "openid-configuration": "OpenID Connect metadata",
     "oauth-authorization-server": "OAuth metadata",
 }
-_FIRST_ASKED = "first_asked"
-_PURPOSE = "first visit of an authorization request"
+_FIRST_VISIT_PARAMETER = "first_asked"
+_FIRST_VISIT_PURPOSE = "first visit of an authorization request"
 #: Maximum time between the first visit and the return from a sign-in with a second factor or a new
 #: password.
-_LIFETIME = timedelta(hours=1)
+_FIRST_VISIT_LIFETIME = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,64 +348,70 @@ class EndpointUrl:
     url: str
 
 
-def endpoints() -> tuple[EndpointUrl, ...]:
+def list_endpoint_urls() -> tuple[EndpointUrl, ...]:
     """Return the issuer, the metadata documents and the enabled endpoints."""
     policy = oauth_policy()
-    provider = openid_provider(policy)
+    provider = build_openid_provider_metadata(policy)
     issuer, *others = (
         EndpointUrl(id=f"url-{name}", label=label, url=str(provider[name]))
-        for name, label in _LABELS.items()
+        for name, label in _ENDPOINT_LABELS.items()
         if name in provider
     )
     documents = (
         EndpointUrl(id=f"url-{name}", label=label, url=f"{policy.issuer}/.well-known/{name}")
-        for name, label in _METADATA.items()
+        for name, label in _METADATA_LABELS.items()
     )
     info = f"{policy.issuer}/oauth/token/info"
     return (issuer, *documents, *others, EndpointUrl(id="url-info", label="Token info", url=info))
 
 
-def authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
+def build_authorization_url(parameters: Mapping[str, Sequence[str]]) -> str:
     """Return the URL with all values of all parameters, or with a handle if it would be too long.
 
     For a pushed request, the URL only contains the reference, so that the parameters never pass
     through the browser.
     """
-    if any(uri.startswith(PREFIX) for uri in parameters.get("request_uri", ())):
+    if any(uri.startswith(REQUEST_URI_PREFIX) for uri in parameters.get("request_uri", ())):
         parameters = {n: parameters[n] for n in ("client_id", "request_uri") if n in parameters}
-    return short_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
+    return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
-def url_after_sign_in(asked: ProtocolRequest) -> str:
+def build_url_after_sign_in(asked: ProtocolRequest) -> str:
     """Return the URL of this authorization request, to which a new sign-in returns.
 
     The URL contains the time and the sign-in of the request's first visit. The value is sealed
     together with the request. A user who could choose it, or copy it from an earlier request, would
     not need to sign in again.
     """
-    first = asked.first_asked or FirstAsked(at=now(), sign_in_id=_sign_in_id())
-    digest = _digest_of(_parameters_in_url())
-    sealed = seal([first.at.isoformat(), first.sign_in_id, digest], purpose=_PURPOSE)
-    parameters = {**request.args.to_dict(flat=False), _FIRST_ASKED: [sealed]}
-    return short_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
+    first = asked.first_asked or FirstPresentation(at=now(), sign_in_id=_find_sign_in_id())
+    digest = _digest_parameters(_read_url_parameters())
+    sealed = seal([first.at.isoformat(), first.sign_in_id, digest], purpose=_FIRST_VISIT_PURPOSE)
+    parameters = {**request.args.to_dict(flat=False), _FIRST_VISIT_PARAMETER: [sealed]}
+    return shorten_address(f"{url_for('authorize.consent')}?{urlencode(parameters, doseq=True)}")
 
 
-def _sign_in_id() -> int | None:
+def _find_sign_in_id() -> int | None:
     return get_current_user().sign_in_id if current_user.is_authenticated else None
 
 
-def _read_first_asked(sealed: str, parameters: Mapping[str, Sequence[str]]) -> FirstAsked | None:
+def _unseal_first_visit(
+    sealed: str, parameters: Mapping[str, Sequence[str]]
+) -> FirstPresentation | None:
     """Return the sealed value, or None if it is absent, invalid or of another request."""
     try:
-        moment, sign_in_id, digest = unseal(sealed, purpose=_PURPOSE, lifetime=_LIFETIME)
+        moment, sign_in_id, digest = unseal(
+            sealed, purpose=_FIRST_VISIT_PURPOSE, lifetime=_FIRST_VISIT_LIFETIME
+        )
     except BrokenSealError:
         return None
-    if digest != _digest_of(parameters):
+    if digest != _digest_parameters(parameters):
         return None
-    return FirstAsked(at=datetime.fromisoformat(moment), sign_in_id=sign_in_id)
+    return FirstPresentation(at=datetime.fromisoformat(moment), sign_in_id=sign_in_id)
 
 
-def _digest_of(parameters: Mapping[str, Sequence[str]]) -> str:
+def _digest_parameters(parameters: Mapping[str, Sequence[str]]) -> str:
     """Return a digest of an authorization request without the time of its first visit."""
-    own = sorted((name, list(each)) for name, each in parameters.items() if name != _FIRST_ASKED)
+    own = sorted(
+        (name, list(each)) for name, each in parameters.items() if name != _FIRST_VISIT_PARAMETER
+    )
     return sha256(json.dumps(own).encode()).hexdigest()[:32]

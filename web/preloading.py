@@ -11,27 +11,27 @@ from pydantic import BaseModel
 from web.services import load_policies
 
 #: Modules that other modules, including Python's and gevent's, only import when they use them.
-_AT_FIRST_USE = (
+_LAZY_MODULES = (
     "domain.accounts.factors.passkey_ceremonies",
     "encodings.unicode_escape",
     "gevent.fileobject",
     "gevent.threadpool",
 )
 #: Prefixes of our own modules.
-_OURS = ("blueprints.", "domain.", "web.")
+_OWN_PREFIXES = ("blueprints.", "domain.", "web.")
 
 
-def load_for_requests() -> None:
+def preload_for_requests() -> None:
     """Load what requests need, without opening a connection or starting a thread."""
     load_policies()
-    for name in _AT_FIRST_USE:
+    for name in _LAZY_MODULES:
         import_module(name)
-    for each in _types_below(BaseModel):
-        if each.__module__.startswith(_OURS):
+    for each in _list_subclasses(BaseModel):
+        if each.__module__.startswith(_OWN_PREFIXES):
             each.model_rebuild()
 
 
-def _types_below(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
+def _list_subclasses(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for each in base.__subclasses__():
         yield each
-        yield from _types_below(each)
+        yield from _list_subclasses(each)

@@ -8,39 +8,44 @@ from flask import g, request
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
 from domain.core.errors import ForbiddenError
-from domain.core.ip_addresses import client_prefix
+from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
-    BearerRefusedError,
-    Refusal,
+    InvalidTokenError,
+    TokenRejection,
     get_bearer,
-    record_use,
+    record_token_use,
 )
 from domain.projects.views import Viewer
-from domain.registry.access import PULLING, RegistryCredentialsError, Requester
-from domain.registry.notifications import NotificationSecretError
+from domain.registry.access import PULL_SCOPES, InvalidRegistryCredentialsError, Requester
+from domain.registry.notifications import MissingNotificationSecretError
 from domain.registry.signing_keys import TokenSigner, get_signer, has_signer, list_keys
 from domain.registry.tokens import RegistryConfiguration, RegistryToken, sign_token
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.http.transactions import begin_to_write
+from web.http.transactions import allow_writes
 from web.services import now, registry_policy, services, settings, sign_in_limits
 
-_USE = (
+_CREDENTIAL_HINT = (
     "Use a personal, project or group access token with read_registry or write_registry as the "
     "password."
 )
-NO_CREDENTIALS = f"Sign in to the container registry. {_USE}"
-_UNKNOWN = f"The access token is invalid. {_USE}"
-_OAUTH = f"OAuth access tokens cannot sign in to the container registry. {_USE}"
-_BOUND = f"This access token is bound to a key, which the container registry cannot check. {_USE}"
-_SCOPE = (
+NO_CREDENTIALS_MESSAGE = f"Sign in to the container registry. {_CREDENTIAL_HINT}"
+_UNKNOWN_TOKEN_MESSAGE = f"The access token is invalid. {_CREDENTIAL_HINT}"
+_OAUTH_TOKEN_MESSAGE = (
+    f"OAuth access tokens cannot sign in to the container registry. {_CREDENTIAL_HINT}"
+)
+_BOUND_TOKEN_MESSAGE = (
+    "This access token is bound to a key, which the container registry cannot check. "
+    f"{_CREDENTIAL_HINT}"
+)
+_MISSING_SCOPE_MESSAGE = (
     "The access token has none of the scopes read_registry, write_registry and api. Create one "
     "that has."
 )
-ANONYMOUS = Requester(viewer=Viewer(user_id=None))
-_DERIVED_FROM = "the container registry of this installation"
+ANONYMOUS_REQUESTER = Requester(viewer=Viewer(user_id=None))
+_DERIVATION_PURPOSE = "the container registry of this installation"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,42 +53,44 @@ class RegistryUser:
     """User of a token request, without a name if anonymous."""
 
     name: str
-    requester: Requester = field(default=ANONYMOUS)
+    requester: Requester = field(default=ANONYMOUS_REQUESTER)
 
 
-class UnknownTokenError(RegistryCredentialsError):
+class UnknownTokenError(InvalidRegistryCredentialsError):
     """Error for a password that is not a valid access token, which counts as a failed attempt."""
 
 
-def basic_password() -> str | None:
+def find_basic_password() -> str | None:
     """Return the password of Basic authentication, or None without an Authorization header.
 
-    Raise RegistryCredentialsError for any other scheme and for an invalid header.
+    Raise InvalidRegistryCredentialsError for any other scheme and for an invalid header.
     """
     if "Authorization" not in request.headers:
         return None
     given = request.authorization
     if given is None or given.type != "basic" or not given.password:
-        raise RegistryCredentialsError(NO_CREDENTIALS)
+        raise InvalidRegistryCredentialsError(NO_CREDENTIALS_MESSAGE)
     return str(given.password)
 
 
-def user_with(token: str | None) -> RegistryUser:
+def get_registry_user(token: str | None) -> RegistryUser:
     """Return the user of an access token, or an anonymous user if there is no token.
 
-    Raise RegistryCredentialsError if the registry does not accept the token, and ForbiddenError if
-    the token has no scope of the registry.
+    Raise InvalidRegistryCredentialsError if the registry does not accept the token, and
+    ForbiddenError if the token has no scope of the registry.
     """
     if token is None:
         return RegistryUser(name="")
-    found = _bearer_of(token)
+    found = _get_bearer(token)
     if found.access_token_id is not None:
-        raise RegistryCredentialsError(_OAUTH)
+        raise InvalidRegistryCredentialsError(_OAUTH_TOKEN_MESSAGE)
     if found.key_thumbprint is not None:
-        raise RegistryCredentialsError(_BOUND)
-    if not PULLING & set(found.scopes):
-        raise ForbiddenError(_SCOPE)
-    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
+        raise InvalidRegistryCredentialsError(_BOUND_TOKEN_MESSAGE)
+    if not PULL_SCOPES & set(found.scopes):
+        raise ForbiddenError(_MISSING_SCOPE_MESSAGE)
+    record_token_use(
+        found, address=request.remote_addr, connection=services().connections, now=now()
+    )
     g.bearer = found
     viewer = Viewer(user_id=found.user_id, is_admin=found.is_admin)
     return RegistryUser(
@@ -92,44 +99,46 @@ def user_with(token: str | None) -> RegistryUser:
     )
 
 
-def _bearer_of(token: str) -> Bearer:
+def _get_bearer(token: str) -> Bearer:
     own = services()
     try:
         return get_bearer(token, connection=own.connections, keyring=own.keyring, now=now())
-    except BearerRefusedError as error:
-        known = error.refusal in {Refusal.EXPIRED, Refusal.REVOKED}
-        raise UnknownTokenError(f"{error} {_USE}" if known else _UNKNOWN) from error
+    except InvalidTokenError as error:
+        known = error.refusal in {TokenRejection.EXPIRED, TokenRejection.REVOKED}
+        raise UnknownTokenError(
+            f"{error} {_CREDENTIAL_HINT}" if known else _UNKNOWN_TOKEN_MESSAGE
+        ) from error
 
 
-def count_failure() -> None:
+def count_failed_token() -> None:
     """Count a wrong token of this IP address.
 
     Raise TooManyAttemptsError above the limit. A valid token is accepted in any case, since 256
     random bits cannot be guessed. A script with an expired token must not lock out other clients at
     the same address.
     """
-    begin_to_write()
+    allow_writes()
     limits = sign_in_limits()
     limit = AttemptLimit(
-        subject=f"registry address {client_prefix(request.remote_addr or '')}",
+        subject=f"registry address {get_client_network(request.remote_addr or '')}",
         attempts=limits.per_address,
         window=limits.window,
     )
     claim_attempt(limit, session=db.session(), keyring=services().keyring, now=now())
 
 
-def _notification_secrets() -> tuple[str, ...]:
+def _list_notification_secrets() -> tuple[str, ...]:
     """Return the accepted secrets, the first of which is for the registry's configuration.
 
     They come from REGISTRY_NOTIFICATION_SECRETS, or else are derived from the secret keys.
     """
-    return settings().registry_notification_secrets or services().keyring.derived_credentials(
-        _DERIVED_FROM, CredentialType.REGISTRY_NOTIFICATIONS
+    return settings().registry_notification_secrets or services().keyring.derive_credentials(
+        _DERIVATION_PURPOSE, CredentialType.REGISTRY_NOTIFICATIONS
     )
 
 
 def check_notification_secret() -> None:
-    """Raise NotificationSecretError unless the Authorization header contains an accepted secret.
+    """Raise MissingNotificationSecretError unless the Authorization header has an accepted secret.
 
     `Bearer` before the secret is optional, since the registry sends the header as it is configured.
     """
@@ -137,48 +146,50 @@ def check_notification_secret() -> None:
     scheme, _, rest = header.partition(" ")
     given = (rest.strip() if scheme.lower() == "bearer" else header).encode(errors="replace")
     # All secrets are compared, so that the time does not reveal which of them matched.
-    matching = [hmac.compare_digest(given, each.encode()) for each in _notification_secrets()]
+    matching = [hmac.compare_digest(given, each.encode()) for each in _list_notification_secrets()]
     if not any(matching):
-        raise NotificationSecretError(
+        raise MissingNotificationSecretError(
             "The Authorization header needs the secret of the registry's configuration, which "
             "administrators find under Container registry."
         )
 
 
-def whole_configuration() -> RegistryConfiguration:
+def build_full_configuration() -> RegistryConfiguration:
     """Return the configuration with the secret, for administrators."""
     return RegistryConfiguration(
-        base_url=settings().base_url, notification_secret=_notification_secrets()[0]
+        base_url=settings().base_url, notification_secret=_list_notification_secrets()[0]
     )
 
 
-def shown_configuration() -> RegistryConfiguration:
+def build_visible_configuration() -> RegistryConfiguration:
     """Return the configuration for a page of a project, without the secret for other users.
 
     The secret belongs to the instance. Anyone who knows it could report images of other projects.
     """
     if get_current_user().is_admin:
-        return whole_configuration()
+        return build_full_configuration()
     return RegistryConfiguration(base_url=settings().base_url)
 
 
-def issue_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
+def issue_registry_token(access: Iterable[Mapping[str, object]], *, subject: str) -> RegistryToken:
     """Return a token for the registry with this access."""
     policy = registry_policy().tokens
-    return sign_token(access, subject=subject, signer=_signer(), policy=policy, now=now())
+    return sign_token(
+        access, subject=subject, signer=_get_or_create_signer(), policy=policy, now=now()
+    )
 
 
-def _signer() -> TokenSigner:
+def _get_or_create_signer() -> TokenSigner:
     """Return the signing key, which the first request creates."""
     session, keyring, moment = db.session(), services().keyring, now()
     if not has_signer(session=session, keyring=keyring, now=moment):
         session.rollback()  # it only reads; the next transaction may write
-        begin_to_write()
+        allow_writes()
     return get_signer(session=session, keyring=keyring, now=moment)
 
 
-def certificate_bundle() -> str:
+def build_certificate_bundle() -> str:
     """Return the certificates of the signing key, of a pending key and of former keys."""
-    _signer()
+    _get_or_create_signer()
     keys = list_keys(session=db.session(), keyring=services().keyring, now=now())
     return "".join(key.certificate for key in keys)

@@ -4,18 +4,18 @@ from flask import Flask
 
 from domain.core.clock import Clock
 from domain.core.keyring import Keyring
-from domain.core.rejection_sampling import RefusalSampler
+from domain.core.rejection_sampling import RejectionSampler
 from domain.releases.usage.storing import CallCounter
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.engine import (
-    engine_options,
+    build_engine_options,
     open_autocommit_engine,
-    pools_transactions,
     prepare_engine,
+    uses_transaction_pooler,
 )
 from web.database.write_probe import WriteProbe
 from web.extensions import db
-from web.http.transactions import held_connection, session_writes
+from web.http.transactions import can_session_write, find_session_connection
 from web.services import LiveSettings, Services
 from web.settings.reader import Settings
 
@@ -24,24 +24,24 @@ def start_services(app: Flask, settings: Settings, *, clock: Clock) -> None:
     """Start the database extension and our own services."""
     app.config.update(
         SQLALCHEMY_DATABASE_URI=settings.database_url,
-        SQLALCHEMY_ENGINE_OPTIONS=engine_options(settings),
+        SQLALCHEMY_ENGINE_OPTIONS=build_engine_options(settings),
     )
     db.init_app(app)
     with app.app_context():
-        prepare_engine(db.engine, settings, writes=session_writes)
-    connections = KeptConnections(
+        prepare_engine(db.engine, settings, writes=can_session_write)
+    connections = AutocommitPool(
         open_autocommit_engine(settings),
         size=settings.database_pool_size,
         patience=settings.database_connect_timeout_seconds,
-        held=held_connection if pools_transactions(settings) else None,
+        held=find_session_connection if uses_transaction_pooler(settings) else None,
     )
     app.extensions["gatebell"] = Services(
         clock=clock,
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
         connections=connections,
         live_settings=LiveSettings(settings, connections),
-        refusals=RefusalSampler(),
-        token_refusals=RefusalSampler(),
+        refusals=RejectionSampler(),
+        token_refusals=RejectionSampler(),
         calls=CallCounter(),
         write_probe=WriteProbe(),
     )

@@ -15,41 +15,41 @@ from itsdangerous import URLSafeTimedSerializer
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Actor, Seal, Work
+from domain.access.actor import Actor, LinkSigner, UnitOfWork
 from domain.core.clock import Clock
 from domain.core.keyring import Keyring
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.write_probe import WriteProbe
-from web.settings.reader import Settings, override
-from web.settings.stored import STORED_SETTINGS
+from web.settings.reader import Settings, apply_stored_settings
+from web.settings.stored import STORED_SETTINGS_QUERY
 
 if TYPE_CHECKING:
-    from domain.accounts.identity_providers.relying_party import Document
+    from domain.accounts.identity_providers.relying_party import JsonDocument
     from domain.accounts.passwords import PasswordRules
     from domain.accounts.sign_up import SignUpPolicy
     from domain.accounts.signing_in.actions import SignInLimits
-    from domain.alerts.formats.base import Reading
-    from domain.alerts.receiving.receivers import RefusalKind
+    from domain.alerts.formats.base import ParserSettings
+    from domain.alerts.receiving.receivers import RejectionKind
     from domain.core.job_results import BackupState
-    from domain.core.rejection_sampling import RefusalSampler
+    from domain.core.rejection_sampling import RejectionSampler
     from domain.git.program import Git
     from domain.oauth.context import OAuthPolicy
     from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
     from domain.registry.client import RegistryPolicy
     from domain.releases.usage.storing import CallCounter
 
-Made = TypeVar("Made")
+Derived = TypeVar("Derived")
 
 #: Number of seconds until a process applies a changed setting.
-_REFRESH_SECONDS = 1.0
+_REFRESH_INTERVAL_SECONDS = 1.0
 #: Number of seconds that a thread waits for another thread that reads the settings.
-_PATIENCE_SECONDS = 0.25
+_READ_WAIT_SECONDS = 0.25
 
 
 class LiveSettings:
     """Settings of the environment, overridden by the settings stored in the database."""
 
-    def __init__(self, settings: Settings, connections: KeptConnections) -> None:
+    def __init__(self, settings: Settings, connections: AutocommitPool) -> None:
         """Start with the settings of the environment."""
         self._environment = settings
         self._current = settings
@@ -67,30 +67,30 @@ class LiveSettings:
         """Return the settings in force, at most a second old."""
         # Other threads wait briefly for the thread that reads. While the database is unavailable,
         # the last known settings stay in force.
-        is_old = monotonic() - self._read_at > _REFRESH_SECONDS
-        if is_old and self._reading.acquire(timeout=_PATIENCE_SECONDS):
+        is_old = monotonic() - self._read_at > _REFRESH_INTERVAL_SECONDS
+        if is_old and self._reading.acquire(timeout=_READ_WAIT_SECONDS):
             try:
                 self._refresh()
             finally:
                 self._reading.release()
         return self._current
 
-    def derived(self, make: Callable[[Settings], Made]) -> Made:
+    def derived(self, make: Callable[[Settings], Derived]) -> Derived:
         """Return a value derived from the settings in force, computed once for each change."""
         current = self.current()
         made_for, made = self._derived.get(make, (None, None))
         if made_for is not current:
             made = make(current)
             self._derived[make] = (current, made)
-        return cast("Made", made)
+        return cast("Derived", made)
 
     def _refresh(self) -> None:
         began = monotonic()
-        if began - self._read_at <= _REFRESH_SECONDS:
+        if began - self._read_at <= _REFRESH_INTERVAL_SECONDS:
             return  # another thread has read them meanwhile
         with suppress(SQLAlchemyError):
-            stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS))
-            current = override(self._environment, stored)
+            stored: dict[str, str] = dict(self._connections.all(STORED_SETTINGS_QUERY))
+            current = apply_stored_settings(self._environment, stored)
             if current != self._current:  # derived values are kept otherwise
                 self._current = current
         self._read_at = began
@@ -102,15 +102,17 @@ class Services:
 
     clock: Clock
     keyring: Keyring
-    connections: KeptConnections
+    connections: AutocommitPool
     live_settings: LiveSettings
-    refusals: "RefusalSampler[RefusalKind]"
+    refusals: "RejectionSampler[RejectionKind]"
     #: Sampler of rejected token requests by application and reason.
-    token_refusals: "RefusalSampler[tuple[int, str]]"
+    token_refusals: "RejectionSampler[tuple[int, str]]"
     calls: "CallCounter"
     write_probe: WriteProbe
     #: Metadata documents of identity providers.
-    provider_documents: "dict[str, tuple[datetime, Document | None]]" = field(default_factory=dict)
+    provider_documents: "dict[str, tuple[datetime, JsonDocument | None]]" = field(
+        default_factory=dict
+    )
     #: Times of the latest runs of periodic jobs that this process knows of.
     last_turns: dict[str, datetime] = field(default_factory=dict)
     #: Last known state of backups, under the key `state`.
@@ -123,14 +125,16 @@ def services() -> Services:
     return found
 
 
-def unit_of_work(actor: Actor, session: Session) -> Work:
+def create_unit_of_work(actor: Actor, session: Session) -> UnitOfWork:
     """Return the unit of work of an actor in the transaction of a session."""
 
-    def find_policy(kind: type[Made]) -> Made:
+    def find_policy(kind: type[Derived]) -> Derived:
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return cast("Made", find_named(_POLICIES[name])())
+        return cast("Derived", import_named(_POLICIES[name])())
 
-    return Work(actor=actor, session=session, now=now(), settings=settings(), policy=find_policy)
+    return UnitOfWork(
+        actor=actor, session=session, now=now(), settings=settings(), policy=find_policy
+    )
 
 
 def now() -> datetime:
@@ -144,7 +148,7 @@ def settings() -> Settings:
 
 
 @cache
-def find_named(place: str) -> Callable[..., Any]:
+def import_named(place: str) -> Callable[..., Any]:
     """Import the function named `module:name`."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
@@ -152,34 +156,34 @@ def find_named(place: str) -> Callable[..., Any]:
 
 
 #: Names of functions that make policies from the settings.
-_derived_places: list[str] = []
+_policy_functions: list[str] = []
 
 
-def _in_force(module_and_name: str) -> Callable[[], Any]:
+def _build_policy_getter(module_and_name: str) -> Callable[[], Any]:
     """Return a function that returns a policy for the settings in force."""
     place = f"web.settings.policies.{module_and_name}"
-    _derived_places.append(place)
-    return lambda: services().live_settings.derived(find_named(place))
+    _policy_functions.append(place)
+    return lambda: services().live_settings.derived(import_named(place))
 
 
-git: "Callable[[], Git]" = _in_force("repositories:git")
-oauth_policy: "Callable[[], OAuthPolicy]" = _in_force("oauth:oauth_policy")
-password_rules: "Callable[[], PasswordRules]" = _in_force("accounts:password_rules")
-reading: "Callable[[], Reading]" = _in_force("alerts:reading")
-registry_policy: "Callable[[], RegistryPolicy]" = _in_force("registry:registry_policy")
-sign_in_limits: "Callable[[], SignInLimits]" = _in_force("accounts:sign_in_limits")
-sign_up_policy: "Callable[[], SignUpPolicy]" = _in_force("accounts:sign_up_policy")
-token_lifetimes: "Callable[[], TokenLifetimes]" = _in_force("tokens:token_lifetimes")
+git: "Callable[[], Git]" = _build_policy_getter("repositories:git")
+oauth_policy: "Callable[[], OAuthPolicy]" = _build_policy_getter("oauth:oauth_policy")
+password_rules: "Callable[[], PasswordRules]" = _build_policy_getter("accounts:password_rules")
+parser_settings: "Callable[[], ParserSettings]" = _build_policy_getter("alerts:parser_settings")
+registry_policy: "Callable[[], RegistryPolicy]" = _build_policy_getter("registry:registry_policy")
+sign_in_limits: "Callable[[], SignInLimits]" = _build_policy_getter("accounts:sign_in_limits")
+sign_up_policy: "Callable[[], SignUpPolicy]" = _build_policy_getter("accounts:sign_up_policy")
+token_lifetimes: "Callable[[], TokenLifetimes]" = _build_policy_getter("tokens:token_lifetimes")
 
 
-def signing_keys(settings: Settings) -> list[str]:
+def list_signing_keys(settings: Settings) -> list[str]:
     """Return the keys in the order of itsdangerous, which signs with the last key."""
     return [*reversed(settings.secret_key_fallbacks), settings.secret_key]
 
 
-def sealer(purpose: str) -> URLSafeTimedSerializer:
+def create_sealer(purpose: str) -> URLSafeTimedSerializer:
     """Return the serializer that signs values for a purpose (`web/sealing/sealer.py`)."""
-    keys = signing_keys(services().live_settings.environment)
+    keys = list_signing_keys(services().live_settings.environment)
     return URLSafeTimedSerializer(keys, salt=purpose)
 
 
@@ -188,31 +192,37 @@ def keyring() -> Keyring:
     return services().keyring
 
 
-def seal() -> Seal:
+def build_signer() -> LinkSigner:
     """Return the function that signs a value for a purpose."""
-    return Seal(lambda value, purpose: str(sealer(purpose).dumps(value)))
+    return LinkSigner(lambda value, purpose: str(create_sealer(purpose).dumps(value)))
 
 
 #: Policies that actions can get from their unit of work: names of types, and of functions that
 #: return them. They are names, since a process only loads the policies that its actions use.
 _POLICIES: Mapping[str, str] = {
-    "domain.access.actor.Seal": "web.services:seal",
-    "domain.accounts.email_addresses.Letterhead": "web.policies.mail:letterhead",
+    "domain.access.actor.LinkSigner": "web.services:build_signer",
+    "domain.accounts.email_addresses.AccountMessageBuilder": "web.policies.mail:get_email_sender",
     "domain.accounts.passwords.PasswordRules": "web.services:password_rules",
     "domain.accounts.sign_up.SignUpPolicy": "web.services:sign_up_policy",
     "domain.accounts.signing_in.actions.SignInLimits": "web.services:sign_in_limits",
-    "domain.alerts.formats.base.Reading": "web.services:reading",
-    "domain.alerts.storing.inbound_delivery.Receiving": "web.http.receiving:receiving",
-    "domain.paging.contacts.actions.ContactMeans": "web.policies.contacts:contact_means",
-    "domain.delivery.destination_actions.Sending": "web.policies.outgoing:sending",
-    "domain.accounts.identity_providers.relying_party.Upstream": (
-        "web.policies.identity_providers:upstream"
+    "domain.alerts.formats.base.ParserSettings": "web.services:parser_settings",
+    "domain.alerts.storing.inbound_delivery.ReceiverContext": (
+        "web.http.receiving:build_receiver_context"
+    ),
+    "domain.paging.contacts.actions.ContactFunctions": (
+        "web.policies.contacts:build_contact_functions"
+    ),
+    "domain.delivery.destination_actions.ImmediateDelivery": (
+        "web.policies.outgoing:build_message_sending"
+    ),
+    "domain.accounts.identity_providers.relying_party.ProviderAccess": (
+        "web.policies.identity_providers:build_upstream"
     ),
     "domain.core.keyring.Keyring": "web.services:keyring",
     "domain.oauth.context.OAuthPolicy": "web.services:oauth_policy",
     "domain.oauth.personal_tokens.lifetimes.TokenLifetimes": "web.services:token_lifetimes",
-    "domain.projects.creation.ReservedNames": "web.policies.names:reserved_names",
-    "domain.projects.types.Repositories": "web.policies.repositories:repositories",
+    "domain.projects.creation.ReservedNames": "web.policies.names:get_reserved_names",
+    "domain.projects.types.RepositoryLookup": "web.policies.repositories:build_repository_reader",
     "domain.registry.client.RegistryPolicy": "web.services:registry_policy",
     "domain.git.program.Git": "web.services:git",
 }
@@ -220,5 +230,5 @@ _POLICIES: Mapping[str, str] = {
 
 def load_policies() -> None:
     """Import all policies, in a process whose children share the loaded modules."""
-    for place in (*_POLICIES.values(), *_derived_places):
-        find_named(place)
+    for place in (*_POLICIES.values(), *_policy_functions):
+        import_named(place)

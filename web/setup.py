@@ -7,17 +7,17 @@ from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, Se
 from jinja2 import StrictUndefined
 
 from domain.core.clock import Clock
-from web.access.rate_limits import limiter_configuration
-from web.http.cookies import cookie_name
+from web.access.rate_limits import build_limiter_configuration
+from web.http.cookies import build_cookie_name
 from web.http.endpoints import find_endpoint
-from web.http.public_urls import path_of
+from web.http.public_urls import get_base_path
 from web.releases.usage_recording import CallFlusher
 from web.service_setup import start_services
-from web.services import signing_keys
+from web.services import list_signing_keys
 from web.settings.reader import Settings
 
 
-class _PageSessions(SecureCookieSessionInterface):
+class _PageSessionInterface(SecureCookieSessionInterface):
     """Signed session cookie of Flask, only for pages. Other endpoints send no `Vary: Cookie`."""
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
@@ -36,12 +36,12 @@ class _PageSessions(SecureCookieSessionInterface):
             super().save_session(app, session, response)
 
 
-def configure(app: Flask, settings: Settings) -> None:
+def configure_flask(app: Flask, settings: Settings) -> None:
     """Configure Flask and its middlewares."""
     is_https = settings.base_url.startswith("https://")
     app.config.update(
         # Cookies are limited to the base path.
-        APPLICATION_ROOT=path_of(settings.base_url) or "/",
+        APPLICATION_ROOT=get_base_path(settings.base_url) or "/",
         SECRET_KEY=settings.secret_key,
         SECRET_KEY_FALLBACKS=list(settings.secret_key_fallbacks),
         # URLs of static files contain a hash of their content.
@@ -50,7 +50,7 @@ def configure(app: Flask, settings: Settings) -> None:
         # size.
         MAX_CONTENT_LENGTH=settings.form_body_limit_bytes - 1,
         # Cookies ignore ports, so the name has to differ from other services on the same host.
-        SESSION_COOKIE_NAME=cookie_name("gatebell_session", settings.base_url),
+        SESSION_COOKIE_NAME=build_cookie_name("gatebell_session", settings.base_url),
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_SECURE=is_https,
@@ -60,14 +60,14 @@ def configure(app: Flask, settings: Settings) -> None:
         # `web/http/lifecycle.py` checks the blueprints with forms instead.
         WTF_CSRF_CHECK_DEFAULT=False,
         # Flask-WTF would only use the newest key.
-        WTF_CSRF_SECRET_KEY=signing_keys(settings),
+        WTF_CSRF_SECRET_KEY=list_signing_keys(settings),
         # The token is valid as long as its session.
         WTF_CSRF_TIME_LIMIT=None,
         # Our referrer policy suppresses the header; the token and SameSite protect the forms.
         WTF_CSRF_SSL_STRICT=False,
-        **limiter_configuration(settings),
+        **build_limiter_configuration(settings),
     )
-    app.session_interface = _PageSessions()
+    app.session_interface = _PageSessionInterface()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     # A missing template variable must be an error, not an empty text.
     app.jinja_env.undefined = StrictUndefined

@@ -19,12 +19,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from select import PIPE_BUF
 
-from web.nonblocking_output import native, open_output
+from web.nonblocking_output import get_unpatched, open_output
 
 #: Maximum size of waiting lines in a process, in bytes.
-_ROOM_BYTES = 2 * 1024 * 1024
+_MAX_WAITING_BYTES = 2 * 1024 * 1024
 #: Time in seconds that an ending process waits for its last lines to be read.
-_FAREWELL_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 _POLL_SECONDS = 0.01
 _NEWLINE = ord("\n")
 
@@ -40,7 +40,7 @@ class UnblockedStream(io.TextIOBase):
         #: streams.
         self.describe_dropped: Callable[[int], str] = "{} lines were dropped".format
         self._begin()
-        os.register_at_fork(after_in_child=self._begin_again)
+        os.register_at_fork(after_in_child=self._reset_in_child)
 
     def _begin(self) -> None:
         #: Waiting lines, each with the number of lines dropped before it.
@@ -51,13 +51,13 @@ class UnblockedStream(io.TextIOBase):
         self._is_writing = False
         self._has_thread = False
         # The lock is reentrant because a signal handler may write while we do.
-        self._taking = native("_thread", "RLock")()
+        self._taking = get_unpatched("_thread", "RLock")()
         #: Lock that is held while no line waits. The first waiting line releases it, and the thread
         #: acquires it again.
-        self._rest = native("_thread", "allocate_lock")()
+        self._rest = get_unpatched("_thread", "allocate_lock")()
         self._rest.acquire()
 
-    def _begin_again(self) -> None:
+    def _reset_in_child(self) -> None:
         """Drop the parent's waiting lines in a child process, and share no lock with the parent."""
         self._output.close()
         self._output = open_output(self._descriptor)
@@ -72,7 +72,11 @@ class UnblockedStream(io.TextIOBase):
         """Write a text without waiting, queue it, or drop it if too much is waiting."""
         if line := text.encode("utf-8", "backslashreplace"):
             with self._taking:
-                if self._is_idle and not (self._is_writing or self._waiting) and self._has_told():
+                if (
+                    self._is_idle
+                    and not (self._is_writing or self._waiting)
+                    and self._has_reported_dropped()
+                ):
                     self._write_at_once(line)
                 else:
                     self._keep(line)
@@ -81,9 +85,9 @@ class UnblockedStream(io.TextIOBase):
     def flush(self) -> None:
         """Return immediately, since nothing is buffered that could be written."""
 
-    def drain(self, seconds: float = _FAREWELL_SECONDS) -> None:
+    def drain(self, seconds: float = _DRAIN_SECONDS) -> None:
         """Wait until everything is written, but no longer than the given time."""
-        sleep = native("time", "sleep")
+        sleep = get_unpatched("time", "sleep")
         for _ in range(int(seconds / _POLL_SECONDS)):
             if self._is_idle:
                 return
@@ -101,7 +105,7 @@ class UnblockedStream(io.TextIOBase):
         """Return True."""
         return True
 
-    def _has_told(self) -> bool:
+    def _has_reported_dropped(self) -> bool:
         """Return whether all dropped lines have been reported."""
         return self._dropped == self._told
 
@@ -109,7 +113,7 @@ class UnblockedStream(io.TextIOBase):
         """Write what the descriptor accepts, and queue the rest before lines of signal handlers."""
         self._is_writing, written = True, 0
         try:
-            written = self._output.write_at_once(line)
+            written = self._output.write_without_waiting(line)
         except OSError:  # the thread waits, or detects the error
             pass
         finally:
@@ -123,8 +127,8 @@ class UnblockedStream(io.TextIOBase):
 
     def _keep(self, line: bytes) -> None:
         """Queue a line for the thread, or drop it if too much is waiting."""
-        if self._waiting_bytes + len(line) > _ROOM_BYTES:
-            self._dropped += _lines_in(line)
+        if self._waiting_bytes + len(line) > _MAX_WAITING_BYTES:
+            self._dropped += _count_lines(line)
         else:
             self._waiting_bytes += len(line)
             self._waiting.append((line, self._dropped))
@@ -138,22 +142,22 @@ class UnblockedStream(io.TextIOBase):
                 self._rest.release()
         if not self._has_thread:
             with suppress(RuntimeError):  # no resources for a thread; the next line tries again
-                native("_thread", "start_new_thread")(self._write_on, ())
+                get_unpatched("_thread", "start_new_thread")(self._write_in_thread, ())
                 self._has_thread = True
 
-    def _write_on(self) -> None:
+    def _write_in_thread(self) -> None:
         while True:
             self._rest.acquire()
-            while not self._has_come_to_rest():
+            while not self._has_become_idle():
                 self._write_next()
 
-    def _has_come_to_rest(self) -> bool:
+    def _has_become_idle(self) -> bool:
         """Return whether no line is waiting, in which case the next writer wakes the thread."""
         with self._taking:
             if self._waiting:
                 return False
             self._waiting_bytes = 0
-        self._tell_of_dropped(self._dropped)
+        self._report_dropped(self._dropped)
         with self._taking:
             self._is_idle = not self._waiting
             return self._is_idle
@@ -164,7 +168,7 @@ class UnblockedStream(io.TextIOBase):
         Other processes write to the same pipe.
         """
         piece, dropped = self._waiting.popleft()
-        self._tell_of_dropped(dropped)
+        self._report_dropped(dropped)
         while self._waiting and self._waiting[0][1] == dropped:
             if len(piece) + len(self._waiting[0][0]) > PIPE_BUF:
                 break
@@ -172,9 +176,9 @@ class UnblockedStream(io.TextIOBase):
         is_written = self._write(piece)
         with self._taking:
             self._waiting_bytes -= len(piece)
-            self._dropped += 0 if is_written else _lines_in(piece)
+            self._dropped += 0 if is_written else _count_lines(piece)
 
-    def _tell_of_dropped(self, dropped: int) -> None:
+    def _report_dropped(self, dropped: int) -> None:
         """Write a line that reports the newly dropped lines, if any."""
         if dropped > self._told:
             said = self.describe_dropped(dropped - self._told)
@@ -193,7 +197,7 @@ class UnblockedStream(io.TextIOBase):
             self._ends_line = piece[written - 1] == _NEWLINE
 
 
-def _lines_in(text: bytes) -> int:
+def _count_lines(text: bytes) -> int:
     return max(text.count(b"\n"), 1)
 
 
@@ -218,19 +222,19 @@ def drain_standard_streams() -> None:
             stream.drain()
 
 
-def describe_dropped_lines(describe: Callable[[int], str]) -> None:
+def set_dropped_lines_description(describe: Callable[[int], str]) -> None:
     """Set the function that returns the line about dropped lines of standard error."""
     if isinstance(sys.stderr, UnblockedStream):
         sys.stderr.describe_dropped = describe
 
 
-def dropped_lines() -> int:
+def get_dropped_line_count() -> int:
     """Return the number of lines that this process has dropped."""
     streams = (sys.stdout, sys.stderr)
     return sum(each.dropped for each in streams if isinstance(each, UnblockedStream))
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Write a line to standard output immediately."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()

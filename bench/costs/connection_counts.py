@@ -15,10 +15,10 @@ from tests.support.service.live import LiveGatebell
 
 _PROCESSES = 2
 #: Maximum number of worker connections: the scheduler has one, and the periodic jobs share four.
-_OF_THE_WORKER = 24
+_MAX_WORKER_CONNECTIONS = 24
 #: Number of requests per connection, so that every connection handles both kinds of work.
-_TURNS = 12
-_COUNT = """
+_REQUESTS_PER_CONNECTION = 12
+_COUNT_QUERY = """
 SELECT application_name FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
@@ -41,29 +41,29 @@ class ConnectionCount:
     @property
     def most(self) -> int:
         """Maximum according to the formula in docs/capacity.md."""
-        return most_connections(self.processes, self.pool_size)
+        return compute_max_connections(self.processes, self.pool_size)
 
 
-def most_connections(processes: int, pool_size: int) -> int:
+def compute_max_connections(processes: int, pool_size: int) -> int:
     """Return the maximum number of connections of a host.
 
     Each web process has a pool for the hot paths and one for pages. It needs one more connection to
     check Postgres, and another from time to time to report that it is running.
     """
-    return processes * (pool_size * 2 + 2) + _OF_THE_WORKER
+    return processes * (pool_size * 2 + 2) + _MAX_WORKER_CONNECTIONS
 
 
-def connection_counts(
+def measure_connection_counts(
     pool_sizes: Sequence[int], directory: Path, database_urls: Sequence[str]
 ) -> list[ConnectionCount]:
     """Start the service with each of these pool sizes, and load all of its connections."""
     return [
-        _counted(number, directory / f"pool-{number}", url)
+        _count_connections(number, directory / f"pool-{number}", url)
         for number, url in zip(pool_sizes, database_urls, strict=True)
     ]
 
 
-def _counted(pool_size: int, directory: Path, database_url: str) -> ConnectionCount:
+def _count_connections(pool_size: int, directory: Path, database_url: str) -> ConnectionCount:
     directory.mkdir(parents=True)
     live = LiveGatebell(
         instance_path=directory,
@@ -76,15 +76,15 @@ def _counted(pool_size: int, directory: Path, database_url: str) -> ConnectionCo
         alice = make_user(live)
         endpoint = connect(live, make_project(live, alice))
         cookies = sign_in(live, alice).cookies.get_dict()
-        _use_all(live, endpoint, cookies, pool_size)
+        _use_all_connections(live, endpoint, cookies, pool_size)
         with psycopg.connect(database_url) as connection:
-            found = Counter(name for (name,) in connection.execute(_COUNT))
+            found = Counter(name for (name,) in connection.execute(_COUNT_QUERY))
     finally:
         live.stop()
     return ConnectionCount(processes=_PROCESSES, pool_size=pool_size, found=dict(found))
 
 
-def _use_all(
+def _use_all_connections(
     live: LiveGatebell, endpoint: Endpoint, cookies: dict[str, str], pool_size: int
 ) -> None:
     def visit(number: int) -> None:
@@ -93,4 +93,4 @@ def _use_all(
 
     at_once = _PROCESSES * pool_size * 2
     with ThreadPoolExecutor(at_once) as visitors:
-        list(visitors.map(visit, range(at_once * _TURNS)))
+        list(visitors.map(visit, range(at_once * _REQUESTS_PER_CONNECTION)))

@@ -15,29 +15,29 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.alert_lists import say
-from bench.costs.connection_counts import ConnectionCount, connection_counts
-from bench.costs.request_costs import ProcessSizes, RequestCost, request_costs
-from bench.costs.storage_costs import StorageCost, body_size, storage_costs
-from bench.durable_postgres import RunningPostgres, durable_postgres
-from bench.machine import Machine, describe
-from bench.options import positive
+from bench.alert_lists import print_progress
+from bench.costs.connection_counts import ConnectionCount, measure_connection_counts
+from bench.costs.request_costs import ProcessSizes, RequestCost, measure_request_costs
+from bench.costs.storage_costs import StorageCost, compute_body_size, measure_storage_costs
+from bench.durable_postgres import RunningPostgres, start_durable_postgres
+from bench.machine import MachineDescription, describe_machine
+from bench.options import parse_positive
 from bench.samples import CannotMeasureError
 from domain.core.clock import system_clock
 
-_RESULTS = Path(__file__).parents[1] / "results"
+_RESULTS_FOLDER = Path(__file__).parents[1] / "results"
 _PARTS = ("requests", "connections", "storage")
 #: Values of DATABASE_POOL_SIZE for which connections are counted.
-_POOLS = (4, 8)
+_POOL_SIZES = (4, 8)
 _MILLION = 1_000_000
 _GIB = 2**30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Costs:
+class CostResults:
     """All results of the measurements."""
 
-    machine: Machine
+    machine: MachineDescription
     requests: Sequence[RequestCost] = ()
     sizes: ProcessSizes | None = None
     connections: Sequence[ConnectionCount] = ()
@@ -47,52 +47,67 @@ class Costs:
 def main() -> None:
     """Measure the selected parts and print the results."""
     parser = ArgumentParser(
-        prog="python -m bench.costs.cost", description="Measure what things cost."
+        prog="python -m bench.costs.cost",
+        description="Measure the costs of requests, connections and stored objects.",
     )
-    only = f"with commas: {', '.join(_PARTS)}"
-    parser.add_argument("--only", type=_parts, default=_PARTS, help=only)
-    parser.add_argument("--requests", type=positive, default=500, help="of each kind (500)")
-    parser.add_argument("--things", type=positive, default=20_000, help="of each kind (20000)")
+    only = f"comma-separated parts: {', '.join(_PARTS)}"
+    parser.add_argument("--only", type=_parse_parts, default=_PARTS, help=only)
+    parser.add_argument(
+        "--requests", type=parse_positive, default=500, help="number of requests of each kind (500)"
+    )
+    parser.add_argument(
+        "--things",
+        type=parse_positive,
+        default=20_000,
+        help="number of objects of each kind (20000)",
+    )
     given = parser.parse_args()
-    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
-        costs = _measured(given.only, (given.requests, given.things), postgres, Path(name))
-    markdown = "\n".join((*_head(costs), *_requests(costs), *_connections(costs), *_storage(costs)))
-    _RESULTS.mkdir(exist_ok=True)
-    (_RESULTS / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
+    with start_durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-cost-") as name:
+        costs = _measure(given.only, (given.requests, given.things), postgres, Path(name))
+    markdown = "\n".join(
+        (
+            *_format_head(costs),
+            *_format_requests(costs),
+            *_format_connections(costs),
+            *_format_storage(costs),
+        )
+    )
+    _RESULTS_FOLDER.mkdir(exist_ok=True)
+    (_RESULTS_FOLDER / "cost.md").write_text(f"{markdown}\n", encoding="utf-8")
     figures = json.dumps(asdict(costs), indent=2, ensure_ascii=False)
-    (_RESULTS / "cost.json").write_text(figures, encoding="utf-8")
-    say(f"\n{markdown}\nAlso in {_RESULTS}.")
+    (_RESULTS_FOLDER / "cost.json").write_text(figures, encoding="utf-8")
+    print_progress(f"\n{markdown}\nThe results are also in {_RESULTS_FOLDER}.")
 
 
-def _parts(text: str) -> tuple[str, ...]:
+def _parse_parts(text: str) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in text.split(","))
     if not set(parts) <= set(_PARTS):
-        raise ArgumentTypeError(f"there are {', '.join(_PARTS)}")
+        raise ArgumentTypeError(f"choose from {', '.join(_PARTS)}")
     return parts
 
 
-def _measured(
+def _measure(
     parts: Sequence[str], counts: tuple[int, int], postgres: RunningPostgres, directory: Path
-) -> Costs:
+) -> CostResults:
     databases = postgres.databases
-    costs = Costs(machine=describe(databases.new_database()))
+    costs = CostResults(machine=describe_machine(databases.new_database()))
     if "requests" in parts:
-        say("Requests")
-        requests, sizes = request_costs(counts[0], directory, postgres)
+        print_progress("Requests")
+        requests, sizes = measure_request_costs(counts[0], directory, postgres)
         costs = replace(costs, requests=requests, sizes=sizes)
     if "connections" in parts:
-        say("Connections")
-        urls = [databases.new_database() for _ in _POOLS]
-        costs = replace(costs, connections=connection_counts(_POOLS, directory, urls))
+        print_progress("Connections")
+        urls = [databases.new_database() for _ in _POOL_SIZES]
+        costs = replace(costs, connections=measure_connection_counts(_POOL_SIZES, directory, urls))
     if "storage" in parts:
-        say("Storage")
-        stored = storage_costs(counts[1], directory, databases.new_database())
+        print_progress("Storage")
+        stored = measure_storage_costs(counts[1], directory, databases.new_database())
         costs = replace(costs, storage=stored)
     return costs
 
 
-def _head(costs: Costs) -> Iterator[str]:
-    yield "# What things cost"
+def _format_head(costs: CostResults) -> Iterator[str]:
+    yield "# Costs"
     yield ""
     yield f"{system_clock():%Y-%m-%d %H:%M} UTC."
     yield ""
@@ -101,14 +116,17 @@ def _head(costs: Costs) -> Iterator[str]:
     yield ""
 
 
-def _requests(costs: Costs) -> Iterator[str]:
+def _format_requests(costs: CostResults) -> Iterator[str]:
     if not costs.requests or costs.sizes is None:
         return
-    yield "## A request"
+    yield "## Requests"
     yield ""
-    yield "Milliseconds of a processor; one request after the other over one connection."
+    yield (
+        "Processor time in milliseconds. The requests were sent one after the other over one"
+        " connection."
+    )
     yield ""
-    yield "| request | web process | Postgres | waits for Postgres | log of changes |"
+    yield "| request | web process | Postgres | waits for Postgres | WAL |"
     yield "|---|--:|--:|--:|--:|"
     for each in costs.requests:
         yield (
@@ -118,18 +136,18 @@ def _requests(costs: Costs) -> Iterator[str]:
     sizes = costs.sizes
     yield ""
     yield (
-        f"In memory afterwards: a web process {sizes.web:.0f} MiB, a worker {sizes.worker:.0f} MiB,"
-        f" a connection of Postgres {sizes.connection:.0f} MiB; what is shared is shared out."
+        f"Memory afterwards (PSS): {sizes.web:.0f} MiB for a web process, {sizes.worker:.0f} MiB"
+        f" for a worker, and {sizes.connection:.0f} MiB for a connection of Postgres."
     )
     yield ""
 
 
-def _connections(costs: Costs) -> Iterator[str]:
+def _format_connections(costs: CostResults) -> Iterator[str]:
     if not costs.connections:
         return
     yield "## Connections to Postgres"
     yield ""
-    yield "| web processes | pool of each | counted | at most |"
+    yield "| web processes | pool size | open | maximum |"
     yield "|--:|--:|---|--:|"
     for each in costs.connections:
         found = ", ".join(f"{count} {name}" for name, count in sorted(each.found.items()))
@@ -138,27 +156,29 @@ def _connections(costs: Costs) -> Iterator[str]:
     yield ""
 
 
-def _storage(costs: Costs) -> Iterator[str]:
+def _format_storage(costs: CostResults) -> Iterator[str]:
     if not costs.storage:
         return
-    yield "## Stored things"
+    yield "## Storage"
     yield ""
     yield (
-        f"{costs.storage[0].things:,} of each; the body of a single alert has {body_size()} bytes."
-        " Bytes for each of them; the last two columns are GiB for a million."
+        f"Bytes for each object. {costs.storage[0].things:,} objects of each kind were stored. The"
+        f" body of a single alert has {compute_body_size()} bytes. The last two columns show GiB "
+        "for a"
+        " million objects."
     )
     yield ""
     yield (
-        "| what | table | indexes | log of changes | SQLite file | Postgres, a million |"
+        "| object | tables | indexes | WAL | SQLite file | Postgres, a million |"
         " SQLite, a million |"
     )
     yield "|---|--:|--:|--:|--:|--:|--:|"
     for each in costs.storage:
-        yield from _kind(each)
+        yield from _format_kind(each)
     yield ""
 
 
-def _kind(cost: StorageCost) -> Iterator[str]:
+def _format_kind(cost: StorageCost) -> Iterator[str]:
     things = cost.things
     table = sum(each.table for each in cost.tables.values()) / things
     indexes = sum(each.indexes for each in cost.tables.values()) / things

@@ -16,19 +16,19 @@ import requests
 from playwright.sync_api import Browser, Page
 
 from bench.machine import wait_for_calm
-from demo.browser import chromium, signed_in
-from demo.cast import GROUP, SHOP
-from demo.folder import Memory
-from demo.pictures import path_of
-from demo.service import fresh_environment, prepare, running
-from web.settings.reader import Settings, read_settings
+from demo.browser import open_chromium, open_signed_in_page
+from demo.cast import GROUP_PATH, SHOP
+from demo.folder import DemoState
+from demo.pictures import fill_path
+from demo.service import create_fresh_environment, prepare_demo, run_service
+from web.settings.reader import Settings, parse_settings
 
 _ROUNDS = 15
-_PATIENCE_SECONDS = 30.0
+_PAGE_TIMEOUT_SECONDS = 30.0
 _KIB = 1024
 _OK = 200
 #: Script that returns Chromium's sizes in bytes and times in ms for the page and its resources.
-_LOOK = """() => {
+_MEASURE_SCRIPT = """() => {
   const page = performance.getEntriesByType("navigation")[0];
   const files = performance.getEntriesByType("resource");
   const paint = performance.getEntriesByName("first-contentful-paint")[0];
@@ -47,7 +47,7 @@ class MainPage:
     """A page that many users visit, or that users visit in a hurry."""
 
     name: str
-    #: Path below the service's URL, with the placeholders of `demo.pictures.path_of`.
+    #: Path below the service's URL, with the placeholders of `demo.pictures.fill_path`.
     path: str
     who: str = "alice"
 
@@ -62,7 +62,7 @@ MAIN_PAGES = (
     MainPage(name="project", path=f"/{SHOP}"),
     MainPage(name="integrations", path=f"/{SHOP}/-/settings/integrations", who="marta"),
     MainPage(name="add integration", path=f"/{SHOP}/-/settings/integrations/new", who="marta"),
-    MainPage(name="members", path=f"/groups/{GROUP}/-/members", who="olivia"),
+    MainPage(name="members", path=f"/groups/{GROUP_PATH}/-/members", who="olivia"),
     MainPage(name="consent", path="/oauth/authorize?{request}", who="pia"),
     MainPage(name="device code", path="/oauth/device"),
     MainPage(name="applications", path="/-/user_settings/applications"),
@@ -73,7 +73,7 @@ MAIN_PAGES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weight:
+class PageWeight:
     """The measurements of a page."""
 
     page: MainPage
@@ -103,59 +103,65 @@ class Weight:
         return f"| {' | '.join(cells)} |"
 
 
-HEAD = (
-    "| page | first visit, KiB | requests | again, KiB | requests | HTML, KiB | elements "
-    "| first paint, ms | again, ms | server, ms | in health checks |\n"
+TABLE_HEAD = (
+    "| page | first visit, KiB | requests | second visit, KiB | requests | HTML, KiB | elements "
+    "| first paint, ms | second visit, ms | server, ms | server ÷ health check |\n"
     "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
 def main() -> None:
     """Fill a demo database, measure all pages and print the table."""
-    environment = fresh_environment("page-weights")
-    settings = read_settings(environment)
-    memory = prepare(settings, say=_say)
-    with running(settings, environment):
-        _say(f"Processors at work before: {wait_for_calm(_PATIENCE_SECONDS):.2f}")
-        _say(HEAD)
-        for weight in weigh(settings, memory, MAIN_PAGES):
-            _say(weight.row())
+    environment = create_fresh_environment("page-weights")
+    settings = parse_settings(environment)
+    memory = prepare_demo(settings, say=_print_line)
+    with run_service(settings, environment):
+        _print_line(f"Busy processors before the run: {wait_for_calm(_PAGE_TIMEOUT_SECONDS):.2f}")
+        _print_line(TABLE_HEAD)
+        for weight in measure_pages(settings, memory, MAIN_PAGES):
+            _print_line(weight.row())
 
 
-def weigh(settings: Settings, memory: Memory, pages: Sequence[MainPage]) -> Iterator[Weight]:
+def measure_pages(
+    settings: Settings, memory: DemoState, pages: Sequence[MainPage]
+) -> Iterator[PageWeight]:
     """Yield the size and load time of each page."""
-    with chromium() as browser:
+    with open_chromium() as browser:
         for page in pages:
-            yield _weigh(browser, settings, memory, page)
+            yield _measure_page(browser, settings, memory, page)
 
 
-def _weigh(browser: Browser, settings: Settings, memory: Memory, page: MainPage) -> Weight:
-    with signed_in(browser, settings, page.who, memory.password) as opened:
+def _measure_page(
+    browser: Browser, settings: Settings, memory: DemoState, page: MainPage
+) -> PageWeight:
+    with open_signed_in_page(browser, settings, page.who, memory.password) as opened:
         state = opened.context.storage_state()
-        address = settings.base_url + path_of(opened, page.path, settings, memory)
+        address = settings.base_url + fill_path(opened, page.path, settings, memory)
     context = browser.new_context(storage_state=state)
     try:
         visit = context.new_page()
-        first = _visit(visit, address)
+        first = _visit_page(visit, address)
         visit.goto("about:blank")
-        again = _visit(visit, address)
+        again = _visit_page(visit, address)
         cookies = {each["name"]: each["value"] for each in context.cookies()}
     finally:
         context.close()
-    server_ms, health_ms = _server_times(settings, address, cookies)
-    return Weight(page=page, first=first, again=again, server_ms=server_ms, health_ms=health_ms)
+    server_ms, health_ms = _measure_server_times(settings, address, cookies)
+    return PageWeight(page=page, first=first, again=again, server_ms=server_ms, health_ms=health_ms)
 
 
-def _visit(page: Page, address: str) -> dict[str, Any]:
+def _visit_page(page: Page, address: str) -> dict[str, Any]:
     answer = page.goto(address)
     if answer is None or answer.status != _OK:
         sys.exit(f"{address}: {answer and answer.status}")
     page.wait_for_load_state("networkidle")
-    found: dict[str, Any] = page.evaluate(_LOOK)
+    found: dict[str, Any] = page.evaluate(_MEASURE_SCRIPT)
     return found
 
 
-def _server_times(settings: Settings, address: str, cookies: dict[str, str]) -> tuple[float, float]:
+def _measure_server_times(
+    settings: Settings, address: str, cookies: dict[str, str]
+) -> tuple[float, float]:
     """Return the median times of the page and of the health check, with alternating requests."""
     times: tuple[list[float], list[float]] = ([], [])
     with requests.Session() as session:
@@ -171,7 +177,7 @@ def _server_times(settings: Settings, address: str, cookies: dict[str, str]) -> 
     return median(times[0]), median(times[1])
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

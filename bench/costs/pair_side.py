@@ -22,14 +22,14 @@ def main() -> None:
         ready = {
             "pid": running.live.pid,
             "port": running.live.port,
-            "shots": {str(work): _described(shot) for work, shot in running.shots.items()},
+            "shots": {str(work): _describe_shot(shot) for work, shot in running.shots.items()},
         }
         sys.stdout.write(f"{json.dumps(ready)}\n")
         sys.stdout.flush()
         sys.stdin.read()
 
 
-def _described(shot: Shot) -> dict[str, object]:
+def _describe_shot(shot: Shot) -> dict[str, object]:
     return {
         "method": shot.method,
         "path": shot.path,

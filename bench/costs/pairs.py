@@ -23,39 +23,48 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.alert_lists import say
-from bench.costs.request_costs import PATIENCE_SECONDS, Sender, name_of, send_over
-from bench.durable_postgres import durable_postgres
+from bench.alert_lists import print_progress
+from bench.costs.request_costs import (
+    REQUEST_TIMEOUT_SECONDS,
+    ShotSender,
+    build_send_function,
+    get_database_name,
+)
+from bench.durable_postgres import start_durable_postgres
 from bench.installs import ROOT
-from bench.options import positive, works
-from bench.processes import inherited, processor_times, seconds_between
+from bench.options import parse_positive, parse_request_kinds
+from bench.processes import (
+    compute_seconds_between,
+    get_inherited_environment,
+    measure_processor_times,
+)
 from bench.samples import CannotMeasureError
-from bench.shots import Magazine, Mode, Shot
-from bench.workloads import Work
+from bench.shots import OneTimeValues, Shot, ValueMode
+from bench.workloads import RequestKind
 
-_SIDE = Path(__file__).with_name("pair_side.py")
-_WORKS = (
-    Work.TOKEN_INFO,
-    Work.INTROSPECTION,
-    Work.REFRESH,
-    Work.CODE,
-    Work.DEVICE,
-    Work.POLL,
-    Work.INTAKE,
+_SIDE_SCRIPT = Path(__file__).with_name("pair_side.py")
+_REQUEST_KINDS = (
+    RequestKind.TOKEN_INFO,
+    RequestKind.INTROSPECTION,
+    RequestKind.REFRESH,
+    RequestKind.CODE,
+    RequestKind.DEVICE,
+    RequestKind.POLL,
+    RequestKind.INTAKE,
 )
 #: Number of uncounted requests in a burst, which fill the caches of a process.
-_WARM = 20
+_WARM_UP_REQUESTS = 20
 #: Number of bursts before the first pair, so that both web processes get requests.
-_WARM_BURSTS = 4
+_WARM_UP_BURSTS = 4
 _STOP_SECONDS = 60
 _MICROSECONDS = 1_000_000
 
 #: Processor times by process id: of the web processes, and of the processes of Postgres.
-_Times = tuple[Mapping[int, float], Mapping[int, float]]
+_ProcessorTimes = tuple[Mapping[int, float], Mapping[int, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Burst:
+class BurstCost:
     """The processor time of a request in a burst, in microseconds."""
 
     web: float
@@ -67,7 +76,7 @@ class Burst:
         return self.web + self.postgres
 
 
-class Side:
+class RunningCheckout:
     """A checkout whose service is running."""
 
     def __init__(
@@ -77,8 +86,8 @@ class Side:
         self._pid, self._port = int(ready["pid"]), int(ready["port"])
         self._postgres_pid, self._marker = postgres_pid, marker
         self._senders = {
-            work: Sender(_shot(ready["shots"][work]), self._send)
-            for work in Work
+            work: ShotSender(_parse_shot(ready["shots"][work]), self._send)
+            for work in RequestKind
             if work in ready["shots"]
         }
         self._connection: HTTPConnection | None = None
@@ -86,11 +95,11 @@ class Side:
     @contextmanager
     def connected(self) -> Iterator[None]:
         """Open a new connection that is used for requests until the block ends."""
-        self._connection = HTTPConnection("127.0.0.1", self._port, timeout=PATIENCE_SECONDS)
+        self._connection = HTTPConnection("127.0.0.1", self._port, timeout=REQUEST_TIMEOUT_SECONDS)
         with closing(self._connection):
             yield
 
-    def send(self, work: Work, times: int = 1) -> None:
+    def send(self, work: RequestKind, times: int = 1) -> None:
         """Send requests."""
         for _ in range(times):
             self._senders[work].send()
@@ -100,103 +109,119 @@ class Side:
     ) -> tuple[int, str]:
         if self._connection is None:
             raise CannotMeasureError("there is no connection")
-        return send_over(self._connection)(method, path, headers, body)
+        return build_send_function(self._connection)(method, path, headers, body)
 
-    def times(self) -> _Times:
+    def times(self) -> _ProcessorTimes:
         """Return the processor times of the web processes and of Postgres."""
         pid = self._postgres_pid
-        postgres = processor_times(pid, self._marker) if pid else {}
-        return processor_times(self._pid, "gunicorn"), postgres
+        postgres = measure_processor_times(pid, self._marker) if pid else {}
+        return measure_processor_times(self._pid, "gunicorn"), postgres
 
 
-def burst(sides: Sequence[Side], work: Work, requests: int) -> Sequence[Burst]:
+def measure_burst(
+    sides: Sequence[RunningCheckout], work: RequestKind, requests: int
+) -> Sequence[BurstCost]:
     """Send requests to the sides in turn, and return the processor time per request."""
     with ExitStack() as stack:
         for side in sides:
             stack.enter_context(side.connected())
-            side.send(work, _WARM)
+            side.send(work, _WARM_UP_REQUESTS)
         before = [side.times() for side in sides]
         for _ in range(requests):
             for side in sides:
                 side.send(work)
         after = [side.times() for side in sides]
-    return [_spent(*times, requests) for times in zip(before, after, strict=True)]
+    return [_compute_burst_cost(*times, requests) for times in zip(before, after, strict=True)]
 
 
-def _spent(before: _Times, after: _Times, requests: int) -> Burst:
+def _compute_burst_cost(
+    before: _ProcessorTimes, after: _ProcessorTimes, requests: int
+) -> BurstCost:
     web, postgres = (
-        seconds_between(then, now) * _MICROSECONDS / requests
+        compute_seconds_between(then, now) * _MICROSECONDS / requests
         for then, now in zip(before, after, strict=True)
     )
-    return Burst(web=web, postgres=postgres)
+    return BurstCost(web=web, postgres=postgres)
 
 
 def main() -> None:
     """Measure the selected kinds of requests and print a row for each."""
-    given = _options()
+    given = _read_options()
     # The handler makes sure that Postgres and both services are stopped.
     signal(SIGTERM, lambda *_: sys.exit("terminated"))
     with TemporaryDirectory(prefix="gatebell-pairs-") as name, ExitStack() as stack:
-        postgres = stack.enter_context(durable_postgres()) if given.database != "sqlite" else None
+        postgres = (
+            stack.enter_context(start_durable_postgres()) if given.database != "sqlite" else None
+        )
         sides = []
         for end in ("before", "after"):
-            checkout = _checkout(getattr(given, end), Path(name) / end)
-            python = getattr(given, f"python_{end}") or _python_of(checkout)
+            checkout = _prepare_checkout(getattr(given, end), Path(name) / end)
+            python = getattr(given, f"python_{end}") or _find_python(checkout)
             url = postgres.databases.new_database() if postgres else ""
             order = {
                 "directory": str(Path(name) / f"{end}-instance"),
                 "database_url": url,
-                "counts": _counts(given),
+                "counts": _build_counts(given),
             }
-            ready = stack.enter_context(_served(checkout, python, order))
+            ready = stack.enter_context(_serve_checkout(checkout, python, order))
             # The processor time of Postgres cannot be divided between two services at the same
             # time.
-            marker = name_of(url) if given.by_request else ""
-            sides.append(Side(ready, postgres.pid if postgres else None, marker))
-            say(f"{end}: {getattr(given, end)}, Python {_described(python)}")
-        _measure(sides[0], sides[1], given)
+            marker = get_database_name(url) if given.by_request else ""
+            sides.append(RunningCheckout(ready, postgres.pid if postgres else None, marker))
+            print_progress(f"{end}: {getattr(given, end)}, Python {_describe_python(python)}")
+        _measure_pairs(sides[0], sides[1], given)
 
 
-def _options() -> Namespace:
+def _read_options() -> Namespace:
     parser = ArgumentParser(
         prog="python -m bench.costs.pairs",
-        description="Measure the processor time of requests before and after, in pairs.",
+        description="Compare the processor time of requests before and after a change, in pairs.",
     )
-    checkout = "a commit, or the folder of a checkout"
+    checkout = "commit, or folder of a checkout"
     parser.add_argument("--before", required=True, help=checkout)
-    parser.add_argument("--after", default=str(ROOT), help=f"{checkout} (this one)")
-    python = "a Python that has the packages (that of the folder's .venv, or this one)"
+    parser.add_argument("--after", default=str(ROOT), help=f"{checkout} (default: this checkout)")
+    python = "Python with the packages (default: from the folder's .venv, or the running Python)"
     parser.add_argument("--python-before", help=python)
     parser.add_argument("--python-after", help=python)
-    names = ", ".join(Work)
+    names = ", ".join(RequestKind)
     parser.add_argument(
-        "--only", type=works, default=_WORKS, help=f"kinds of requests, with commas: {names}"
+        "--only",
+        type=parse_request_kinds,
+        default=_REQUEST_KINDS,
+        help=f"comma-separated kinds of requests: {names}",
     )
-    parser.add_argument("--pairs", type=positive, default=9, help="of each kind (9)")
-    parser.add_argument("--requests", type=positive, default=300, help="of a burst (300)")
+    parser.add_argument(
+        "--pairs",
+        type=parse_positive,
+        default=9,
+        help="number of pairs of each kind of request (9)",
+    )
+    parser.add_argument(
+        "--requests", type=parse_positive, default=300, help="number of requests in a burst (300)"
+    )
     parser.add_argument(
         "--by-request",
         action="store_true",
-        help="alternate after each request, and count only Postgres' connections: steadiest for"
-        " the web processes on a busy machine",
+        help="alternate after each request, and count only the connections of Postgres; on a busy"
+        " machine, this varies least for the web processes",
     )
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres")
     return parser.parse_args()
 
 
-def _counts(given: Namespace) -> Mapping[str, int]:
+def _build_counts(given: Namespace) -> Mapping[str, int]:
     """Return the number of rows to prepare: codes work once, and devices must not poll too fast."""
-    enough = (_WARM + given.requests) * (given.pairs + _WARM_BURSTS) + 1
+    enough = (_WARM_UP_REQUESTS + given.requests) * (given.pairs + _WARM_UP_BURSTS) + 1
     return {
         # The use of a token is stored once a minute, so fewer tokens cause fewer updates.
-        "access_tokens": _WARM,
-        "refresh_tokens": _WARM,
-        "codes": enough if Work.CODE in given.only else 1,
-        "device_codes": enough if Work.POLL in given.only else 1,
+        "access_tokens": _WARM_UP_REQUESTS,
+        "refresh_tokens": _WARM_UP_REQUESTS,
+        "codes": enough if RequestKind.CODE in given.only else 1,
+        "device_codes": enough if RequestKind.POLL in given.only else 1,
     }
 
 
-def _checkout(named: str, into: Path) -> Path:
+def _prepare_checkout(named: str, into: Path) -> Path:
     """Return the folder of a checkout; a commit is unpacked into a new folder."""
     if Path(named).is_dir():
         return Path(named).resolve()
@@ -209,33 +234,33 @@ def _checkout(named: str, into: Path) -> Path:
     return into
 
 
-def _described(python: str) -> str:
+def _describe_python(python: str) -> str:
     # The script is run by path because the checkout may be older than the script.
     asked = (python, "-I", ROOT / "web" / "interpreter.py")
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def _python_of(checkout: Path) -> str:
+def _find_python(checkout: Path) -> str:
     own = checkout / ".venv" / "bin" / "python"
     return str(own) if own.exists() else sys.executable
 
 
 @contextmanager
-def _served(
+def _serve_checkout(
     checkout: Path, python: str, order: Mapping[str, object]
 ) -> Iterator[Mapping[str, Any]]:
     """Run the service of a checkout, and yield the output of `pair_side`."""
     with subprocess.Popen(
         # -P: do not import modules from the folder of the script.
-        (python, "-P", _SIDE),
+        (python, "-P", _SIDE_SCRIPT),
         cwd=checkout,
-        env={**inherited(), "PYTHONPATH": str(checkout)},
+        env={**get_inherited_environment(), "PYTHONPATH": str(checkout)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
         if process.stdin is None or process.stdout is None:
-            raise CannotMeasureError("it has no standard streams")
+            raise CannotMeasureError("the process has no standard streams")
         process.stdin.write(f"{json.dumps(order)}\n")
         process.stdin.flush()
         if not (line := process.stdout.readline()):
@@ -247,51 +272,65 @@ def _served(
             process.wait(_STOP_SECONDS)
 
 
-def _shot(described: Mapping[str, Any]) -> Shot:
+def _parse_shot(described: Mapping[str, Any]) -> Shot:
     return Shot(
         **{
             **described,
-            "mode": Mode(described["mode"]),
-            "values": Magazine(described["values"]),
+            "mode": ValueMode(described["mode"]),
+            "values": OneTimeValues(described["values"]),
             "expected": {int(status): texts for status, texts in described["expected"].items()},
         }
     )
 
 
-def _measure(before: Side, after: Side, given: Namespace) -> None:
-    say(
-        f"\n{given.pairs} pairs of bursts of {given.requests} requests; µs of a processor for each."
+def _measure_pairs(before: RunningCheckout, after: RunningCheckout, given: Namespace) -> None:
+    print_progress(
+        f"\n{given.pairs} pairs of bursts of {given.requests} requests. Values are microseconds of"
+        " processor time per request."
     )
-    say("Ratios are medians of the pairs, with the lowest and the highest.\n")
-    say("| request | web | | ratio | Postgres | | ratio | ratio of both |")
-    say("|---|--:|--:|---|--:|--:|---|---|")
+    print_progress(
+        "Ratios are medians of the pairs, with the lowest and the highest ratio in brackets.\n"
+    )
+    print_progress(
+        "| request | web before | after | ratio | Postgres before | after | ratio | total ratio |"
+    )
+    print_progress("|---|--:|--:|---|--:|--:|---|---|")
     for work in given.only:
-        for _ in range(_WARM_BURSTS):
+        for _ in range(_WARM_UP_BURSTS):
             for side in (before, after):
-                burst([side], work, given.requests // 4 or 1)
-        pairs = [_pair((before, after), work, given, number) for number in range(given.pairs)]
-        web = _columns(pairs, lambda burst: burst.web)
-        postgres = _columns(pairs, lambda burst: burst.postgres)
-        both = _ratios(pairs, lambda burst: burst.both)
-        say(f"| {work} | {web} | {postgres} | {both} |")
+                measure_burst([side], work, given.requests // 4 or 1)
+        pairs = [
+            _measure_pair((before, after), work, given, number) for number in range(given.pairs)
+        ]
+        web = _format_columns(pairs, lambda burst: burst.web)
+        postgres = _format_columns(pairs, lambda burst: burst.postgres)
+        both = _format_ratios(pairs, lambda burst: burst.both)
+        print_progress(f"| {work} | {web} | {postgres} | {both} |")
 
 
-def _pair(
-    sides: tuple[Side, Side], work: Work, given: Namespace, number: int
-) -> tuple[Burst, Burst]:
+def _measure_pair(
+    sides: tuple[RunningCheckout, RunningCheckout], work: RequestKind, given: Namespace, number: int
+) -> tuple[BurstCost, BurstCost]:
     if given.by_request:
-        before, after = burst(sides, work, given.requests)
+        before, after = measure_burst(sides, work, given.requests)
         return before, after
-    bursts = {side: burst([side], work, given.requests)[0] for side in sides[:: 1 - number % 2 * 2]}
+    bursts = {
+        side: measure_burst([side], work, given.requests)[0]
+        for side in sides[:: 1 - number % 2 * 2]
+    }
     return bursts[sides[0]], bursts[sides[1]]
 
 
-def _columns(pairs: Sequence[tuple[Burst, Burst]], part: Callable[[Burst], float]) -> str:
+def _format_columns(
+    pairs: Sequence[tuple[BurstCost, BurstCost]], part: Callable[[BurstCost], float]
+) -> str:
     first, second = (median(part(pair[end]) for pair in pairs) for end in (0, 1))
-    return f"{first:.0f} | {second:.0f} | {_ratios(pairs, part)}"
+    return f"{first:.0f} | {second:.0f} | {_format_ratios(pairs, part)}"
 
 
-def _ratios(pairs: Sequence[tuple[Burst, Burst]], part: Callable[[Burst], float]) -> str:
+def _format_ratios(
+    pairs: Sequence[tuple[BurstCost, BurstCost]], part: Callable[[BurstCost], float]
+) -> str:
     ratios = [part(after) / part(before) for before, after in pairs if part(before)]
     if not ratios:
         return ""

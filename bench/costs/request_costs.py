@@ -15,35 +15,35 @@ import psycopg
 from app import create_app
 from bench.durable_postgres import RunningPostgres
 from bench.gatebell import running_gatebell
-from bench.processes import process_sizes, processor_seconds
+from bench.processes import measure_process_sizes, measure_processor_seconds
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
-from bench.shots import COUNTED, HOLE, Mode, Shot, refresh_token_in
-from bench.workloads import COMPARED, Work
+from bench.shots import COUNT_PLACEHOLDER, VALUE_PLACEHOLDER, Shot, ValueMode, find_refresh_token
+from bench.workloads import COMPARED_KINDS, RequestKind
 from tests.support.accounts.people import settings_of
 from tests.support.database.sql_statements import round_trips
 from tests.support.service.live import LiveGatebell, close_app
 
-PATIENCE_SECONDS = 60
+REQUEST_TIMEOUT_SECONDS = 60
 #: Number of uncounted requests, in which statements are prepared and settings are read.
-_WARM = 20
+_WARM_UP_REQUESTS = 20
 #: Divisors for the number of expensive requests, such as webhooks with a hundred alerts.
-_LIGHTER = {Work.METRICS: 10}
-_WORKS = tuple(work for work in COMPARED if work is not Work.LARGE)
+_REQUEST_DIVISORS = {RequestKind.METRICS: 10}
+_REQUEST_KINDS = tuple(work for work in COMPARED_KINDS if work is not RequestKind.LARGE)
 
 #: Function that sends a request (method, path, headers, body) and returns the status and text.
-Send = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str]]
+SendFunction = Callable[[str, str, Mapping[str, str], bytes | None], tuple[int, str]]
 #: First counted value of the requests to the running service. Requests in this process use lower
 #: values.
-_COUNTED_HERE = 1_000_000
-_SPARE = 100
+_FIRST_COUNTED_VALUE = 1_000_000
+_SPARE_ROWS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class RequestCost:
     """The cost of a kind of request."""
 
-    work: Work
+    work: RequestKind
     requests: int
     #: Processor milliseconds of the web process and of Postgres.
     web: float
@@ -64,10 +64,10 @@ class ProcessSizes:
     connection: float
 
 
-class Sender:
+class ShotSender:
     """Sends a request repeatedly, each time with the value that it needs."""
 
-    def __init__(self, shot: Shot, send: Send, *, first: int = 0) -> None:
+    def __init__(self, shot: Shot, send: SendFunction, *, first: int = 0) -> None:
         """Store the request and the function that sends it; counted values start after `first`."""
         self._shot = shot
         self._send = send
@@ -80,59 +80,69 @@ class Sender:
         Raise CannotMeasureError if the response is wrong.
         """
         value, shot = self._value(), self._shot
-        path, body = shot.path.replace(HOLE, value), shot.body.replace(HOLE, value).encode()
-        headers = {name: text.replace(HOLE, value) for name, text in shot.headers.items()}
+        path, body = (
+            shot.path.replace(VALUE_PLACEHOLDER, value),
+            shot.body.replace(VALUE_PLACEHOLDER, value).encode(),
+        )
+        headers = {
+            name: text.replace(VALUE_PLACEHOLDER, value) for name, text in shot.headers.items()
+        }
         status, text = self._send(shot.method, path, headers, body or None)
         if status not in shot.expected:
             raise CannotMeasureError(f"{shot.method} {shot.path}: {status} {text[:300]}")
-        if shot.mode is Mode.CHAIN:
-            self._next = refresh_token_in(text)
+        if shot.mode is ValueMode.CHAIN:
+            self._next = find_refresh_token(text)
 
     def _value(self) -> str:
         shot, self._sent = self._shot, self._sent + 1
-        if shot.mode is Mode.COUNT:
-            return f"{self._sent:0{len(COUNTED)}d}"
-        if shot.mode is Mode.ROTATE:
+        if shot.mode is ValueMode.COUNT:
+            return f"{self._sent:0{len(COUNT_PLACEHOLDER)}d}"
+        if shot.mode is ValueMode.ROTATE:
             return shot.values.every[self._sent % len(shot.values.every)]
-        if shot.mode is Mode.SAME:
+        if shot.mode is ValueMode.SAME:
             return ""
         return self._next or next(iter(shot.values.take(1)), "")
 
 
-def request_costs(
+def measure_request_costs(
     requests: int, directory: Path, postgres: RunningPostgres
 ) -> tuple[Sequence[RequestCost], ProcessSizes]:
     """Start the service and send `requests` requests of each kind."""
     url = postgres.databases.new_database()
     # The use of a token is stored once a minute, so few tokens cause few updates. A refresh returns
     # the next refresh token, a code works once, and a device that polls too often gets an error.
-    enough = requests + _SPARE
-    counts = Counts(access_tokens=_WARM, refresh_tokens=_SPARE, codes=enough, device_codes=enough)
+    enough = requests + _SPARE_ROWS
+    counts = Counts(
+        access_tokens=_WARM_UP_REQUESTS,
+        refresh_tokens=_SPARE_ROWS,
+        codes=enough,
+        device_codes=enough,
+    )
     with running_gatebell(directory / "live", url, counts) as running:
         live, shots = running.live, running.shots
-        waits = _waits(live, shots)
+        waits = _count_round_trips(live, shots)
         costs = [
-            _cost(_Case(work, shots[work], live, postgres), requests, waits[work])
-            for work in _WORKS
+            _measure_cost(_MeasuredCase(work, shots[work], live, postgres), requests, waits[work])
+            for work in _REQUEST_KINDS
         ]
         return costs, ProcessSizes(
-            web=max(process_sizes(live.pid, "gunicorn")),
-            worker=max(process_sizes(live.pid, "web.jobs.worker")),
-            connection=max(process_sizes(postgres.pid, name_of(url))),
+            web=max(measure_process_sizes(live.pid, "gunicorn")),
+            worker=max(measure_process_sizes(live.pid, "web.jobs.worker")),
+            connection=max(measure_process_sizes(postgres.pid, get_database_name(url))),
         )
 
 
 @dataclass(frozen=True)
-class _Case:
-    work: Work
+class _MeasuredCase:
+    work: RequestKind
     shot: Shot
     live: LiveGatebell
     postgres: RunningPostgres
 
     def computed(self) -> tuple[float, float]:
         """Return the processor seconds of the web processes and of Postgres."""
-        web = processor_seconds(self.live.pid, "gunicorn")
-        return web, processor_seconds(self.postgres.pid)
+        web = measure_processor_seconds(self.live.pid, "gunicorn")
+        return web, measure_processor_seconds(self.postgres.pid)
 
     def written(self) -> int:
         """Return the size of the write-ahead log in bytes."""
@@ -141,12 +151,12 @@ class _Case:
         return int(row[0]) if row else 0
 
 
-def _cost(case: _Case, requests: int, waits: int) -> RequestCost:
-    count = requests // _LIGHTER.get(case.work, 1)
-    connection = HTTPConnection("127.0.0.1", case.live.port, timeout=PATIENCE_SECONDS)
+def _measure_cost(case: _MeasuredCase, requests: int, waits: int) -> RequestCost:
+    count = requests // _REQUEST_DIVISORS.get(case.work, 1)
+    connection = HTTPConnection("127.0.0.1", case.live.port, timeout=REQUEST_TIMEOUT_SECONDS)
     with closing(connection):
-        sender = Sender(case.shot, send_over(connection), first=_COUNTED_HERE)
-        for _ in range(min(_WARM, count)):
+        sender = ShotSender(case.shot, build_send_function(connection), first=_FIRST_COUNTED_VALUE)
+        for _ in range(min(_WARM_UP_REQUESTS, count)):
             sender.send()
         written, (web, postgres) = case.written(), case.computed()
         for _ in range(count):
@@ -162,7 +172,7 @@ def _cost(case: _Case, requests: int, waits: int) -> RequestCost:
     )
 
 
-def send_over(connection: HTTPConnection) -> Send:
+def build_send_function(connection: HTTPConnection) -> SendFunction:
     """Return a function that sends requests over a connection."""
 
     def send(
@@ -175,7 +185,9 @@ def send_over(connection: HTTPConnection) -> Send:
     return send
 
 
-def _waits(live: LiveGatebell, shots: Mapping[Work, Shot]) -> Mapping[Work, int]:
+def _count_round_trips(
+    live: LiveGatebell, shots: Mapping[RequestKind, Shot]
+) -> Mapping[RequestKind, int]:
     """Return the number of round trips to Postgres by kind of request, counted in this process."""
     app = create_app(settings_of(live))
     client = app.test_client()
@@ -187,13 +199,15 @@ def _waits(live: LiveGatebell, shots: Mapping[Work, Shot]) -> Mapping[Work, int]
         return answer.status_code, answer.text
 
     try:
-        return {work: _fewest_waits(Sender(shots[work], send)) for work in _WORKS}
+        return {
+            work: _find_fewest_round_trips(ShotSender(shots[work], send)) for work in _REQUEST_KINDS
+        }
     finally:
         close_app(app)
 
 
-def _fewest_waits(sender: Sender) -> int:
-    for _ in range(_WARM):
+def _find_fewest_round_trips(sender: ShotSender) -> int:
+    for _ in range(_WARM_UP_REQUESTS):
         sender.send()
     counts = []
     # Some requests also read the settings.
@@ -204,6 +218,6 @@ def _fewest_waits(sender: Sender) -> int:
     return min(counts)
 
 
-def name_of(database_url: str) -> str:
+def get_database_name(database_url: str) -> str:
     """Return the name of a database, which is part of the process titles of its connections."""
     return database_url.rpartition("/")[2].partition("?")[0]

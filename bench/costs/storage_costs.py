@@ -14,8 +14,8 @@ import psycopg
 from flask import Flask
 
 from app import create_app
-from bench.alert_bodies import generic_alert, metrics_webhook
-from bench.alert_lists import say
+from bench.alert_bodies import build_generic_alert, build_metrics_webhook
+from bench.alert_lists import print_progress
 from bench.gatebell_seed import seed_gatebell
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
@@ -24,9 +24,9 @@ from tests.support.accounts.people import make_project, make_user, settings_of
 from tests.support.alerts.senders import JSON, Endpoint, connect
 from tests.support.service.live import LiveGatebell, close_app
 from web.database.schema import migrate
-from web.jobs.retention import add_up_days
+from web.jobs.retention import update_daily_counts
 
-_SIZES = """
+_SIZES_QUERY = """
 SELECT relname, pg_table_size(oid), pg_indexes_size(oid), reltuples::bigint
 FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 """
@@ -70,7 +70,7 @@ class StorageCost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Instance:
+class _MeasuredDatabase:
     """A new database, with a sender of each kind."""
 
     live: LiveGatebell
@@ -87,66 +87,66 @@ class _Instance:
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _ObjectKind:
     """A kind of object, and the function that stores a number of them."""
 
     name: str
-    store: Callable[[_Instance, int], None]
+    store: Callable[[_MeasuredDatabase, int], None]
     #: Number of objects that a request stores.
     at_once: int = 1
 
 
-def _new_alerts(instance: _Instance, count: int) -> None:
+def _store_new_alerts(instance: _MeasuredDatabase, count: int) -> None:
     for number in range(count):
-        instance.post(instance.generic, generic_alert(f"Disk full {number:017d}"))
+        instance.post(instance.generic, build_generic_alert(f"Disk full {number:017d}"))
 
 
-def _reports(instance: _Instance, count: int) -> None:
+def _store_reports(instance: _MeasuredDatabase, count: int) -> None:
     for number in range(count):
-        instance.post(instance.generic, generic_alert(f"Disk full {number % 100:017d}"))
+        instance.post(instance.generic, build_generic_alert(f"Disk full {number % 100:017d}"))
 
 
-def _webhooks(instance: _Instance, count: int) -> None:
+def _store_webhooks(instance: _MeasuredDatabase, count: int) -> None:
     for number in range(count // METRICS_ALERTS):
-        instance.post(instance.metrics, metrics_webhook(METRICS_ALERTS, f"{number:017d}"))
+        instance.post(instance.metrics, build_metrics_webhook(METRICS_ALERTS, f"{number:017d}"))
 
 
-def _pairs(instance: _Instance, count: int) -> None:
+def _store_token_pairs(instance: _MeasuredDatabase, count: int) -> None:
     seed_gatebell(
         instance.live, Counts(access_tokens=count, refresh_tokens=1, codes=1, device_codes=1)
     )
 
 
-KINDS: Sequence[_Kind] = (
-    _Kind("a new alert of its own webhook", _new_alerts),
-    _Kind("one more report of an open alert", _reports),
-    _Kind(f"a new alert in a webhook of {METRICS_ALERTS}", _webhooks, METRICS_ALERTS),
-    _Kind("a pair of tokens with its authorization", _pairs),
+OBJECT_KINDS: Sequence[_ObjectKind] = (
+    _ObjectKind("a new alert in a webhook of its own", _store_new_alerts),
+    _ObjectKind("another report of an open alert", _store_reports),
+    _ObjectKind(f"a new alert in a webhook of {METRICS_ALERTS}", _store_webhooks, METRICS_ALERTS),
+    _ObjectKind("a pair of tokens with its authorization", _store_token_pairs),
 )
 
 
-def storage_costs(things: int, directory: Path, database_url: str) -> Sequence[StorageCost]:
+def measure_storage_costs(things: int, directory: Path, database_url: str) -> Sequence[StorageCost]:
     """Store objects of each kind in both types of database."""
-    sqlite = _made(directory / "sqlite", "")
-    postgres = _made(directory / "postgres", database_url)
+    sqlite = _create_database(directory / "sqlite", "")
+    postgres = _create_database(directory / "postgres", database_url)
     try:
-        return [_cost(kind, things, sqlite, postgres) for kind in KINDS]
+        return [_measure_cost(kind, things, sqlite, postgres) for kind in OBJECT_KINDS]
     finally:
         close_app(sqlite.app)
         close_app(postgres.app)
 
 
-def body_size() -> int:
+def compute_body_size() -> int:
     """Return the body size in bytes of an alert that is sent on its own."""
-    return len(generic_alert(f"Disk full {0:017d}"))
+    return len(build_generic_alert(f"Disk full {0:017d}"))
 
 
-def _made(directory: Path, database_url: str) -> _Instance:
+def _create_database(directory: Path, database_url: str) -> _MeasuredDatabase:
     directory.mkdir(parents=True)
     live = LiveGatebell(instance_path=directory, database_url=database_url)
     migrate(settings_of(live))
     project = make_project(live, make_user(live))
-    return _Instance(
+    return _MeasuredDatabase(
         live=live,
         app=create_app(settings_of(live)),
         generic=connect(live, project),
@@ -154,42 +154,48 @@ def _made(directory: Path, database_url: str) -> _Instance:
     )
 
 
-def _cost(kind: _Kind, things: int, sqlite: _Instance, postgres: _Instance) -> StorageCost:
-    say(f"  {kind.name}")
+def _measure_cost(
+    kind: _ObjectKind, things: int, sqlite: _MeasuredDatabase, postgres: _MeasuredDatabase
+) -> StorageCost:
+    print_progress(f"  {kind.name}")
     count = things // kind.at_once * kind.at_once
-    size, sizes, wal = _file_size(sqlite), _table_sizes(postgres), _wal(postgres)
+    size, sizes, wal = (
+        _read_file_size(sqlite),
+        _read_table_sizes(postgres),
+        _read_wal_bytes(postgres),
+    )
     kind.store(sqlite, count)
     kind.store(postgres, count)
-    wal = _wal(postgres) - wal
-    grown = {name: each.since(sizes[name]) for name, each in _table_sizes(postgres).items()}
+    wal = _read_wal_bytes(postgres) - wal
+    grown = {name: each.since(sizes[name]) for name, each in _read_table_sizes(postgres).items()}
     return StorageCost(
         name=kind.name,
         things=count,
         tables={name: each for name, each in grown.items() if each.table + each.indexes > 0},
         wal=wal,
-        sqlite=_file_size(sqlite) - size,
+        sqlite=_read_file_size(sqlite) - size,
     )
 
 
-def _table_sizes(instance: _Instance) -> Mapping[str, TableSize]:
+def _read_table_sizes(instance: _MeasuredDatabase) -> Mapping[str, TableSize]:
     # These steps are the work of a worker and of autovacuum in production.
-    add_up_days(settings_of(instance.live))
+    update_daily_counts(settings_of(instance.live))
     with psycopg.connect(instance.live.database_url, autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
-        rows = connection.execute(_SIZES).fetchall()
+        rows = connection.execute(_SIZES_QUERY).fetchall()
     return {
         name: TableSize(rows=max(count, 0), table=table, indexes=indexes)
         for name, table, indexes, count in rows
     }
 
 
-def _wal(instance: _Instance) -> int:
+def _read_wal_bytes(instance: _MeasuredDatabase) -> int:
     with psycopg.connect(instance.live.database_url) as connection:
         row = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
     return int(row[0]) if row else 0
 
 
-def _file_size(instance: _Instance) -> int:
+def _read_file_size(instance: _MeasuredDatabase) -> int:
     file = instance.live.instance_path / "gatebell.db"
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

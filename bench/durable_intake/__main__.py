@@ -18,21 +18,31 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from bench.durable_intake.intake import Account, CountError, Intake, as_markdown, run_benchmark
+from bench.durable_intake.intake import (
+    CannotCountError,
+    DurabilityResult,
+    Intake,
+    format_result,
+    run_benchmark,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print the result; return 1 if an alert was lost or duplicated."""
     parser = ArgumentParser(
         prog="python -m bench.durable_intake",
-        description="Send alerts, kill the service meanwhile, and count what is stored.",
+        description="Send alerts, kill the service several times, and count the stored alerts.",
     )
-    parser.add_argument("--intakes", type=Path, help="a JSON file; Gatebell without it")
+    parser.add_argument("--intakes", type=Path, help="JSON file with intakes (default: Gatebell)")
     parser.add_argument("--rate", type=float, default=50.0, help="alerts per second (50)")
-    parser.add_argument("--seconds", type=float, default=120.0, help="duration (120)")
-    parser.add_argument("--fault", metavar="COMMAND", help="kills the service and starts it again")
+    parser.add_argument("--seconds", type=float, default=120.0, help="duration in seconds (120)")
+    parser.add_argument(
+        "--fault", metavar="COMMAND", help="command that kills the service and starts it again"
+    )
     parser.add_argument("--faults", type=int, default=5, help="number of kills (5)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures there")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="also write all figures to this file"
+    )
     given = parser.parse_args(arguments)
     try:
         if given.intakes is None:
@@ -49,15 +59,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 seconds=given.seconds,
                 breakers=[kill] * given.faults if given.fault else [],
             )
-    except CountError as error:
+    except CannotCountError as error:
         sys.exit(str(error))
-    _report(account, given.json)
+    _print_report(account, given.json)
     return 0 if account.is_sound else 1
 
 
-def _report(account: Account, file: Path | None) -> None:
-    sys.stdout.write("\n".join(as_markdown(account)))
-    for words, marks in (("Lost", account.lost), ("Doubled", account.doubled)):
+def _print_report(account: DurabilityResult, file: Path | None) -> None:
+    sys.stdout.write("\n".join(format_result(account)))
+    for words, marks in (("Lost", account.lost), ("Duplicates", account.doubled)):
         if marks:
             sys.stdout.write(f"{words}: {', '.join(marks)}\n")
     if file:

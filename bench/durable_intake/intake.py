@@ -24,19 +24,19 @@ from time import monotonic, sleep, time_ns
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from bench.constant_rate import Latencies, Request, open_connection, send_at_rate
+from bench.constant_rate import DueRequest, Latencies, open_connection, send_at_rate
 
 #: Placeholder for the mark of an alert in the body that an intake is sent.
-MARK = "{mark}"
+MARK_PLACEHOLDER = "{mark}"
 #: Placeholder for the page number in the URL of a list.
-PAGE = "{page}"
-_NEXT = re.compile(r'<([^>]+)>\s*;[^,]*rel="?next"?')
+PAGE_PLACEHOLDER = "{page}"
+_NEXT_LINK_PATTERN = re.compile(r'<([^>]+)>\s*;[^,]*rel="?next"?')
 #: Maximum time in seconds until a list responds again after the last fault.
-_COUNT_SECONDS = 120
-_PAST_THE_END = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE})
+_COUNT_TIMEOUT_SECONDS = 120
+_END_STATUSES = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE})
 
 
-class CountError(Exception):
+class CannotCountError(Exception):
     """The stored alerts cannot be counted. The message is the reason."""
 
 
@@ -92,7 +92,7 @@ class Fault:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class DurabilityResult:
     """The result for all alerts."""
 
     intakes: int
@@ -119,17 +119,17 @@ class Account:
 
 
 #: Name of a fault, and the function that causes it and returns after the restart.
-Breaker = tuple[str, Callable[[], object]]
+FaultFunction = tuple[str, Callable[[], object]]
 
 
 def run_benchmark(
-    intakes: Sequence[Intake], *, rate: float, seconds: float, breakers: Sequence[Breaker]
-) -> Account:
+    intakes: Sequence[Intake], *, rate: float, seconds: float, breakers: Sequence[FaultFunction]
+) -> DurabilityResult:
     """Send alerts to the intakes in turn, cause faults meanwhile, and count the stored alerts."""
     run = f"{time_ns():x}"
     latencies, accepted = Latencies(), dict[str, float]()
 
-    def next_request(number: int) -> Request:
+    def next_request(number: int) -> DueRequest:
         intake, mark = intakes[number % len(intakes)], f"durable-{run}-{number:08d}"
 
         def judge(status: int, _text: str) -> str:
@@ -138,21 +138,21 @@ def run_benchmark(
             accepted[mark] = monotonic()
             return ""
 
-        return Request(
+        return DueRequest(
             method=intake.method,
             url=intake.url,
-            body=json.dumps(intake.body).replace(MARK, mark).encode(),
+            body=json.dumps(intake.body).replace(MARK_PLACEHOLDER, mark).encode(),
             headers={"Content-Type": "application/json", **intake.headers},
             judge=judge,
             into=latencies,
         )
 
     began = monotonic()
-    with _breaking(breakers, seconds) as broken:
+    with _cause_faults_at_intervals(breakers, seconds) as broken:
         send_at_rate(next_request, rate=rate, seconds=seconds)
         ended = monotonic()
-    stored = _count(intakes, run)
-    return Account(
+    stored = _count_stored(intakes, run)
+    return DurabilityResult(
         intakes=len(intakes),
         rate=rate,
         seconds=seconds,
@@ -164,11 +164,11 @@ def run_benchmark(
         doubled=sorted(mark for mark, times in stored.items() if times > 1),
         extra=len(stored.keys() - accepted.keys()),
         latencies=latencies.percentiles(50, 95, 99, 100),
-        faults=tuple(_faults(broken, sorted(accepted.values()), began, ended)),
+        faults=tuple(_cause_faults(broken, sorted(accepted.values()), began, ended)),
     )
 
 
-def _faults(
+def _cause_faults(
     broken: Sequence[tuple[str, float, float]],
     accepted: Sequence[float],
     began: float,
@@ -182,8 +182,8 @@ def _faults(
 
 
 @contextmanager
-def _breaking(
-    breakers: Sequence[Breaker], seconds: float
+def _cause_faults_at_intervals(
+    breakers: Sequence[FaultFunction], seconds: float
 ) -> Iterator[list[tuple[str, float, float]]]:
     """Cause the faults at equal intervals; yield the name, start and end of each."""
     done: list[tuple[str, float, float]] = []
@@ -208,45 +208,45 @@ def _breaking(
             running.result()
 
 
-def _count(intakes: Sequence[Intake], run: str) -> Counter[str]:
+def _count_stored(intakes: Sequence[Intake], run: str) -> Counter[str]:
     """Return the number of times that each mark of a run is stored."""
     pattern = re.compile(rf"durable-{run}-\d{{8}}")
     counted: Counter[str] = Counter()
     for stored in {intake.stored.url: intake.stored for intake in intakes}.values():
-        for item in _items(stored):
+        for item in _iterate_items(stored):
             found = pattern.search(json.dumps(item))
             if found:
-                counted[found[0]] += _times(item, stored)
+                counted[found[0]] += _count_in_item(item, stored)
     return counted
 
 
-def _times(item: Any, stored: StoredList) -> int:
+def _count_in_item(item: Any, stored: StoredList) -> int:
     return 1 + int(item[stored.times]) - stored.once if stored.times else 1
 
 
-def _items(stored: StoredList) -> Iterator[Any]:
-    number, url = 1, stored.url.replace(PAGE, "1")
+def _iterate_items(stored: StoredList) -> Iterator[Any]:
+    number, url = 1, stored.url.replace(PAGE_PLACEHOLDER, "1")
     while url:
-        text, link = _read(url, stored.headers, is_first=number == 1)
+        text, link = _read_page(url, stored.headers, is_first=number == 1)
         if not text:
             return
         found = json.loads(text)
         items = found[stored.items] if stored.items else found
         yield from items
         number += 1
-        following = _NEXT.search(link)
-        if PAGE in stored.url:
-            url = stored.url.replace(PAGE, str(number)) if items else ""
+        following = _NEXT_LINK_PATTERN.search(link)
+        if PAGE_PLACEHOLDER in stored.url:
+            url = stored.url.replace(PAGE_PLACEHOLDER, str(number)) if items else ""
         else:
             url = urljoin(url, following[1]) if following else ""
 
 
-def _read(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str, str]:
+def _read_page(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str, str]:
     """Return the body and the `Link` header of a page; wait while the service starts.
 
     Some services return an error for a page after the last one. In this case the body is empty.
     """
-    deadline = monotonic() + _COUNT_SECONDS
+    deadline = monotonic() + _COUNT_TIMEOUT_SECONDS
     path = url.removeprefix("{0.scheme}://{0.netloc}".format(urlsplit(url)))
     while True:
         try:
@@ -256,27 +256,27 @@ def _read(url: str, headers: Mapping[str, str], *, is_first: bool) -> tuple[str,
                 text = answer.read().decode()
             if answer.status == HTTPStatus.OK:
                 return text, answer.headers.get("Link", "")
-            if answer.status in _PAST_THE_END and not is_first:
+            if answer.status in _END_STATUSES and not is_first:
                 return "", ""
             problem = f"{answer.status} {text[:300]}"
         except (OSError, HTTPException) as error:
             problem = repr(error)
         if monotonic() > deadline:
-            raise CountError(f"GET {url}: {problem}")
+            raise CannotCountError(f"GET {url}: {problem}")
         sleep(0.5)
 
 
-def as_markdown(account: Account) -> Iterator[str]:
+def format_result(account: DurabilityResult) -> Iterator[str]:
     """Yield the result as lines of Markdown."""
     p50, p95, p99, longest = account.latencies
     yield (
-        f"{account.sent:,} alerts, {account.rate:g} per second for {account.seconds:g} s; intakes"
-        f" that took turns: {account.intakes}."
+        f"Alerts sent: {account.sent:,} ({account.rate:g} per second for {account.seconds:g} s)."
+        f" Intakes that were used in turn: {account.intakes}."
     )
     yield ""
     yield (
-        "| acknowledged | stored | lost | doubled | not acknowledged | stored all the same"
-        " | p50 ms | p95 ms | p99 ms | longest ms |"
+        "| acknowledged | stored | lost | duplicated | failed requests | stored despite failure"
+        " | p50 ms | p95 ms | p99 ms | max ms |"
     )
     yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     yield (
@@ -287,12 +287,12 @@ def as_markdown(account: Account) -> Iterator[str]:
     yield ""
     reasons = ", ".join(f"{reason}: {count:,}" for reason, count in sorted(account.failed.items()))
     if reasons:
-        yield f"Not acknowledged: {reasons}."
+        yield f"Failed requests by reason: {reasons}."
         yield ""
     if account.faults:
         yield (
-            "| killed | at | started again after"
-            " | longest time without an acknowledgement until the next kill |"
+            "| killed | at | restarted after"
+            " | longest gap between acknowledgements until the next kill |"
         )
         yield "|---|--:|--:|--:|"
         for fault in account.faults:

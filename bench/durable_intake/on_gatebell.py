@@ -9,16 +9,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.durable_intake.intake import (
-    MARK,
-    Account,
-    Breaker,
+    MARK_PLACEHOLDER,
+    DurabilityResult,
+    FaultFunction,
     Intake,
     StoredList,
     run_benchmark,
 )
-from bench.durable_postgres import RunningPostgres, durable_postgres
+from bench.durable_postgres import RunningPostgres, start_durable_postgres
 from bench.gatebell import running_gatebell
-from bench.processes import kill_family
+from bench.processes import kill_process_family
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from tests.faults.processes import children, wait_until, web_processes
@@ -27,36 +27,44 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 
-_PROJECTS = 4
-_NOTHING = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
+_PROJECT_COUNT = 4
+_MINIMAL_COUNTS = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 
 
-def measure_gatebell(*, rate: float, seconds: float, faults: int) -> Account:
+def measure_gatebell(*, rate: float, seconds: float, faults: int) -> DurabilityResult:
     """Start Gatebell with a durable Postgres and run the benchmark."""
-    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-durable-") as name:
+    with (
+        start_durable_postgres() as postgres,
+        TemporaryDirectory(prefix="gatebell-durable-") as name,
+    ):
         url = postgres.databases.new_database()
-        with running_gatebell(Path(name) / "live", url, _NOTHING) as running:
-            breakers = islice(cycle(_breakers(running.live, postgres)), faults)
+        with running_gatebell(Path(name) / "live", url, _MINIMAL_COUNTS) as running:
+            breakers = islice(cycle(_build_faults(running.live, postgres)), faults)
             return run_benchmark(
-                _intakes(running.live, running.owner),
+                _create_intakes(running.live, running.owner),
                 rate=rate,
                 seconds=seconds,
                 breakers=tuple(breakers),
             )
 
 
-def _intakes(live: LiveGatebell, owner: Person) -> Sequence[Intake]:
+def _create_intakes(live: LiveGatebell, owner: Person) -> Sequence[Intake]:
     token = make_token(live, owner).clear
-    return [_intake(live, make_project(live, owner), token) for _ in range(_PROJECTS)]
+    return [_create_intake(live, make_project(live, owner), token) for _ in range(_PROJECT_COUNT)]
 
 
-def _intake(live: LiveGatebell, project: str, token: str) -> Intake:
+def _create_intake(live: LiveGatebell, project: str, token: str) -> Intake:
     endpoint = connect(live, project)
     listed = f"/api/v4/projects/{project.replace('/', '%2F')}/alert_management_alerts"
     return Intake(
         url=endpoint.url,
         headers=endpoint.bearer,
-        body={"title": MARK, "severity": "high", "service": "web", "hosts": ["web-1.example"]},
+        body={
+            "title": MARK_PLACEHOLDER,
+            "severity": "high",
+            "service": "web",
+            "hosts": ["web-1.example"],
+        },
         accepted=(200,),
         stored=StoredList(
             url=f"{live.url}{listed}?status=all&per_page=100",
@@ -66,24 +74,24 @@ def _intake(live: LiveGatebell, project: str, token: str) -> Intake:
     )
 
 
-def _breakers(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Breaker]:
+def _build_faults(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[FaultFunction]:
     """Return the faults to cause in turn."""
 
     def kill_web() -> None:
-        _kill(web_processes(live))
+        _kill_processes(web_processes(live))
 
     def kill_server() -> None:
-        _kill(_programs(live, "-m gunicorn"))
+        _kill_processes(_find_processes(live, "-m gunicorn"))
 
     def kill_worker() -> None:
-        _kill(_programs(live, "web.jobs.worker"))
+        _kill_processes(_find_processes(live, "web.jobs.worker"))
 
     def kill_postgres() -> None:
         postgres.kill()
         postgres.start()
 
     def kill_everything() -> None:
-        kill_family(live.pid)
+        kill_process_family(live.pid)
         postgres.kill()
         live.wait()
         postgres.start()
@@ -93,12 +101,12 @@ def _breakers(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Breaker
         """Return a function that waits for the service to recover before it kills again."""
 
         def kill_then() -> None:
-            wait_until(lambda: web_processes(live) and _programs(live, "web.jobs.worker"))
+            wait_until(lambda: web_processes(live) and _find_processes(live, "web.jobs.worker"))
             kill()
 
         return kill_then
 
-    named: Sequence[Breaker] = (
+    named: Sequence[FaultFunction] = (
         ("both web processes", kill_web),
         ("the worker", kill_worker),
         ("Postgres", kill_postgres),
@@ -108,12 +116,12 @@ def _breakers(live: LiveGatebell, postgres: RunningPostgres) -> Sequence[Breaker
     return [(name, when_up(kill)) for name, kill in named]
 
 
-def _programs(live: LiveGatebell, words: str) -> Sequence[int]:
+def _find_processes(live: LiveGatebell, words: str) -> Sequence[int]:
     started = children(live.pid)
     return [pid for pid, command in started if words in command and "defunct" not in command]
 
 
-def _kill(pids: Iterable[int]) -> None:
+def _kill_processes(pids: Iterable[int]) -> None:
     killed = False
     for pid in pids:
         with suppress(ProcessLookupError):

@@ -13,17 +13,17 @@ from time import monotonic
 from bench.constant_rate import open_connection
 from bench.durable_postgres import RunningPostgres
 from bench.gatebell_seed import seed_gatebell
-from bench.processes import processor_seconds
+from bench.processes import measure_processor_seconds
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
 from web.database.schema import migrate
 
-_FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
-_PATIENCE_SECONDS = 60
+_MINIMAL_COUNTS = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
+_START_TIMEOUT_SECONDS = 60
 #: Database types, and whether they have tables and data before the start.
-KINDS = tuple(product(("SQLite", "Postgres"), (False, True)))
+COLD_START_KINDS = tuple(product(("SQLite", "Postgres"), (False, True)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def measure_cold_starts(
     """Start the service `starts` times with each type of database, empty or filled."""
     for database, is_filled in kinds:
         found = [
-            _start(
+            _measure_start(
                 directory / f"{database}-{is_filled}-{number}".lower(),
                 postgres.databases.new_database() if database == "Postgres" else "",
                 is_filled=is_filled,
@@ -61,11 +61,12 @@ def measure_cold_starts(
         start = ColdStart(
             database=database, is_filled=is_filled, seconds=seconds, computed=computed
         )
-        sys.stdout.write(f"  {database}, filled: {is_filled}: {start.median:.1f} s\n")
+        kind = "filled" if is_filled else "empty"
+        sys.stdout.write(f"  {database}, {kind}: {start.median:.1f} s\n")
         yield start
 
 
-def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[float, float]:
+def _measure_start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[float, float]:
     """Return the wall-clock seconds and the processor seconds until the first correct response.
 
     An empty database has no users, so the correct response is the sign-in page. With a filled
@@ -76,22 +77,22 @@ def _start(directory: Path, database_url: str, *, is_filled: bool) -> tuple[floa
     path, headers = "/users/sign_in", {}
     if is_filled:
         migrate(settings_of(live))
-        seed, _ = seed_gatebell(live, _FEW)
+        seed, _ = seed_gatebell(live, _MINIMAL_COUNTS)
         live.close()
         path = "/oauth/token/info"
         headers = {"Authorization": f"Bearer {seed.access_tokens[0]}"}
     began = monotonic()
     live.start()
     try:
-        while _status(live.url, path, headers) != HTTPStatus.OK:
-            if monotonic() - began > _PATIENCE_SECONDS:
-                raise CannotMeasureError(f"{path} is not answered")
-        return monotonic() - began, processor_seconds(live.pid)
+        while _request_status(live.url, path, headers) != HTTPStatus.OK:
+            if monotonic() - began > _START_TIMEOUT_SECONDS:
+                raise CannotMeasureError(f"no correct response from {path}")
+        return monotonic() - began, measure_processor_seconds(live.pid)
     finally:
         live.stop()
 
 
-def _status(url: str, path: str, headers: dict[str, str]) -> int:
+def _request_status(url: str, path: str, headers: dict[str, str]) -> int:
     with closing(open_connection(url)) as connection:
         connection.request("GET", path, headers=headers)
         return connection.getresponse().status

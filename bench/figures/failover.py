@@ -22,7 +22,7 @@ import psycopg
 from bench.constant_rate import open_connection
 from bench.gatebell import WORKERS
 from bench.gatebell_seed import seed_gatebell
-from bench.processes import kill_family
+from bench.processes import kill_process_family
 from bench.samples import CannotMeasureError
 from bench.seed_counts import Counts
 from tests.support.accounts.people import make_project, settings_of
@@ -31,11 +31,11 @@ from tests.support.database.standby import Server, primary_with_standby, url_of_
 from tests.support.service.live import LiveGatebell, running
 from web.database.schema import migrate
 
-_FEW = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
+_MINIMAL_COUNTS = Counts(access_tokens=1, refresh_tokens=1, codes=1, device_codes=1)
 _PAUSE_SECONDS = 0.02
 #: Seconds with responses before the primary is killed and after the standby has taken over.
 _CALM_SECONDS = 2.0
-_PATIENCE_SECONDS = 120
+_RECOVERY_TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class Failover:
 
 
 @dataclass
-class _Visitor:
+class _FailoverVisitor:
     """Sends a request repeatedly, and records the times of correct responses."""
 
     url: str
@@ -86,31 +86,31 @@ def measure_failovers(directory: Path, times: int) -> Sequence[Failover]:
     found = []
     for number in range(times):
         with primary_with_standby(None) as (primary, standby):
-            found.append(_fail_over(directory / f"failover-{number}", primary, standby))
-        sys.stdout.write(f"  tokens after {found[-1].tokens:.1f} s\n")
+            found.append(_measure_failover(directory / f"failover-{number}", primary, standby))
+        sys.stdout.write(f"  token checks after {found[-1].tokens:.1f} s\n")
     return found
 
 
-def _fail_over(directory: Path, primary: Server, standby: Server) -> Failover:
+def _measure_failover(directory: Path, primary: Server, standby: Server) -> Failover:
     directory.mkdir(parents=True)
     url = url_of_both(primary, standby)
     live = LiveGatebell(instance_path=directory, database_url=url, WEB_CONCURRENCY=str(WORKERS))
     migrate(settings_of(live))
-    seed, owner = seed_gatebell(live, _FEW)
+    seed, owner = seed_gatebell(live, _MINIMAL_COUNTS)
     endpoint = connect(live, make_project(live, owner))
     live.close()
     bearer = {"Authorization": f"Bearer {seed.access_tokens[0]}"}
-    tokens = _Visitor(live.url, "GET", "/oauth/token/info", bearer)
+    tokens = _FailoverVisitor(live.url, "GET", "/oauth/token/info", bearer)
     titles = (json.dumps({"title": f"failover {number}"}) for number in count())
     headers = {"Content-Type": JSON, **endpoint.bearer}
-    alerts = _Visitor(live.url, "POST", endpoint.path, headers, titles)
-    with running(live), _visiting(tokens, alerts):
+    alerts = _FailoverVisitor(live.url, "POST", endpoint.path, headers, titles)
+    with running(live), _run_visitors(tokens, alerts):
         sleep(_CALM_SECONDS)
-        kill_family(primary.pid)
+        kill_process_family(primary.pid)
         killed = monotonic()
         (primary.data / "postmaster.pid").unlink()
         standby.control("promote")
-        back = [_wait_for(each, killed) - killed for each in (tokens, alerts)]
+        back = [_wait_for_recovery(each, killed) - killed for each in (tokens, alerts)]
         sleep(_CALM_SECONDS)
     before = {json.loads(body)["title"] for at, body in alerts.right.values() if at < killed}
     with psycopg.connect(standby.url) as connection:
@@ -124,7 +124,7 @@ def _fail_over(directory: Path, primary: Server, standby: Server) -> Failover:
 
 
 @contextmanager
-def _visiting(*visitors: _Visitor) -> Iterator[None]:
+def _run_visitors(*visitors: _FailoverVisitor) -> Iterator[None]:
     end = Event()
     with ThreadPoolExecutor(len(visitors)) as pool:
         try:
@@ -136,10 +136,10 @@ def _visiting(*visitors: _Visitor) -> Iterator[None]:
         visit.result()
 
 
-def _wait_for(visitor: _Visitor, killed: float) -> float:
-    deadline = monotonic() + _PATIENCE_SECONDS
+def _wait_for_recovery(visitor: _FailoverVisitor, killed: float) -> float:
+    deadline = monotonic() + _RECOVERY_TIMEOUT_SECONDS
     while (at := visitor.first_after(killed)) is None:
         if monotonic() > deadline:
-            raise CannotMeasureError(f"{visitor.path} is not answered again")
+            raise CannotMeasureError(f"no correct response from {visitor.path} after the failover")
         sleep(_PAUSE_SECONDS)
     return at

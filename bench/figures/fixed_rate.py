@@ -5,62 +5,62 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from bench.constant_rate import Latencies, Request, send_at_rate
-from bench.figures.saturation import Place, Usage, measured_usage
+from bench.constant_rate import DueRequest, Latencies, send_at_rate
+from bench.figures.saturation import ProcessorUsage, RunningArrangement, measure_usage
 from bench.seed_counts import Counts
-from bench.shots import HOLE, Mode, Shot, refresh_token_in
-from bench.workloads import Work
+from bench.shots import VALUE_PLACEHOLDER, Shot, ValueMode, find_refresh_token
+from bench.workloads import RequestKind
 
 #: Number of requests of each kind in a turn of the mix. A login costs as much as a hundred others.
-MIX: Mapping[Work, int] = {
-    Work.INTROSPECTION: 60,
-    Work.USERINFO: 60,
-    Work.CLIENT_CREDENTIALS: 30,
-    Work.REFRESH: 29,
-    Work.CODE: 20,
-    Work.LOGIN: 1,
+REQUEST_MIX: Mapping[RequestKind, int] = {
+    RequestKind.INTROSPECTION: 60,
+    RequestKind.USERINFO: 60,
+    RequestKind.CLIENT_CREDENTIALS: 30,
+    RequestKind.REFRESH: 29,
+    RequestKind.CODE: 20,
+    RequestKind.LOGIN: 1,
 }
-_TURN = sum(MIX.values())
+_REQUESTS_PER_TURN = sum(REQUEST_MIX.values())
 #: Number of refresh tokens that are used in turn, which is far above the number of open requests.
-_CHAINS = 1_000
-_NOTHING_LEFT = "no prepared value left"
+_CHAIN_COUNT = 1_000
+_NO_VALUE_LEFT = "no prepared value left"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FixedRate:
+class FixedRateResult:
     """The result of a run at a constant rate."""
 
     rate: float
     seconds: float
-    usage: Usage
-    latencies: Mapping[Work, Latencies]
+    usage: ProcessorUsage
+    latencies: Mapping[RequestKind, Latencies]
 
 
-def counts_at_rate(rate: float, seconds: float) -> Counts:
+def build_counts_at_rate(rate: float, seconds: float) -> Counts:
     """Return the number of rows that a run needs from the database."""
     return Counts(
-        access_tokens=_CHAINS,
-        refresh_tokens=_CHAINS,
-        codes=_codes(rate, seconds),
+        access_tokens=_CHAIN_COUNT,
+        refresh_tokens=_CHAIN_COUNT,
+        codes=_count_codes(rate, seconds),
         device_codes=1,
     )
 
 
-def measure_at_rate(place: Place, *, rate: float, seconds: float) -> FixedRate:
+def measure_at_rate(place: RunningArrangement, *, rate: float, seconds: float) -> FixedRateResult:
     """Send the mix for `seconds` seconds."""
-    amounts = {Work.CODE: _codes(rate, seconds), Work.REFRESH: _CHAINS}
+    amounts = {RequestKind.CODE: _count_codes(rate, seconds), RequestKind.REFRESH: _CHAIN_COUNT}
     streams = {
-        work: _Stream(place.running.live.url, place.shots[work], amounts.get(work, 0))
-        for work in MIX
+        work: _RequestStream(place.running.live.url, place.shots[work], amounts.get(work, 0))
+        for work in REQUEST_MIX
     }
-    order = _spread()
+    order = _spread_requests()
 
-    def next_request(number: int) -> Request | None:
-        return streams[order[number % _TURN]].next_request()
+    def next_request(number: int) -> DueRequest | None:
+        return streams[order[number % _REQUESTS_PER_TURN]].next_request()
 
-    with measured_usage(place) as used:
+    with measure_usage(place) as used:
         send_at_rate(next_request, rate=rate, seconds=seconds)
-    return FixedRate(
+    return FixedRateResult(
         rate=rate,
         seconds=seconds,
         usage=used[0],
@@ -68,17 +68,22 @@ def measure_at_rate(place: Place, *, rate: float, seconds: float) -> FixedRate:
     )
 
 
-def _codes(rate: float, seconds: float) -> int:
-    return int(rate * seconds * MIX[Work.CODE] / _TURN) + _TURN
+def _count_codes(rate: float, seconds: float) -> int:
+    return (
+        int(rate * seconds * REQUEST_MIX[RequestKind.CODE] / _REQUESTS_PER_TURN)
+        + _REQUESTS_PER_TURN
+    )
 
 
-def _spread() -> Sequence[Work]:
+def _spread_requests() -> Sequence[RequestKind]:
     """Return a turn of the mix in which the requests of each kind are evenly spread."""
-    places = [((k + 0.5) / count, work) for work, count in MIX.items() for k in range(count)]
+    places = [
+        ((k + 0.5) / count, work) for work, count in REQUEST_MIX.items() for k in range(count)
+    ]
     return [work for _, work in sorted(places)]
 
 
-class _Stream:
+class _RequestStream:
     """The requests of one kind."""
 
     def __init__(self, url: str, shot: Shot, amount: int) -> None:
@@ -87,20 +92,22 @@ class _Stream:
         self._once = deque(shot.values.take(amount))
         self._again: Iterator[str] = cycle(shot.values.every or [""])
 
-    def next_request(self) -> Request | None:
+    def next_request(self) -> DueRequest | None:
         """Return the next request, or None if all prepared values are used."""
         shot = self._shot
         try:
-            is_once = shot.mode in {Mode.ONCE, Mode.CHAIN}
+            is_once = shot.mode in {ValueMode.ONCE, ValueMode.CHAIN}
             value = self._once.popleft() if is_once else next(self._again)
         except IndexError:
-            self.latencies.failed[_NOTHING_LEFT] += 1
+            self.latencies.failed[_NO_VALUE_LEFT] += 1
             return None
-        return Request(
+        return DueRequest(
             method=shot.method,
-            url=self._url + shot.path.replace(HOLE, value),
-            headers={name: text.replace(HOLE, value) for name, text in shot.headers.items()},
-            body=shot.body.replace(HOLE, value).encode() or None,
+            url=self._url + shot.path.replace(VALUE_PLACEHOLDER, value),
+            headers={
+                name: text.replace(VALUE_PLACEHOLDER, value) for name, text in shot.headers.items()
+            },
+            body=shot.body.replace(VALUE_PLACEHOLDER, value).encode() or None,
             judge=self._judge,
             into=self.latencies,
         )
@@ -108,6 +115,6 @@ class _Stream:
     def _judge(self, status: int, text: str) -> str:
         if not self._shot.is_right(status, text):
             return str(status)
-        if self._shot.mode is Mode.CHAIN:
-            self._once.append(refresh_token_in(text))
+        if self._shot.mode is ValueMode.CHAIN:
+            self._once.append(find_refresh_token(text))
         return ""

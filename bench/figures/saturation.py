@@ -14,27 +14,27 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from bench.durable_postgres import RunningPostgres
-from bench.figures.requests import figure_shots
+from bench.figures.requests import build_figure_shots
 from bench.gatebell import RunningGatebell, running_gatebell
-from bench.load import Target
-from bench.neighbours.place import usual_passwords
-from bench.processes import processor_times, seconds_between
-from bench.rounds import next_run
-from bench.samples import CannotMeasureError, NoAnswerError, Sample
+from bench.load import LoadTarget
+from bench.neighbours.place import get_default_password_settings
+from bench.processes import compute_seconds_between, measure_processor_times
+from bench.rounds import create_run
+from bench.samples import CannotMeasureError, NoResponseError, Sample
 from bench.seed_counts import Counts
 from bench.shots import Shot
-from bench.workloads import Work
+from bench.workloads import RequestKind
 from tests.support.service.certificates import make_certificate
 
 #: Factors by which the duration of a run is multiplied until there is a response.
-_TRIED = (1, 5, 20)
+_DURATION_FACTORS = (1, 5, 20)
 _SETTLE_SECONDS, _SETTLE_PATIENCE = 0.25, 20.0
 #: Number of processors that an idle service may use.
-_IDLE = 0.2
+_MAX_IDLE_PROCESSORS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrangement:
+class ServiceArrangement:
     """The settings with which the service is started."""
 
     processes: int
@@ -47,33 +47,35 @@ class Arrangement:
 
 
 ARRANGEMENTS = tuple(
-    Arrangement(processes=processes, has_tls=has_tls)
+    ServiceArrangement(processes=processes, has_tls=has_tls)
     for has_tls in (False, True)
     for processes in (2, 1)
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RunningArrangement:
     """A running service in an arrangement."""
 
-    arrangement: Arrangement
+    arrangement: ServiceArrangement
     running: RunningGatebell
-    shots: Mapping[Work, Shot]
+    shots: Mapping[RequestKind, Shot]
     postgres: RunningPostgres
 
-    def target(self, work: Work) -> Target:
+    def target(self, work: RequestKind) -> LoadTarget:
         """Return the load target for a kind of request."""
         live = self.running.live
-        return Target(self.shots[work], port=live.port, scheme=live.url.partition(":")[0])
+        return LoadTarget(self.shots[work], port=live.port, scheme=live.url.partition(":")[0])
 
     def times(self) -> tuple[Mapping[int, float], Mapping[int, float]]:
         """Return the processor times of the service's processes and of Postgres."""
-        return processor_times(self.running.live.pid), processor_times(self.postgres.pid)
+        return measure_processor_times(self.running.live.pid), measure_processor_times(
+            self.postgres.pid
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class ProcessorUsage:
     """The used processor time in seconds."""
 
     service: float
@@ -86,23 +88,23 @@ class Usage:
 
 
 @contextmanager
-def measured_usage(place: Place) -> Iterator[list[Usage]]:
+def measure_usage(place: RunningArrangement) -> Iterator[list[ProcessorUsage]]:
     """Append the processor time that the block uses to the yielded list."""
-    found: list[Usage] = []
+    found: list[ProcessorUsage] = []
     before = place.times()
     yield found
-    service, postgres = map(seconds_between, before, place.times())
-    found.append(Usage(service=service, postgres=postgres))
+    service, postgres = map(compute_seconds_between, before, place.times())
+    found.append(ProcessorUsage(service=service, postgres=postgres))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class SaturationResult:
     """The result of one kind of request in one arrangement, with medians of the rounds."""
 
-    arrangement: Arrangement
-    work: Work
+    arrangement: ServiceArrangement
+    work: RequestKind
     samples: Sequence[Sample]
-    usages: Sequence[Usage]
+    usages: Sequence[ProcessorUsage]
 
     @property
     def rate(self) -> float:
@@ -145,19 +147,22 @@ class Row:
 
 
 @contextmanager
-def running_places(
-    arrangements: Sequence[Arrangement], directory: Path, postgres: RunningPostgres, counts: Counts
-) -> Iterator[Sequence[Place]]:
+def run_arrangements(
+    arrangements: Sequence[ServiceArrangement],
+    directory: Path,
+    postgres: RunningPostgres,
+    counts: Counts,
+) -> Iterator[Sequence[RunningArrangement]]:
     """Start the service once for each arrangement, each with a separate database."""
     certificate = str(make_certificate(directory))
     tls = {"TLS_CERTIFICATE": certificate, "TLS_KEY": certificate}
     with ExitStack() as stack:
         places = []
         for number, each in enumerate(arrangements):
-            _say(f"Starting: {each}")
+            _print_line(f"Starting: {each}")
             settings = {
                 "WEB_CONCURRENCY": str(each.processes),
-                **usual_passwords(),
+                **get_default_password_settings(),
                 **(tls if each.has_tls else {}),
             }
             running = stack.enter_context(
@@ -168,69 +173,73 @@ def running_places(
                     settings=settings,
                 )
             )
-            shots = {**running.shots, **figure_shots(running)}
-            place = Place(arrangement=each, running=running, shots=shots, postgres=postgres)
+            shots = {**running.shots, **build_figure_shots(running)}
+            place = RunningArrangement(
+                arrangement=each, running=running, shots=shots, postgres=postgres
+            )
             places.append(place)
         yield places
 
 
 def measure_rows(
-    places: Sequence[Place],
-    works: Sequence[Work],
+    places: Sequence[RunningArrangement],
+    works: Sequence[RequestKind],
     *,
     rounds: int,
     seconds: int,
     is_warmed_up: bool = True,
-) -> Iterator[Row]:
+) -> Iterator[SaturationResult]:
     """Measure each kind of request, in interleaved rounds of all arrangements."""
     for work in works:
-        _say(work.label)
+        _print_line(work.label)
         targets = [(place, place.target(work)) for place in places]
-        found: list[tuple[list[Sample], list[Usage]]] = [([], []) for _ in places]
+        found: list[tuple[list[Sample], list[ProcessorUsage]]] = [([], []) for _ in places]
         for place, target in targets:
-            target.probe(next_run(1).number)
+            target.probe(create_run(1).number)
             if is_warmed_up:
-                _measure(target, work, 1)
-                _settle(place)
+                _take_sample(target, work, 1)
+                _wait_until_idle(place)
         for number in range(rounds):
             lanes = list(zip(targets, found, strict=True))
             # The order alternates, so that no arrangement always follows the same one.
             for (place, target), (samples, usages) in lanes if number % 2 == 0 else lanes[::-1]:
-                with measured_usage(place) as used:
-                    sample = _measure(target, work, seconds)
-                    _settle(place)
+                with measure_usage(place) as used:
+                    sample = _take_sample(target, work, seconds)
+                    _wait_until_idle(place)
                 samples.append(sample)
                 usages.extend(used)
-                _say(f"  {place.arrangement!s:<32}{sample.rate:>10.1f}/s")
+                _print_line(f"  {place.arrangement!s:<32}{sample.rate:>10.1f}/s")
         for place, (samples, usages) in zip(places, found, strict=True):
-            yield Row(arrangement=place.arrangement, work=work, samples=samples, usages=usages)
+            yield SaturationResult(
+                arrangement=place.arrangement, work=work, samples=samples, usages=usages
+            )
 
 
-def _measure(target: Target, work: Work, seconds: int) -> Sample:
+def _take_sample(target: LoadTarget, work: RequestKind, seconds: int) -> Sample:
     """Take a sample, with a longer run if a busy machine returned no response."""
-    for times in _TRIED:
-        with suppress(NoAnswerError):
-            return target.measure(next_run(seconds * work.stretch * times))
-    raise CannotMeasureError(f"{work.label}: no answer")
+    for times in _DURATION_FACTORS:
+        with suppress(NoResponseError):
+            return target.measure(create_run(seconds * work.stretch * times))
+    raise CannotMeasureError(f"{work.label}: no response")
 
 
-def _settle(place: Place) -> None:
+def _wait_until_idle(place: RunningArrangement) -> None:
     """Wait until the service has finished its pending work, such as password hashes."""
     deadline = monotonic() + _SETTLE_PATIENCE
     while monotonic() < deadline:
-        with measured_usage(place) as used:
+        with measure_usage(place) as used:
             sleep(_SETTLE_SECONDS)
-        if used[0].service < _IDLE * _SETTLE_SECONDS:
+        if used[0].service < _MAX_IDLE_PROCESSORS * _SETTLE_SECONDS:
             return
 
 
-def check_rows(rows: Sequence[Row]) -> None:
+def check_results(rows: Sequence[SaturationResult]) -> None:
     """Raise CannotMeasureError if a kind of request had no correct response."""
     for row in rows:
         if not any(sample.right for sample in row.samples):
-            raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no right answer")
+            raise CannotMeasureError(f"{row.work.label}, {row.arrangement}: no correct response")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()

@@ -2,107 +2,116 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from bench.machine import noise, priorities
-from bench.neighbours.findings import GOAL, Finding, Neighbourhood, median, p50, p99
-from bench.neighbours.freeze import Stillness
+from bench.machine import describe_noise, describe_priorities
+from bench.neighbours.findings import (
+    MAX_RATIO,
+    NeighborResult,
+    NeighborResults,
+    compute_median,
+    get_p50,
+    get_p99,
+)
+from bench.neighbours.freeze import FreezeResult
 from bench.samples import Sample
-from bench.workloads import Work
+from bench.workloads import RequestKind
 
 _INTRODUCTION = """\
-# Neighbours
+# Noisy neighbors
 
-What ordinary requests take while others keep the service busy. `make bench-neighbours` writes this
-page: eight connections, each with a pause of 20 ms after each answer, check tokens (four) and send
-new alerts (the other four), alone and beside each neighbour in turn. Limits per address and account
-are lifted, because all load comes from one machine: the neighbours here are as bad as if there were
-many of them.
+This page shows the latency of ordinary requests while other clients keep the service busy.
+`make bench-neighbours` generates it. Four connections check tokens, and four send new alerts. Each
+connection pauses for 20 ms after each response. They are measured without and with each neighbor in
+turn. Rate limits per address and account are raised, because all load comes from one machine. Each
+neighbor therefore causes as much load as many clients.
 
 {machine}
 
-Times are in milliseconds: medians of the rounds, and in brackets the lowest and the highest round.
-*p99* is what one request of a hundred exceeds; *ratio* is its median beside the neighbour divided
-by that alone. The goal is at most {goal:g}; a ratio above it is **bold**. *Errors* are answers
-other than the right one, and connections that broke. The first row of each table has no neighbour:
-it shows how far two equal runs lie apart on this machine.
+Latencies are in milliseconds. They are medians of the rounds, with the lowest and the highest round
+in brackets. *Ratio* is the p99 with the neighbor divided by the p99 without it. The goal is at most
+{goal:g}; a higher ratio is **bold**. *Failures* are wrong responses and broken connections. The
+first row of each table has no neighbor, and shows how much equal runs differ on this machine.
 """
-_LABELS = {Work.TOKEN_INFO: "Token info", Work.INTAKE: "A new alert"}
-_HEAD = ("neighbour", "p50 alone", "p50 beside", "p99 alone", "p99 beside", "ratio", "errors")
+_LABELS = {RequestKind.TOKEN_INFO: "Token checks", RequestKind.INTAKE: "New alerts"}
+_HEAD = ("neighbor", "p50 without", "p50 with", "p99 without", "p99 with", "ratio", "failures")
 _ABOUT_ANSWERS = """
-What the neighbours themselves were answered in all rounds, by status (`left` is a download
-that did not come to its end before the round did):
+The neighbors received these responses in all rounds, by status. A download is `incomplete` if it
+had not finished at the end of the round:
 
 """
 _ABOUT_STILLNESS = """
-## A database that stands still
+## Frozen database
 
-Four clients each send alerts, check tokens and request `/healthz`, twenty milliseconds after each
-answer. *Served* and *refused* are answers that came meanwhile; a refusal is 503 with `Retry-After`.
-*Back* is the time from the return of the database to the first right answer to a request that was
-sent afterwards, and *errors* are wrong answers after that moment, in two seconds.
+The database is frozen for some seconds. Meanwhile, four clients send new alerts, four check tokens,
+and four request `/healthz`, with a pause of 20 ms after each response. *Served* and *rejected*
+count the responses during this time; requests are rejected with 503 and `Retry-After`. *Recovery*
+is the time from the return of the database to the first correct response to a later request.
+*Failures* are wrong responses and broken connections after the return of the database, until two
+seconds after the last recovery.
 
 """
 
 
-def as_markdown(found: Neighbourhood) -> str:
+def format_neighbor_results(found: NeighborResults) -> str:
     """Return the document."""
-    parts = [_INTRODUCTION.format(machine=_machine(found), goal=GOAL)]
+    parts = [_INTRODUCTION.format(machine=_format_machine(found), goal=MAX_RATIO)]
     databases = dict.fromkeys(each.database for each in found.findings)
     for database in databases:
         here = [each for each in found.findings if each.database == database]
-        parts += _section(database, here)
+        parts += _format_section(database, here)
     if found.stillnesses:
-        parts += [_ABOUT_STILLNESS, *_stillness(found.stillnesses)]
+        parts += [_ABOUT_STILLNESS, *_format_freeze(found.stillnesses)]
     return "".join(parts)
 
 
-def _machine(found: Neighbourhood) -> str:
+def _format_machine(found: NeighborResults) -> str:
     machine, sizes = found.machine, found.sizes
     return (
         f"Measured on {found.moment:%Y-%m-%d}: {machine.processor}, {machine.cores} processors,"
-        f" which service, database and all clients share; {machine.kernel}, Python"
-        f" {machine.python}, Postgres {machine.postgres}. {noise(found.busy)} {priorities()}"
-        f" {found.rounds} rounds of {found.seconds} s each;"
-        f" {sizes.stored_alerts:,} alerts stored, a repository of {sizes.repository_mib} MiB,"
-        f" {sizes.people:,} people who are paged by e-mail."
+        f" which the service, the database and all clients share; {machine.kernel}, Python"
+        f" {machine.python}, Postgres {machine.postgres}. {describe_noise(found.busy)} "
+        f"{describe_priorities()}"
+        f" Rounds: {found.rounds} of {found.seconds} s each. Data: {sizes.stored_alerts:,} alerts,"
+        f" a repository of {sizes.repository_mib} MiB, and {sizes.people:,} users who are paged by"
+        " email."
     )
 
 
-def _section(database: str, findings: Sequence[Finding]) -> Iterator[str]:
+def _format_section(database: str, findings: Sequence[NeighborResult]) -> Iterator[str]:
     for work, label in _LABELS.items():
         rows = [each for each in findings if each.work is work]
         if rows:
             yield f"\n## {label}, {database}\n\n"
-            yield from _table(_HEAD, map(_row, rows))
+            yield from _format_table(_HEAD, map(_format_row, rows))
     yield _ABOUT_ANSWERS
     for each in findings:
-        if each.work is Work.TOKEN_INFO and each.answers:
+        if each.work is RequestKind.TOKEN_INFO and each.answers:
             told = ", ".join(f"{said}: {count:,}" for said, count in sorted(each.answers.items()))
             yield f"- {each.neighbour}: {told}\n"
 
 
-def _row(finding: Finding) -> Sequence[str]:
+def _format_row(finding: NeighborResult) -> Sequence[str]:
     ratio = f"{finding.ratio:.1f}"
     return (
         finding.neighbour,
-        f"{median(finding.alone, p50):.1f}",
-        f"{median(finding.beside, p50):.1f}",
-        _spread(finding.alone),
-        _spread(finding.beside),
+        f"{compute_median(finding.alone, get_p50):.1f}",
+        f"{compute_median(finding.beside, get_p50):.1f}",
+        _format_spread(finding.alone),
+        _format_spread(finding.beside),
         ratio if finding.is_met else f"**{ratio}**",
         f"{finding.errors:,}",
     )
 
 
-def _spread(samples: Sequence[Sample]) -> str:
-    figures = sorted(map(p99, samples))
-    return f"{median(samples, p99):.0f} ({figures[0]:.0f} to {figures[-1]:.0f})"
+def _format_spread(samples: Sequence[Sample]) -> str:
+    figures = sorted(map(get_p99, samples))
+    return f"{compute_median(samples, get_p99):.0f} ({figures[0]:.0f} to {figures[-1]:.0f})"
 
 
-def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
-    head = ("database", "asked for", "served", "refused", "longest wait", "back", "errors")
+def _format_freeze(found: Sequence[FreezeResult]) -> Iterator[str]:
+    head = ("database", "request", "served", "rejected", "longest wait", "recovery", "failures")
     rows = (
         (
-            f"{one.database}: {one.how} for {one.seconds:g} s",
+            f"{one.database}, {one.how} for {one.seconds:g} s",
             each.what,
             f"{each.served:,}",
             f"{each.refused:,}",
@@ -113,11 +122,11 @@ def _stillness(found: Sequence[Stillness]) -> Iterator[str]:
         for one in found
         for each in one.waits
     )
-    yield from _table(head, rows)
+    yield from _format_table(head, rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    words = 1 if head[0] == "neighbour" else 2
+def _format_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    words = 1 if head[0] == "neighbor" else 2
     yield f"| {' | '.join(head)} |\n"
     yield f"|{'|'.join(['---'] * words + ['--:'] * (len(head) - words))}|\n"
     for row in rows:

@@ -5,23 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bench.machine import Machine
-from bench.neighbours.freeze import Stillness
-from bench.neighbours.place import Sizes
+from bench.machine import MachineDescription
+from bench.neighbours.freeze import FreezeResult
+from bench.neighbours.place import NeighborSizes
 from bench.samples import Sample
-from bench.workloads import Work
+from bench.workloads import RequestKind
 
 #: Maximum ratio of the 99th percentiles with and without a neighbor.
-GOAL = 2.0
+MAX_RATIO = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class NeighborResult:
     """The results of one kind of request without and with a neighbor, round by round."""
 
     database: str
     neighbour: str
-    work: Work
+    work: RequestKind
     alone: Sequence[Sample]
     beside: Sequence[Sample]
     #: Number of the neighbor's responses by status.
@@ -30,12 +30,14 @@ class Finding:
     @property
     def ratio(self) -> float:
         """Ratio of the 99th percentiles with and without the neighbor."""
-        return median(self.beside, p99) / max(median(self.alone, p99), 0.001)
+        return compute_median(self.beside, get_p99) / max(
+            compute_median(self.alone, get_p99), 0.001
+        )
 
     @property
     def is_met(self) -> bool:
         """True if the ratio meets the goal."""
-        return self.ratio <= GOAL
+        return self.ratio <= MAX_RATIO
 
     @property
     def errors(self) -> int:
@@ -46,40 +48,42 @@ class Finding:
     def line(self) -> str:
         """Line to print during the measurement."""
         return (
-            f"p50 {median(self.alone, p50):>7.1f} →{median(self.beside, p50):>8.1f}  "
-            f"p99 {median(self.alone, p99):>7.1f} →{median(self.beside, p99):>8.1f} ms  "
-            f"ratio {self.ratio:>5.1f}  {self.errors} errors  {dict(self.answers)}"
+            f"p50 {compute_median(self.alone, get_p50):>7.1f} "
+            f"→{compute_median(self.beside, get_p50):>8.1f}  "
+            f"p99 {compute_median(self.alone, get_p99):>7.1f} "
+            f"→{compute_median(self.beside, get_p99):>8.1f} ms  "
+            f"ratio {self.ratio:>5.1f}  {self.errors} failures  {dict(self.answers)}"
         )
 
 
-def p50(sample: Sample) -> float:
+def get_p50(sample: Sample) -> float:
     """Return the median of a run in milliseconds."""
     return sample.p50
 
 
-def p99(sample: Sample) -> float:
+def get_p99(sample: Sample) -> float:
     """Return the 99th percentile of a run in milliseconds."""
     return sample.p99
 
 
-def median(samples: Sequence[Sample], figure: Callable[[Sample], float]) -> float:
+def compute_median(samples: Sequence[Sample], figure: Callable[[Sample], float]) -> float:
     """Return the median of the rounds."""
     return statistics.median(map(figure, samples))
 
 
 @dataclass(kw_only=True)
-class Neighbourhood:
+class NeighborResults:
     """All results of the measurements."""
 
     moment: datetime
-    machine: Machine
+    machine: MachineDescription
     #: Number of busy processors before the measurements.
     busy: float
     rounds: int
     seconds: int
-    sizes: Sizes
-    findings: list[Finding] = field(default_factory=list)
-    stillnesses: list[Stillness] = field(default_factory=list)
+    sizes: NeighborSizes
+    findings: list[NeighborResult] = field(default_factory=list)
+    stillnesses: list[FreezeResult] = field(default_factory=list)
 
     @property
     def is_whole(self) -> bool:

@@ -8,21 +8,21 @@ from http import HTTPStatus
 from threading import Event, Thread
 from time import monotonic, sleep
 
-from bench.neighbours.place import Place
-from bench.shots import HOLE
-from bench.workloads import Work
+from bench.neighbours.place import NeighborService
+from bench.shots import VALUE_PLACEHOLDER
+from bench.workloads import RequestKind
 from tests.faults.processes import frozen
 from tests.support.alerts.senders import JSON
 
 _PAUSE_SECONDS = 0.02
-_WARM_SECONDS = 1.0
-_PATIENCE_SECONDS = 30.0
+_WARM_UP_SECONDS = 1.0
+_RECOVERY_TIMEOUT_SECONDS = 30.0
 #: Number of clients for each kind of request.
-_ASKING = 4
+_CLIENTS_PER_KIND = 4
 
 
 @dataclass
-class Waits:
+class FreezeWaits:
     """The results of the clients for one kind of request."""
 
     what: str
@@ -39,60 +39,60 @@ class Waits:
 
 
 @dataclass
-class Stillness:
+class FreezeResult:
     """The results with one of the databases."""
 
     database: str
     how: str
     seconds: float
-    waits: list[Waits] = field(default_factory=list)
+    waits: list[FreezeWaits] = field(default_factory=list)
 
 
 @dataclass
-class _Moments:
+class _FreezeTimes:
     begins: float = float("inf")
     ends: float = float("inf")
 
 
-def stand_still(place: Place, seconds: float) -> Stillness:
+def measure_freeze(place: NeighborService, seconds: float) -> FreezeResult:
     """Freeze the database for `seconds` seconds while clients send requests."""
-    how = "Postgres is stopped (SIGSTOP)" if place.postgres else "another program holds the lock"
-    result = Stillness(database=place.database, how=how, seconds=seconds)
-    end, moments = Event(), _Moments()
+    how = "stopped (SIGSTOP)" if place.postgres else "locked by another program"
+    result = FreezeResult(database=place.database, how=how, seconds=seconds)
+    end, moments = Event(), _FreezeTimes()
     threads = []
-    for what, ask in _asked(place).items():
-        waits = Waits(what)
+    for what, ask in _build_requests(place).items():
+        waits = FreezeWaits(what)
         result.waits.append(waits)
-        for number in range(_ASKING):
+        for number in range(_CLIENTS_PER_KIND):
             given = (ask, number, waits, moments, end)
-            threads.append(Thread(target=_go_on, args=given))
+            threads.append(Thread(target=_send_until_end, args=given))
     for each in threads:
         each.start()
-    sleep(_WARM_SECONDS)
-    with _standing(place):
+    sleep(_WARM_UP_SECONDS)
+    with _freeze_database(place):
         moments.begins = monotonic()
         sleep(seconds)
     moments.ends = monotonic()
     while any(each.back_after is None for each in result.waits):
-        if monotonic() - moments.ends > _PATIENCE_SECONDS:
+        if monotonic() - moments.ends > _RECOVERY_TIMEOUT_SECONDS:
             break
         sleep(_PAUSE_SECONDS)
-    sleep(2 * _WARM_SECONDS)
+    sleep(2 * _WARM_UP_SECONDS)
     end.set()
     for each in threads:
         each.join()
     return result
 
 
-def _standing(place: Place) -> AbstractContextManager[None]:
-    return frozen(place.postgres) if place.postgres else _locked(place)
+def _freeze_database(place: NeighborService) -> AbstractContextManager[None]:
+    return frozen(place.postgres) if place.postgres else _hold_write_lock(place)
 
 
 @contextmanager
-def _locked(place: Place) -> Iterator[None]:
+def _hold_write_lock(place: NeighborService) -> Iterator[None]:
     """Hold the lock that every writer needs."""
     path = place.live.database_url.removeprefix("sqlite:///")
-    connection = sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_SECONDS)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=_RECOVERY_TIMEOUT_SECONDS)
     try:
         connection.execute("BEGIN IMMEDIATE")
         yield
@@ -101,27 +101,27 @@ def _locked(place: Place) -> Iterator[None]:
         connection.close()
 
 
-def _asked(place: Place) -> dict[str, Callable[[int], int]]:
+def _build_requests(place: NeighborService) -> dict[str, Callable[[int], int]]:
     """Return functions that send the requests, given the number of a client."""
-    token = place.shots[Work.TOKEN_INFO].values.every[0]
+    token = place.shots[RequestKind.TOKEN_INFO].values.every[0]
     bearer = {"Authorization": f"Bearer {token}"}
-    body = place.shots[Work.INTAKE].body
+    body = place.shots[RequestKind.INTAKE].body
     headers = {"Content-Type": JSON, **place.endpoint.bearer}
 
     def alert(number: int) -> int:
         unique = f"still {number} {monotonic()}"
-        sent = body.replace(HOLE, unique).encode()
+        sent = body.replace(VALUE_PLACEHOLDER, unique).encode()
         return place.ask("POST", place.endpoint.path, headers, sent)
 
     return {
-        "a new alert": alert,
-        "token info": lambda _: place.ask("GET", "/oauth/token/info", bearer),
-        "a page without the database": lambda _: place.ask("GET", "/healthz", {}),
+        "new alert": alert,
+        "token check": lambda _: place.ask("GET", "/oauth/token/info", bearer),
+        "`/healthz` (needs no database)": lambda _: place.ask("GET", "/healthz", {}),
     }
 
 
-def _go_on(
-    ask: Callable[[int], int], number: int, waits: Waits, moments: _Moments, end: Event
+def _send_until_end(
+    ask: Callable[[int], int], number: int, waits: FreezeWaits, moments: _FreezeTimes, end: Event
 ) -> None:
     while not end.wait(_PAUSE_SECONDS):
         began = monotonic()

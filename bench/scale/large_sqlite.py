@@ -15,24 +15,24 @@ from typing import Any
 
 from sqlalchemy.engine import make_url
 
-from bench.alert_lists import say
+from bench.alert_lists import print_progress
 from bench.scale.large import (
     LargeDatabase,
-    filled,
-    first_environment,
-    first_ids,
-    ids_of_commands,
+    find_first_environment_id,
+    find_first_ids,
+    find_ids_of_commands,
+    get_filled_database,
 )
-from bench.scale.large_tables import Sizes
+from bench.scale.large_tables import TableRowCounts
 from bench.scale.sqlite_tables import (
-    FOUNDATIONS_OF_SQLITE,
-    LARGE_OF_SQLITE,
-    NEXT_OF_SQLITE,
+    SQLITE_DEPENDENT_TABLES,
+    SQLITE_FOUNDATION_TABLES,
+    SQLITE_LARGE_TABLES,
 )
 from domain.core.clock import system_clock
 
 #: Pragmas for a database that is filled once by a single connection, and deleted if that fails.
-_QUICK = (
+_FILL_PRAGMAS = (
     "PRAGMA journal_mode = OFF",
     "PRAGMA synchronous = OFF",
     "PRAGMA locking_mode = EXCLUSIVE",
@@ -49,31 +49,31 @@ _AFTERWARDS = (
 )
 
 
-def filled_sqlite(place: Path, sizes: Sizes) -> LargeDatabase:
+def get_filled_sqlite(place: Path, sizes: TableRowCounts) -> LargeDatabase:
     """Return the database of these sizes, and fill it unless it is already filled."""
     file = place / f"sqlite-{sizes.alerts}.db"
-    return filled(place, sizes, url=lambda: f"sqlite:///{file}", fill=_fill)
+    return get_filled_database(place, sizes, url=lambda: f"sqlite:///{file}", fill=_fill_tables)
 
 
-def _fill(database: LargeDatabase) -> LargeDatabase:
+def _fill_tables(database: LargeDatabase) -> LargeDatabase:
     began = perf_counter()
-    with opened(database.url) as connection:
-        for pragma in _QUICK:
+    with open_database(database.url) as connection:
+        for pragma in _FILL_PRAGMAS:
             connection.execute(pragma).fetchall()
         connection.create_function("sha256", 1, _sha256, deterministic=True)
         connection.create_function("md5", 1, _md5, deterministic=True)
         connection.execute("BEGIN")
-        ids = {"now": int(system_clock().timestamp()), **dict(ids_of_commands(connection))}
-        tables = [*FOUNDATIONS_OF_SQLITE, None, *NEXT_OF_SQLITE, *LARGE_OF_SQLITE]
+        ids = {"now": int(system_clock().timestamp()), **dict(find_ids_of_commands(connection))}
+        tables = [*SQLITE_FOUNDATION_TABLES, None, *SQLITE_DEPENDENT_TABLES, *SQLITE_LARGE_TABLES]
         for table in tables:
             if table is None:
-                ids |= first_ids(connection)
+                ids |= find_first_ids(connection)
                 continue
             if table.name == "deployments":  # triggers have created the environments of the alerts
-                ids["environment"] = first_environment(connection)
+                ids["environment"] = find_first_environment_id(connection)
             since = perf_counter()
             stored = connection.execute(table.statement(database.sizes, ids)).rowcount
-            say(f"  {table.name}: {stored:,} in {perf_counter() - since:.0f} s")
+            print_progress(f"  {table.name}: {stored:,} in {perf_counter() - since:.0f} s")
         for statement in _AFTERWARDS:
             connection.execute(statement)
         connection.execute("COMMIT")
@@ -89,27 +89,27 @@ def _md5(value: object) -> str:
 
 
 @contextmanager
-def opened(url: str) -> Iterator[sqlite3.Connection]:
+def open_database(url: str) -> Iterator[sqlite3.Connection]:
     """Open a database in autocommit mode, without the service."""
     file = make_url(url).database or ""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         yield connection
 
 
-def bytes_of(url: str) -> int:
+def get_file_size(url: str) -> int:
     """Return the file size of a database."""
     return Path(make_url(url).database or "").stat().st_size
 
 
-def analyze(url: str) -> None:
+def analyze_database(url: str) -> None:
     """Collect SQLite's statistics about the values of each index."""
-    with opened(url) as connection:
+    with open_database(url) as connection:
         connection.execute("ANALYZE")
 
 
-def plan_of(url: str, query: str, values: Any) -> str:
+def explain_sqlite_query(url: str, query: str, values: Any) -> str:
     """Return SQLite's query plan: the full scans and sorts, or all steps if there are none."""
-    with opened(url) as connection:
+    with open_database(url) as connection:
         steps = connection.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
     told: Sequence[str] = [step[3] for step in steps]
     slow = [each for each in told if each.startswith(("SCAN", "USE TEMP"))]

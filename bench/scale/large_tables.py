@@ -34,7 +34,7 @@ _PAGED = f"""{_ALERTS} WHERE p = {{paging}}"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
+class TableRowCounts:
     """The row counts of the large tables."""
 
     alerts: int = 10_000_000
@@ -63,7 +63,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Large:
+class LargeTable:
     """A table, and the statement that fills it."""
 
     name: str
@@ -71,11 +71,11 @@ class Large:
     #: Rest of the statement after SELECT.
     select: str
     #: Function that returns how many numbers the rows are generated from. The first number is 1.
-    count: Callable[[Sizes], int]
+    count: Callable[[TableRowCounts], int]
     #: True if the triggers of the table run, which is fast for few rows.
     with_triggers: bool = False
 
-    def statement(self, sizes: Sizes, ids: Mapping[str, int]) -> str:
+    def statement(self, sizes: TableRowCounts, ids: Mapping[str, int]) -> str:
         """Return the statement that fills the table; `ids` are the ids of earlier objects."""
         numbers = {"first": 1, "last": max(self.count(sizes), 1), **sizes.numbers(), **ids}
         filled = self.select.format(**numbers)
@@ -83,8 +83,8 @@ class Large:
 
 
 #: Small tables that other tables refer to, in order.
-FOUNDATIONS: Sequence[Large] = (
-    Large(
+FOUNDATION_TABLES: Sequence[LargeTable] = (
+    LargeTable(
         name="users",
         columns="username, email, name, password_hash, is_admin, state, kind, must_change_password,"
         " created_at, last_sign_in_at, email_confirmed_at, username_key, email_key, name_key",
@@ -96,7 +96,7 @@ FOUNDATIONS: Sequence[Large] = (
 FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.users,
     ),
-    Large(
+    LargeTable(
         name="groups",
         columns="name, path, created_at, path_key, name_key, two_factor_grace_period",
         select="""'crowd-' || n, 'crowd-' || n, now(), 'crowd-' || n, 'crowd-' || n, 48
@@ -104,7 +104,7 @@ FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.small // 10,
         with_triggers=True,
     ),
-    Large(
+    LargeTable(
         name="projects",
         columns="group_id, name, path, visibility, created_at, path_key, name_key",
         select="""g.id, 'service-' || n, g.path || '/service-' || n,
@@ -118,14 +118,14 @@ ORDER BY n""",
     ),
 )
 #: Tables that need the ids of the foundations.
-NEXT: Sequence[Large] = (
-    Large(
+DEPENDENT_TABLES: Sequence[LargeTable] = (
+    LargeTable(
         name="alert_counters",
         columns="project_id, last_iid",
         select="{first_small} + n - 1, 0 FROM generate_series({first}, {last}) AS n",
         count=lambda of: of.small,
     ),
-    Large(
+    LargeTable(
         name="integrations",
         columns="project_id, type, name, active, endpoint_identifier, key_digest, key_ciphertext,"
         " created_at",
@@ -134,7 +134,7 @@ NEXT: Sequence[Large] = (
         count=lambda of: of.small,
         with_triggers=True,
     ),
-    Large(
+    LargeTable(
         name="applications",
         columns="uid, owner_id, name, redirect_uris, scopes, confidential, require_pkce, trusted,"
         " created_at, name_key",
@@ -142,14 +142,14 @@ NEXT: Sequence[Large] = (
   true, false, now(), 'app ' || n FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.users // 1000,
     ),
-    Large(
+    LargeTable(
         name="environments",
         columns="project_id, name, created_at, name_key",
         select="""id, word, now(), word FROM projects,
   LATERAL (VALUES ('production'), ('rare')) AS words (word)""",
         count=lambda _: 1,
     ),
-    Large(
+    LargeTable(
         name="contacts",
         columns="user_id, type, label, shown_address, lane, address_ciphertext, created_at,"
         " confirmed_at, code_tries, claim, tries",
@@ -157,13 +157,13 @@ NEXT: Sequence[Large] = (
 FROM generate_series({first}, {last}) AS n""",
         count=lambda _: 100,
     ),
-    Large(
+    LargeTable(
         name="page_recipients",
         columns="user_id, time_zone, critical_breaks_quiet, wants_follow_ups",
         select="{first_user} + n, 'UTC', true, true FROM generate_series({first}, {last}) AS n",
         count=lambda _: 100,
     ),
-    Large(
+    LargeTable(
         name="incidents",
         columns="project_id, iid, title, description, urgency, status, author_id, author_name,"
         " alerts, created_at, updated_at",
@@ -176,8 +176,8 @@ FROM generate_series({first}, {last}) AS n""",
     ),
 )
 
-LARGE: Sequence[Large] = (
-    Large(
+LARGE_TABLES: Sequence[LargeTable] = (
+    LargeTable(
         name="deliveries",
         columns="id, project_id, integration_id, format, is_test, received_at, status_code, sender,"
         " size, body, opened, joined, resolved, remarks, truncated_alerts, skipped, dropped",
@@ -191,7 +191,7 @@ LARGE: Sequence[Large] = (
 FROM {_DELIVERIES}""",
         count=lambda of: of.deliveries,
     ),
-    Large(
+    LargeTable(
         name="alerts",
         columns="id, project_id, iid, integration_id, delivery_id, item_index, fingerprint, status,"
         " severity, title, description, service, monitoring_tool, hosts, environment, events,"
@@ -207,26 +207,26 @@ FROM {_ALERTS},
     WHEN a % 50 = 2 THEN 'ignored' ELSE 'resolved' END AS status) AS state""",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="occurrences",
         columns="alert_id, delivery_id, item_index, action, is_late",
         select=f"a, d, 0, (nth > 0)::int, false FROM {_DELIVERIES}",
         count=lambda of: of.deliveries,
     ),
-    Large(
+    LargeTable(
         name="alert_notes",
         columns="alert_id, user_id, user_name, kind, text, created_at",
         select=f"""a, {{first_user}} + a % 100, 'user-' || a % 100, 'status', 'resolved', at
 FROM {_ALERTS} WHERE a % 10 = 0""",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="assignments",
         columns="alert_id, user_id",
         select="n * 100, {first_user} + n % 100 FROM generate_series({first}, {last}) AS n",
         count=lambda of: of.alerts // 100,
     ),
-    Large(
+    LargeTable(
         name="authorizations",
         columns="id, application_id, user_id, scopes, redirect_uri, auth_time, code_digest,"
         " code_expires_at, code_used_at, created_at",
@@ -237,7 +237,7 @@ FROM {_ALERTS} WHERE a % 10 = 0""",
   LATERAL (SELECT now() - interval '365 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.grants,
     ),
-    Large(
+    LargeTable(
         name="access_tokens",
         columns="authorization_id, application_id, user_id, digest, refresh_digest, scopes,"
         " created_at, expires_at, revoked_at, refreshed_at",
@@ -250,7 +250,7 @@ FROM generate_series({first}, {last}) AS n, generate_series(0, 1) AS nth,
     ELSE now() - interval '29 days' * (({last} - n)::float / {last}) END AS at) AS clock""",
         count=lambda of: of.grants,
     ),
-    Large(
+    LargeTable(
         name="personal_access_tokens",
         columns="user_id, name, digest, scopes, created_at, expires_at, revoked_at, name_key",
         select="""CASE WHEN n % 100 = 0 THEN {alice} ELSE {first_user} + n % {users} END,
@@ -260,14 +260,14 @@ FROM generate_series({first}, {last}) AS n,
   LATERAL (SELECT now() - interval '364 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.grants // 2,
     ),
-    Large(
+    LargeTable(
         name="members",
         columns="user_id, project_id, role, created_at",
         select="""{first_user} + n, CASE WHEN n % 50 = 0 THEN {large}
     ELSE {first_small} + n % {small} END, 30, now() FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.users,
     ),
-    Large(
+    LargeTable(
         name="sign_ins",
         columns="token_digest, user_id, created_at, expires_at, address, methods, is_proof",
         select="""sha256(('sign-in ' || n)::bytea), {first_user} + n % {users}, now(),
@@ -275,7 +275,7 @@ FROM generate_series({first}, {last}) AS n,
 FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.users // 5,
     ),
-    Large(
+    LargeTable(
         name="audit_seals",
         columns="id, sealed_at, newest_at, event_count, events_digest, mac",
         select="""n, at, at, 1000, sha256(n::text::bytea), sha256(n::text::bytea)
@@ -283,7 +283,7 @@ FROM generate_series({first}, {last}) AS n,
   LATERAL (SELECT now() - interval '360 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.alerts // 10_000,
     ),
-    Large(
+    LargeTable(
         name="audit_events",
         columns="created_at, kind, actor_id, actor_name, user_id, project_id, subject, details,"
         " address, request_id, seal_id, digest",
@@ -296,7 +296,7 @@ FROM generate_series({first}, {last}) AS n,
 FROM generate_series({first}, {last}) AS n""",
         count=lambda of: of.alerts // 10,
     ),
-    Large(
+    LargeTable(
         name="escalations",
         columns="alert_id, project_id, state, policy_id, round, step, round_began_at, has_reached,"
         " started_at, ended_at",
@@ -304,7 +304,7 @@ FROM generate_series({first}, {last}) AS n""",
 FROM {_PAGED}""",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="escalation_pages",
         columns="alert_id, user_id, round, step, paged_at, page_key, outcome, project_id,"
         " policy_id",
@@ -312,13 +312,13 @@ FROM {_PAGED}""",
   {{policy}} FROM {_PAGED}""",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="page_batches",
         columns="id, recipient_id, created_at",
         select=f"a, {{first_recipient}} + a % 100, at FROM {_PAGED}",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="pages",
         columns="key, recipient_id, alert_id, kind, is_critical, created_at, due_at, batch_id,"
         " outcome, outcome_at, has_news",
@@ -326,27 +326,27 @@ FROM {_PAGED}""",
   'accepted', at, false FROM {_PAGED}""",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="page_messages",
         columns="contact_id, kind, batch_id, created_at, ended_at, outcome, tries",
         select=f"{{first_contact}} + a % 100, 'page', a, at, at, 'sent', 1 FROM {_PAGED}",
         count=lambda of: of.alerts,
     ),
-    Large(
+    LargeTable(
         name="incident_alerts",
         columns="incident_id, alert_id",
         select="""{first_incident} + n / 4, n * 10 + 10
 FROM generate_series(0, {last} - 1) AS n""",
         count=lambda of: of.alerts // 500 * 4,
     ),
-    Large(
+    LargeTable(
         name="incident_notes",
         columns="incident_id, user_id, user_name, kind, text, details, created_at, updated_at",
         select="""{first_incident} + n / 3, {alice}, 'alice', 'note', 'Looking.', '{{}}', now(),
   now() FROM generate_series(0, {last} - 1) AS n""",
         count=lambda of: of.alerts // 500 * 3,
     ),
-    Large(
+    LargeTable(
         name="mails",
         columns="key, recipient, subject, text, created_at, tries, sent_at",
         select="""'mail ' || n, 'user-' || n || '@people.example', 'Sign-in', repeat('text ', 60),
@@ -354,7 +354,7 @@ FROM generate_series(0, {last} - 1) AS n""",
   LATERAL (SELECT now() - interval '89 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.alerts // 50,
     ),
-    Large(
+    LargeTable(
         name="webhook_deliveries",
         columns="endpoint_id, project_id, message_id, event, body, state, created_at, queued_at,"
         " tries, last_try_at, status_code",
@@ -364,7 +364,7 @@ FROM generate_series({first}, {last}) AS n,
   LATERAL (SELECT now() - interval '6 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.alerts // 50,
     ),
-    Large(
+    LargeTable(
         name="deployments",
         columns="project_id, iid, environment_id, sha, ref, is_tag, status, created_at, updated_at,"
         " finished_at",
@@ -373,14 +373,14 @@ FROM generate_series({first}, {last}) AS n,
   LATERAL (SELECT now() - interval '365 days' * (({last} - n)::float / {last}) AS at) AS clock""",
         count=lambda of: of.alerts // 100,
     ),
-    Large(
+    LargeTable(
         name="call_shapes",
         columns="id, digest, method, route, parameters, changes",
         select="""{first_shape} + n, sha256(n::text::bytea), 'GET', '/api/v4/route' || n, '', ''
 FROM generate_series({first}, {last}) AS n""",
         count=lambda _: 500,
     ),
-    Large(
+    LargeTable(
         name="call_counts",
         columns="digest, day, shape_id, user_id, application_id, count, first_at, last_at",
         select="""sha256(n::text::bytea), current_date - n % 89, {first_shape} + 1 + n % 500,

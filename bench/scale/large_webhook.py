@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from time import perf_counter
 
-from bench.alert_bodies import large_webhook
+from bench.alert_bodies import build_large_webhook
 from bench.samples import CannotMeasureError, Run, Sample
 from bench.workloads import LARGE_ALERTS
 from tests.support.alerts.senders import Endpoint
@@ -11,7 +11,7 @@ from tests.support.alerts.senders import Endpoint
 
 def send_large_webhook(endpoint: Endpoint, run: Run) -> Sample:
     """Send a webhook; all three latencies are its duration, and the rate counts webhooks."""
-    body = large_webhook(run.number)
+    body = build_large_webhook(run.number)
     began = perf_counter()
     answer = endpoint.post(body)
     took = perf_counter() - began

@@ -19,41 +19,46 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.arrangements import OTHERS, Arrangement, Finding, Look
-from bench.durable_postgres import durable_postgres
+from bench.arrangements import OTHERS, HostArrangement, HostResult, HostRun
+from bench.durable_postgres import start_durable_postgres
 from bench.load import CONNECTIONS, find_wrk
-from bench.machine import BUSY, Machine, describe, wait_for_calm
-from bench.options import positive, works
-from bench.processes import keep_on
+from bench.machine import MAX_BUSY_PROCESSORS, MachineDescription, describe_machine, wait_for_calm
+from bench.options import parse_positive, parse_request_kinds
+from bench.processes import pin_to_core
 from bench.samples import CannotMeasureError
-from bench.scale.hosts import Hosts, running_hosts
-from bench.scale.scale_report import ScaleReport, as_json, as_markdown
-from bench.workloads import Work
+from bench.scale.hosts import RunningHosts, run_hosts
+from bench.scale.scale_report import ScaleReport, format_scale_json, format_scale_report
+from bench.workloads import RequestKind
 from domain.core.clock import system_clock
 
-_RESULTS = Path(__file__).parents[1] / "results"
-_WORKS = (Work.TOKEN_INFO, Work.INTAKE)
-_POSSIBLE = (Work.TOKEN_INFO, Work.USER, Work.INTAKE, Work.METRICS)
-_PATIENCE_SECONDS = 90
-_TOO_BUSY = 3
-_WRONG = 1
-_STOPPED = 128 + signal.SIGTERM
+_RESULTS_FOLDER = Path(__file__).parents[1] / "results"
+_DEFAULT_KINDS = (RequestKind.TOKEN_INFO, RequestKind.INTAKE)
+_POSSIBLE_KINDS = (
+    RequestKind.TOKEN_INFO,
+    RequestKind.USER,
+    RequestKind.INTAKE,
+    RequestKind.METRICS,
+)
+_CALM_TIMEOUT_SECONDS = 90
+_EXIT_TOO_BUSY = 3
+_EXIT_WRONG = 1
+_EXIT_STOPPED = 128 + signal.SIGTERM
 
 
 @dataclass(frozen=True, kw_only=True)
-class Field:
+class ScaleField:
     """The running hosts and their arrangements: a single host, and all hosts."""
 
-    hosts: Hosts
-    arrangements: tuple[Arrangement, ...]
-    machine: Machine
+    hosts: RunningHosts
+    arrangements: tuple[HostArrangement, ...]
+    machine: MachineDescription
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions:
     """The options of the command line."""
 
-    works: tuple[Work, ...]
+    works: tuple[RequestKind, ...]
     rounds: int
     seconds: int
     hosts: int
@@ -63,75 +68,83 @@ class ScaleOptions:
     anyway: bool
 
 
-def read_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
+def read_scale_options(arguments: Sequence[str] | None = None) -> ScaleOptions:
     """Parse the command line."""
     parser = ArgumentParser(
         prog="python -m bench.scale.scale_out",
-        description="Measure one host against several that share a database.",
+        description="Compare one host with several hosts that share a database.",
     )
-    names = ", ".join(_POSSIBLE)
-    only = f"kinds of work, with commas: {names}"
-    parser.add_argument("--only", type=works, default=_WORKS, dest="works", help=only)
-    parser.add_argument("--rounds", type=positive, default=5, help="runs of each (5)")
-    parser.add_argument("--seconds", type=positive, default=4, help="length of a run (4)")
-    parser.add_argument("--hosts", type=positive, default=2, help="how many hosts (2)")
-    parser.add_argument("--pin", action="store_true", help="keep each host on one core")
+    names = ", ".join(_POSSIBLE_KINDS)
+    only = f"comma-separated kinds of requests: {names}"
     parser.add_argument(
-        "--anyway", action="store_true", help="report, with a warning, on a busy machine too"
+        "--only", type=parse_request_kinds, default=_DEFAULT_KINDS, dest="works", help=only
+    )
+    parser.add_argument("--rounds", type=parse_positive, default=5, help="number of rounds (5)")
+    parser.add_argument("--seconds", type=parse_positive, default=4, help="seconds of each run (4)")
+    parser.add_argument("--hosts", type=parse_positive, default=2, help="number of hosts (2)")
+    parser.add_argument("--pin", action="store_true", help="pin each host to one core")
+    parser.add_argument(
+        "--anyway", action="store_true", help="measure with a warning if the machine is busy"
     )
     options = ScaleOptions(**vars(parser.parse_args(arguments)))
     if not 2 <= options.hosts <= CONNECTIONS:  # noqa: PLR2004 - one is what they are compared with
-        parser.error(f"--hosts: from 2 to {CONNECTIONS}")
-    if not set(options.works) <= set(_POSSIBLE):
-        parser.error(f"--only: of {names}")
+        parser.error(f"--hosts: must be from 2 to {CONNECTIONS}")
+    if not set(options.works) <= set(_POSSIBLE_KINDS):
+        parser.error(f"--only: choose from {names}")
     return options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; return 3 if the machine is too busy, 1 if alerts were stored wrongly."""
     # Without a handler, SIGTERM would leave the hosts running.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
-    options = read_options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_STOPPED))
+    options = read_scale_options(arguments)
     find_wrk()
-    with _opened_field(options) as field:
-        busy = wait_for_calm(0 if options.anyway else _PATIENCE_SECONDS)
-        doubts = [f"{busy:.2f} processors were at work beforehand."] if busy > BUSY else []
+    with _open_field(options) as field:
+        busy = wait_for_calm(0 if options.anyway else _CALM_TIMEOUT_SECONDS)
+        doubts = (
+            [f"Other programs used {busy:.2f} processors before."]
+            if busy > MAX_BUSY_PROCESSORS
+            else []
+        )
         if doubts and not options.anyway:
-            sys.stderr.write(f"{doubts[0]} Say --anyway to measure with a warning.\n")
-            return _TOO_BUSY
-        findings = tuple(_findings(field.arrangements, options))
-        report = _report(field, options, findings, (*doubts, *_doubts_afterwards(findings)))
-    _write(report)
-    return 0 if report.is_sound else _WRONG
+            sys.stderr.write(f"{doubts[0]} Use --anyway to measure with a warning.\n")
+            return _EXIT_TOO_BUSY
+        findings = tuple(_measure_arrangements(field.arrangements, options))
+        report = _build_report(field, options, findings, (*doubts, *_find_doubts_after(findings)))
+    _write_report(report)
+    return 0 if report.is_sound else _EXIT_WRONG
 
 
 @contextmanager
-def _opened_field(options: ScaleOptions) -> Iterator[Field]:
-    with durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-hosts-") as name:
+def _open_field(options: ScaleOptions) -> Iterator[ScaleField]:
+    with start_durable_postgres() as postgres, TemporaryDirectory(prefix="gatebell-hosts-") as name:
         url = postgres.databases.new_database()
-        _say(f"Starting {options.hosts} hosts")
-        with running_hosts(options.hosts, Path(name), url) as hosts:
+        _print_line(f"Starting {options.hosts} hosts")
+        with run_hosts(options.hosts, Path(name), url) as hosts:
             if options.pin:
-                _pin(hosts)
-            yield Field(
+                _pin_hosts(hosts)
+            yield ScaleField(
                 hosts=hosts,
                 arrangements=tuple(
-                    Arrangement(hosts=hosts, lives=lives, postgres_pid=postgres.pid)
+                    HostArrangement(hosts=hosts, lives=lives, postgres_pid=postgres.pid)
                     for lives in (hosts.lives[:1], hosts.lives)
                 ),
-                machine=describe(url),
+                machine=describe_machine(url),
             )
 
 
-def _pin(hosts: Hosts) -> None:
+def _pin_hosts(hosts: RunningHosts) -> None:
     for number, live in enumerate(hosts.lives):
-        keep_on(number % (os.cpu_count() or 1), live.pid)
+        pin_to_core(number % (os.cpu_count() or 1), live.pid)
 
 
-def _findings(arrangements: Sequence[Arrangement], options: ScaleOptions) -> Iterator[Finding]:
+def _measure_arrangements(
+    arrangements: Sequence[HostArrangement], options: ScaleOptions
+) -> Iterator[HostResult]:
     for work in options.works:
-        _say(work.label)
-        looks: dict[int, list[Look]] = {len(each.lives): [] for each in arrangements}
+        _print_line(work.label)
+        looks: dict[int, list[HostRun]] = {len(each.lives): [] for each in arrangements}
         for each in arrangements:
             each.measure(work, 1)
         for number in range(options.rounds):
@@ -139,24 +152,26 @@ def _findings(arrangements: Sequence[Arrangement], options: ScaleOptions) -> Ite
             for each in arrangements if number % 2 == 0 else reversed(arrangements):
                 look = each.measure(work, options.seconds)
                 looks[len(each.lives)].append(look)
-                _say(f"  hosts: {len(each.lives)}{look.rate:>12.1f}/s  p99 {look.p99:>8.1f} ms")
+                _print_line(
+                    f"  hosts: {len(each.lives)}{look.rate:>12.1f}/s  p99 {look.p99:>8.1f} ms"
+                )
         for count, found in looks.items():
-            yield Finding(work=work, hosts=count, looks=tuple(found))
+            yield HostResult(work=work, hosts=count, looks=tuple(found))
 
 
-def _doubts_afterwards(findings: Sequence[Finding]) -> Iterator[str]:
+def _find_doubts_after(findings: Sequence[HostResult]) -> Iterator[str]:
     taken = max(each.spent[OTHERS] for each in findings)
-    if taken > BUSY:
-        yield f"Other programs took {taken:.2f} cores meanwhile."
+    if taken > MAX_BUSY_PROCESSORS:
+        yield f"Other programs used {taken:.2f} cores during the runs."
 
 
-def _report(
-    field: Field, options: ScaleOptions, findings: Sequence[Finding], doubts: Sequence[str]
+def _build_report(
+    field: ScaleField, options: ScaleOptions, findings: Sequence[HostResult], doubts: Sequence[str]
 ) -> ScaleReport:
     answered = sum(
         look.right * each.work.alerts
         for each in findings
-        if each.work in {Work.INTAKE, Work.METRICS}
+        if each.work in {RequestKind.INTAKE, RequestKind.METRICS}
         for look in each.looks
     )
     stored, numbers = field.hosts.stored()
@@ -174,15 +189,15 @@ def _report(
     )
 
 
-def _write(report: ScaleReport) -> None:
-    _RESULTS.mkdir(exist_ok=True)
-    markdown = as_markdown(report)
-    for suffix, text in (("md", markdown), ("json", as_json(report))):
-        (_RESULTS / f"scale.{suffix}").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"\n{markdown}\nAlso in {_RESULTS}.\n")
+def _write_report(report: ScaleReport) -> None:
+    _RESULTS_FOLDER.mkdir(exist_ok=True)
+    markdown = format_scale_report(report)
+    for suffix, text in (("md", markdown), ("json", format_scale_json(report))):
+        (_RESULTS_FOLDER / f"scale.{suffix}").write_text(text, encoding="utf-8")
+    sys.stdout.write(f"\n{markdown}\nThe results are also in {_RESULTS_FOLDER}.\n")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

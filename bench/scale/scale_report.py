@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from bench.arrangements import LOAD, OTHERS, POSTGRES, WEB, WORKERS, Finding
+from bench.arrangements import LOAD, OTHERS, POSTGRES, WEB, WORKERS, HostResult
 from bench.load import CONNECTIONS
-from bench.machine import Machine
-from bench.rounds import TIMES
-from bench.workloads import Work
+from bench.machine import MachineDescription
+from bench.rounds import TIMES_SIGN
+from bench.workloads import RequestKind
 
 #: Number of idle cores below which additional hosts cannot help.
-_IDLE = 0.25
-_PROGRAMS = (WEB, WORKERS, POSTGRES, LOAD, OTHERS)
+_MIN_IDLE_CORES = 0.25
+_PROGRAM_NAMES = (WEB, WORKERS, POSTGRES, LOAD, OTHERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +21,11 @@ class ScaleReport:
     """The content of the report."""
 
     moment: datetime
-    machine: Machine
+    machine: MachineDescription
     rounds: int
     seconds: int
     is_pinned: bool
-    findings: Sequence[Finding]
+    findings: Sequence[HostResult]
     #: Number of accepted alerts, of stored alerts, and of distinct alert numbers.
     answered: int
     stored: int
@@ -39,26 +39,27 @@ class ScaleReport:
         return self.answered <= self.stored == self.numbers
 
 
-def as_markdown(report: ScaleReport) -> str:
+def format_scale_report(report: ScaleReport) -> str:
     """Return the report as Markdown."""
-    lines = [*_head(report)]
+    lines = [*_format_head(report)]
     for work in dict.fromkeys(each.work for each in report.findings):
-        lines += _work(work, [each for each in report.findings if each.work is work])
-    return "\n".join((*lines, *_numbers(report))) + "\n"
+        lines += _format_request_kind(work, [each for each in report.findings if each.work is work])
+    return "\n".join((*lines, *_format_numbers(report))) + "\n"
 
 
-def _head(report: ScaleReport) -> Iterator[str]:
-    yield "# One host and several"
+def _format_head(report: ScaleReport) -> Iterator[str]:
+    yield "# One host compared with several"
     yield ""
     for doubt in report.doubts:
-        yield f"**Not to be trusted:** {doubt}"
+        yield f"**Not reliable:** {doubt}"
         yield ""
-    pinned = " Each host was kept on one core." if report.is_pinned else ""
+    pinned = " Each host was pinned to one core." if report.is_pinned else ""
     yield (
         f"{report.moment:%Y-%m-%d %H:%M} UTC. {report.rounds} interleaved rounds of"
-        f" {report.seconds} s; medians. A host is one web process and one worker; the hosts share"
-        f" Postgres and a store of counters. {CONNECTIONS} connections in all, to one host or split"
-        f" evenly.{pinned} Everything, the client too, is on one machine."
+        f" {report.seconds} s; values are medians. A host is one web process and one worker. The"
+        f" hosts share Postgres and a store of counters. All {CONNECTIONS} connections lead to one"
+        f" host, or are distributed evenly.{pinned} All hosts and the load generator share one"
+        " machine."
     )
     yield ""
     for name, text in report.machine.lines():
@@ -66,55 +67,60 @@ def _head(report: ScaleReport) -> Iterator[str]:
     yield ""
 
 
-def _work(work: Work, findings: Sequence[Finding]) -> Iterator[str]:
+def _format_request_kind(work: RequestKind, findings: Sequence[HostResult]) -> Iterator[str]:
     alone = findings[0]
     yield f"## {work.label}"
     yield ""
-    programs = " | ".join(_PROGRAMS)
-    yield f"| hosts | requests/s | of one host | p99 ms | errors | each core busy | {programs} |"
-    yield "|--:|--:|--:|--:|--:|---|" + "--:|" * len(_PROGRAMS)
+    programs = " | ".join(_PROGRAM_NAMES)
+    yield f"| hosts | requests/s | ratio | p99 ms | failures | load of each core | {programs} |"
+    yield "|--:|--:|--:|--:|--:|---|" + "--:|" * len(_PROGRAM_NAMES)
     for each in findings:
         cells = (
             str(each.hosts),
             f"{each.rate:,.0f}",
-            f"{each.rate / alone.rate:.2f} {TIMES}",
+            f"{each.rate / alone.rate:.2f} {TIMES_SIGN}",
             f"{each.p99:.1f}",
             str(each.errors),
             ", ".join(f"{share:.0%}" for share in each.cores),
-            *(f"{each.spent[name]:.2f}" for name in _PROGRAMS),
+            *(f"{each.spent[name]:.2f}" for name in _PROGRAM_NAMES),
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
-    yield f"The last {len(_PROGRAMS)} columns are cores. {bound_of(alone)}"
+    yield (
+        f"The last {len(_PROGRAM_NAMES)} columns show how many cores were used. "
+        f"{describe_headroom(alone)}"
+    )
     yield ""
 
 
-def bound_of(alone: Finding) -> str:
+def describe_headroom(alone: HostResult) -> str:
     """Return a sentence on the headroom of the machine beyond the load of one host."""
     cores, busy = len(alone.cores), sum(alone.cores)
     ours, idle = busy - alone.spent[OTHERS], max(0.0, cores - busy)
     most = (ours + idle) / max(ours, 0.01)
     room = (
-        f"With one host {busy:.2f} of {cores} cores were at work, {ours:.2f} of them on this: on"
-        f" this machine {most:.2f} {TIMES} is the most that any number of hosts can reach."
+        f"With one host, {busy:.2f} of {cores} cores were busy, {ours:.2f} of them with this load."
+        f" On this machine, any number of hosts can therefore reach at most {most:.2f} "
+        f"{TIMES_SIGN} the"
+        " rate of one host."
     )
-    if idle >= _IDLE:
+    if idle >= _MIN_IDLE_CORES:
         return room
-    return f"{room} No core was idle: the ratio is the machine's, and says nothing of the service."
+    return f"{room} No core was idle, so the machine limits the ratio, and not the service."
 
 
-def _numbers(report: ScaleReport) -> Iterator[str]:
-    yield "## After the load"
+def _format_numbers(report: ScaleReport) -> Iterator[str]:
+    yield "## Stored alerts"
     yield ""
-    verdict = "as it should be" if report.is_sound else "**which is wrong**"
+    verdict = "This is correct." if report.is_sound else "**This is wrong.**"
     yield (
-        f"{report.answered:,} alerts were answered, {report.stored:,} are stored, with"
-        f" {report.numbers:,} different numbers: {verdict}. The runs to get warm, and what was"
-        " under way when a run ended, are stored and not counted as answered."
+        f"{report.answered:,} alerts were acknowledged. {report.stored:,} are stored, with"
+        f" {report.numbers:,} different numbers. {verdict} Alerts of the warm-up, and alerts that"
+        " were in progress when a run ended, are stored but not counted as acknowledged."
     )
 
 
-def as_json(report: ScaleReport) -> str:
+def format_scale_json(report: ScaleReport) -> str:
     """Return the report as JSON, including every single run."""
     return json.dumps(
         {

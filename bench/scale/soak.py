@@ -5,17 +5,21 @@ from dataclasses import dataclass
 from time import monotonic
 
 from bench.contenders import Contender
-from bench.rounds import next_run
-from bench.samples import CannotMeasureError, Measure
-from bench.workloads import COMPARED, Work
+from bench.rounds import create_run
+from bench.samples import CannotMeasureError, MeasureFunction
+from bench.workloads import COMPARED_KINDS, RequestKind
 
 _RUN_SECONDS = 5
 #: Kinds of requests that use no prepared values.
-_WORKS = tuple(work for work in COMPARED if work not in {Work.CODE, Work.REFRESH, Work.LARGE})
+_SOAK_KINDS = tuple(
+    work
+    for work in COMPARED_KINDS
+    if work not in {RequestKind.CODE, RequestKind.REFRESH, RequestKind.LARGE}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Soak:
+class MemorySoak:
     """The memory of the largest worker in MiB, after each turn through all kinds of requests."""
 
     minutes: int
@@ -29,23 +33,23 @@ class Soak:
         return self.memory[-1] - self.memory[len(self.memory) // 5]
 
 
-def soak(contender: Contender, minutes: int) -> Soak:
+def measure_memory_growth(contender: Contender, minutes: int) -> MemorySoak:
     """Load a contender for `minutes` minutes, and for at least one turn."""
-    sys.stdout.write(f"Soaking {contender.name} for {minutes} minutes\n")
+    sys.stdout.write(f"Load with all kinds of requests: {contender.name}, {minutes} minutes\n")
     sys.stdout.flush()
     deadline = monotonic() + minutes * 60
     memory: list[float] = []
     errors = 0
     while not memory or monotonic() < deadline:
-        for work in _WORKS:
-            errors += _errors(contender.measures[work])
+        for work in _SOAK_KINDS:
+            errors += _count_errors(contender.measures[work])
         memory.append(contender.memory())
-    return Soak(minutes=minutes, memory=tuple(memory), errors=errors)
+    return MemorySoak(minutes=minutes, memory=tuple(memory), errors=errors)
 
 
-def _errors(measure: Measure) -> int:
+def _count_errors(measure: MeasureFunction) -> int:
     try:
-        return measure(next_run(_RUN_SECONDS)).errors
+        return measure(create_run(_RUN_SECONDS)).errors
     except CannotMeasureError as error:
         sys.stdout.write(f"  {error}\n")
         return 1

@@ -7,7 +7,7 @@ the search tables, daily counts and environments.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bench.scale.large_tables import FOUNDATIONS, LARGE, NEXT, Large
+from bench.scale.large_tables import DEPENDENT_TABLES, FOUNDATION_TABLES, LARGE_TABLES, LargeTable
 
 _DAY = 86_400
 _NUMBERS = (
@@ -29,11 +29,11 @@ _PROJECT = """CASE WHEN a % 10 < 4 THEN {large} WHEN a > {old} AND a % 10 < 8 TH
     WHEN a % 10 < 7 THEN {large} ELSE {first_small} + (a / 10) % {small} END"""
 _INTEGRATION = """CASE WHEN p = {large} THEN {large_integration}
     WHEN p = {paging} THEN {paging_integration} ELSE {first_integration} + p - {first_small} END"""
-_OF_ALERTS = f"SELECT *, {_AGE} AS age, {_PROJECT} AS p"
-_ALERTS = f"""(SELECT *, {_INTEGRATION} AS i FROM ({_OF_ALERTS} FROM (SELECT n AS a
+_ALERTS_SELECT = f"SELECT *, {_AGE} AS age, {_PROJECT} AS p"
+_ALERTS = f"""(SELECT *, {_INTEGRATION} AS i FROM ({_ALERTS_SELECT} FROM (SELECT n AS a
   FROM {_NUMBERS})))"""
 _PAGED = f"{_ALERTS} WHERE p = {{paging}}"
-_DELIVERIES = f"""(SELECT *, {_INTEGRATION} AS i FROM ({_OF_ALERTS} FROM (SELECT n AS d,
+_DELIVERIES = f"""(SELECT *, {_INTEGRATION} AS i FROM ({_ALERTS_SELECT} FROM (SELECT n AS d,
   CASE WHEN n > {{old}} THEN {{old}} + (n - {{old}} - 1) / {{reports}} + 1 ELSE n END AS a,
   CASE WHEN n > {{old}} THEN (n - {{old}} - 1) % {{reports}} ELSE 0 END AS nth FROM {_NUMBERS})))"""
 _OPENING = "CASE WHEN a > {old} THEN {old} + {reports} * (a - {old} - 1) + 1 ELSE a END"
@@ -41,12 +41,12 @@ _STATUS = """CASE WHEN a % 100 = 0 THEN 'triggered' WHEN a % 500 = 1 THEN 'ackno
     WHEN a % 50 = 2 THEN 'ignored' ELSE 'resolved' END"""
 
 
-def _spread(days: int) -> str:
+def _build_spread_age(days: int) -> str:
     """Return an SQL expression for the age in seconds, which decreases from `days` days to 0."""
     return f"{days * _DAY}.0 * ({{last}} - n) / {{last}}"
 
 
-_YEAR, _MONTH, _WEEK = _spread(360), _spread(29), _spread(6)
+_YEAR, _MONTH, _WEEK = _build_spread_age(360), _build_spread_age(29), _build_spread_age(6)
 
 _SELECTED = {
     "users": f"""'user-' || n, 'user-' || n || '@people.example',
@@ -138,12 +138,12 @@ FROM (SELECT n - 1 AS n FROM {_NUMBERS})""",
 }
 
 
-def _on_sqlite(tables: Sequence[Large]) -> Sequence[Large]:
+def _convert_to_sqlite(tables: Sequence[LargeTable]) -> Sequence[LargeTable]:
     return tuple(
         replace(each, select=_SELECTED[each.name]) for each in tables if each.name in _SELECTED
     )
 
 
-FOUNDATIONS_OF_SQLITE = _on_sqlite(FOUNDATIONS)
-NEXT_OF_SQLITE = _on_sqlite(NEXT)
-LARGE_OF_SQLITE = _on_sqlite(LARGE)
+SQLITE_FOUNDATION_TABLES = _convert_to_sqlite(FOUNDATION_TABLES)
+SQLITE_DEPENDENT_TABLES = _convert_to_sqlite(DEPENDENT_TABLES)
+SQLITE_LARGE_TABLES = _convert_to_sqlite(LARGE_TABLES)

@@ -15,28 +15,28 @@ from typing import Any, TextIO
 from web.database.sqlite import DeadlineCursor
 from web.jobs import worker
 from web.jobs.retention import prune_database
-from web.settings.reader import settings_from_environment
+from web.settings.reader import load_settings
 
-BUSY = "busy"
+BUSY_WORD = "busy"
 
 
 def main(file: str, program: str) -> None:
     """Record the waits of a program until it ends."""
     with Path(file).open("a", encoding="utf-8", buffering=1) as notes:
-        _note_waits(notes)
+        _record_waits(notes)
         if program == "worker":
             worker.main()
         else:
-            prune_database(settings_from_environment())
+            prune_database(load_settings())
 
 
-def _note_waits(notes: TextIO) -> None:
+def _record_waits(notes: TextIO) -> None:
     execute = DeadlineCursor.execute
 
     def timed(cursor: Any, sql: str, parameters: Any = (), /) -> Any:
         if sql != "BEGIN IMMEDIATE":
             return execute(cursor, sql, parameters)
-        began, said = perf_counter(), BUSY
+        began, said = perf_counter(), BUSY_WORD
         try:
             begun = execute(cursor, sql, parameters)
             said = f"{(perf_counter() - began) * 1000:.2f}"

@@ -20,33 +20,33 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from bench.scale.large import LargeDatabase, connected
-from bench.scale.large_sqlite import plan_of
+from bench.scale.large import LargeDatabase, connect_to_database
+from bench.scale.large_sqlite import explain_sqlite_query
 from blueprints.accounts.signing_in.attempts import sign_in_as
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from web.database.sqlite import DeadlineCursor, DeadlineSqliteConnection
 from web.extensions import db
-from web.http.transactions import begin_to_write
+from web.http.transactions import allow_writes
 
-_TIMES = 3
+_REPEATS = 3
 #: Milliseconds below which a statement is not explained.
 _SLOW_STATEMENT_MS = 3.0
 #: Durations below or above which a request is sent only once.
-_SHORT_MS, _LONG_MS = 50.0, 2_000.0
+_SHORT_REQUEST_MS, _LONG_REQUEST_MS = 50.0, 2_000.0
 #: Number of rows above which a table counts as large.
-LARGE_ROWS = 5_000
+MIN_LARGE_TABLE_ROWS = 5_000
 #: Maximum number of variants of a URL: without a query, with parameters, and with links and choices
 #: of its page.
-MOST_WAYS = 40
+MAX_VARIANTS = 40
 #: Seconds for a URL after which no further variant is requested.
-_ENOUGH_SECONDS = 60.0
-_LINK = re.compile(r'href="([^"#]*\?[^"#]*)"')
-_FORM = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
-_SELECT = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
-_OPTION = re.compile(r'<option[^>]*value="([^"]*)"')
-_VARIABLE = re.compile(r"<(?:[^:<>]+:)?([a-z_]+)>")
+_MAX_URL_SECONDS = 60.0
+_LINK_PATTERN = re.compile(r'href="([^"#]*\?[^"#]*)"')
+_FORM_PATTERN = re.compile(r"<form([^>]*)>(.*?)</form>", re.DOTALL)
+_SELECT_PATTERN = re.compile(r'<select[^>]*name="([^"]+)"[^>]*>(.*?)</select>', re.DOTALL)
+_OPTION_PATTERN = re.compile(r'<option[^>]*value="([^"]*)"')
+_VARIABLE_PATTERN = re.compile(r"<(?:[^:<>]+:)?([a-z_]+)>")
 #: Values for parameters with these names. Parameters with an enum use its values.
-_WORDS: Mapping[str, Sequence[str]] = {
+_PARAMETER_VALUES: Mapping[str, Sequence[str]] = {
     "search": ("disk", "4711", "person 77", "zebra"),
     "username": ("user-77",),
     "environment": ("production", "rare"),
@@ -61,11 +61,11 @@ _WORDS: Mapping[str, Sequence[str]] = {
     "created_before": ("2026-06-01T00:00:00Z",),
 }
 #: Paths that are skipped because they end something, write large files, or wait for others.
-_LEFT_OUT = ("/users/", "/logout", "/api/graphql", "/oauth/authorize", "/static", "/metrics")
+_SKIPPED_PATHS = ("/users/", "/logout", "/api/graphql", "/oauth/authorize", "/static", "/metrics")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class WalkedRequest:
     """A request and its cost."""
 
     rule: str
@@ -84,16 +84,16 @@ class Asked:
 
 
 @dataclass
-class _Sent:
+class _SentStatement:
     query: str
     values: Any
     milliseconds: float
 
 
 @contextmanager
-def timed_statements() -> Iterator[list[_Sent]]:
+def collect_statements() -> Iterator[list[_SentStatement]]:
     """Collect the statements that are sent to the database, with their durations."""
-    found: list[_Sent] = []
+    found: list[_SentStatement] = []
     execute, execute_on_sqlite = psycopg.Cursor.execute, DeadlineCursor.execute
     work = DeadlineSqliteConnection.work
 
@@ -102,10 +102,10 @@ def timed_statements() -> Iterator[list[_Sent]]:
         try:
             return execute(cursor, query, values, **more)
         finally:
-            found.append(_Sent(str(query), values, (perf_counter() - began) * 1000))
+            found.append(_SentStatement(str(query), values, (perf_counter() - began) * 1000))
 
     def note_on_sqlite(cursor: Any, query: str, values: Any = ()) -> Any:
-        found.append(_Sent(query, values, 0.0))
+        found.append(_SentStatement(query, values, 0.0))
         return execute_on_sqlite(cursor, query, values)
 
     # SQLite searches most rows only when they are fetched.
@@ -124,23 +124,23 @@ def timed_statements() -> Iterator[list[_Sent]]:
         yield found
 
 
-class Walk:
+class PageWalk:
     """Requests pages of a service in this process, as an administrator of its projects."""
 
-    def __init__(self, app: Flask, database: LargeDatabase, *, ways: int = MOST_WAYS) -> None:
+    def __init__(self, app: Flask, database: LargeDatabase, *, ways: int = MAX_VARIANTS) -> None:
         """Sign in."""
         self._app, self._database, self._ways = app, database, ways
-        self._browser = _signed_in(app, database)
+        self._browser = _sign_in(app, database)
         self._api = app.test_client()
-        self._values = _values(database)
-        self._described = _described(self._api, database)
+        self._values = _find_url_values(database)
+        self._described = _list_query_parameters(self._api, database)
 
-    def all(self) -> Iterator[Asked]:
+    def all(self) -> Iterator[WalkedRequest]:
         """Request every URL in each variant."""
         rules = {
             rule.rule
             for rule in self._app.url_map.iter_rules()
-            if "GET" in (rule.methods or ()) and not rule.rule.startswith(_LEFT_OUT)
+            if "GET" in (rule.methods or ()) and not rule.rule.startswith(_SKIPPED_PATHS)
         }
         for rule in sorted(rules):
             address = self._address(rule)
@@ -152,29 +152,29 @@ class Walk:
             if first.status != HTTPStatus.OK:  # a missing page has no variants
                 continue
             for variant in self._variants(rule, address, text):
-                is_over = len(seen) >= self._ways or perf_counter() - began > _ENOUGH_SECONDS
+                is_over = len(seen) >= self._ways or perf_counter() - began > _MAX_URL_SECONDS
                 if variant not in seen and not is_over:
                     seen.add(variant)
                     yield self.ask(rule, variant)[0]
 
-    def ask(self, rule: str, address: str) -> tuple[Asked, str]:
+    def ask(self, rule: str, address: str) -> tuple[WalkedRequest, str]:
         """Send a request several times, and examine the statements of the last time."""
         client, headers = self._browser, {}
         if rule.startswith(("/api/", "/oauth/")):
             client, headers = self._api, {"PRIVATE-TOKEN": self._database.token}
         times: list[float] = []
-        text, status, last = "", 0, list[_Sent]()
-        while len(times) < _TIMES:
-            with timed_statements() as sent:
+        text, status, last = "", 0, list[_SentStatement]()
+        while len(times) < _REPEATS:
+            with collect_statements() as sent:
                 began = perf_counter()
                 answer = client.get(address, headers=headers)
                 text = answer.get_data(as_text=True) if answer.mimetype != "image/png" else ""
                 status, last = answer.status_code, sent
                 answer.close()
                 times.append((perf_counter() - began) * 1000)
-            if not _SHORT_MS < times[-1] < _LONG_MS or status != HTTPStatus.OK:
+            if not _SHORT_REQUEST_MS < times[-1] < _LONG_REQUEST_MS or status != HTTPStatus.OK:
                 break
-        found = Asked(
+        found = WalkedRequest(
             rule=rule,
             address=address,
             status=status,
@@ -184,32 +184,37 @@ class Walk:
         )
         return found, text
 
-    def looked_at(self, sent: Sequence[_Sent]) -> dict[str, Any]:
+    def looked_at(self, sent: Sequence[_SentStatement]) -> dict[str, Any]:
         """Return how the database executes the slow statements."""
         timed = sorted(sent, key=lambda each: -each.milliseconds)
         slow = [
-            each for each in timed if each.milliseconds > _SLOW_STATEMENT_MS and _reads(each.query)
+            each
+            for each in timed
+            if each.milliseconds > _SLOW_STATEMENT_MS and _is_reading_query(each.query)
         ][:4]
         found = {"slowest_ms": slow[0].milliseconds, "statement": slow[0].query} if slow else {}
         if self._database.url.startswith("sqlite"):
-            plans = [plan_of(self._database.url, each.query, each.values) for each in slow[:1]]
+            plans = [
+                explain_sqlite_query(self._database.url, each.query, each.values)
+                for each in slow[:1]
+            ]
             return found | {"plan": "".join(plans)}
         return found | self._explained(slow)
 
-    def _explained(self, slow: Sequence[_Sent]) -> dict[str, Any]:
+    def _explained(self, slow: Sequence[_SentStatement]) -> dict[str, Any]:
         """Return what Postgres reads for these statements."""
         whole: dict[str, int] = {}
         rows, plan = 0, ""
         for number, each in enumerate(slow):
-            with connected(self._database.url) as connection, suppress(psycopg.Error):
+            with connect_to_database(self._database.url) as connection, suppress(psycopg.Error):
                 connection.execute("SET statement_timeout = '60s'")
-                nodes = explained(connection, each.query, each.values)
+                nodes = explain_query(connection, each.query, each.values)
                 rows += sum(node.rows for node in nodes)
                 for node in nodes:
-                    if node.is_whole and node.rows > LARGE_ROWS:
+                    if node.is_whole and node.rows > MIN_LARGE_TABLE_ROWS:
                         whole[node.table] = max(node.rows, whole.get(node.table, 0))
                 if number == 0:
-                    plan = in_short(nodes)
+                    plan = format_summary(nodes)
         return {"rows": rows, "whole": whole, "plan": plan}
 
     def _address(self, rule: str) -> str | None:
@@ -232,72 +237,72 @@ class Walk:
             return str(known)
 
         address = re.sub(r"<any\(([a-z_]+)[^>]*>", lambda found: found[1], rule)
-        address = _VARIABLE.sub(value, re.sub(r"\([^()]*\)", "", address))
+        address = _VARIABLE_PATTERN.sub(value, re.sub(r"\([^()]*\)", "", address))
         return None if missing or "<" in address else address
 
     def _variants(self, rule: str, address: str, text: str) -> Iterator[str]:
-        shape = _VARIABLE_LIKE.sub("{}", address_shape(rule))
+        shape = _TEMPLATE_VARIABLE_PATTERN.sub("{}", format_rule(rule))
         for name, values in self._described.get(shape, {}).items():
             for value in values:
                 yield f"{address}?{urlencode({name: value})}"
         if not rule.startswith("/api/"):
-            yield from _links_and_choices(address, text)
+            yield from _list_variants(address, text)
 
 
-def _links_and_choices(address: str, text: str) -> Iterator[str]:
+def _list_variants(address: str, text: str) -> Iterator[str]:
     """Yield the variants of a list that its page offers."""
-    for link in _LINK.findall(text):
+    for link in _LINK_PATTERN.findall(text):
         path, _, query = unescape(link).partition("?")
         if path in {address, ""} and "_part" not in query:
             yield f"{address}?{query}"
-    for attributes, inside in _FORM.findall(text):
+    for attributes, inside in _FORM_PATTERN.findall(text):
         if 'method="post"' not in attributes:
-            for name, value in _choices(inside):
+            for name, value in _list_choices(inside):
                 yield f"{address}?{urlencode({name: value})}"
 
 
-def _choices(form: str) -> Iterator[tuple[str, str]]:
-    for name, options in _SELECT.findall(form):
-        yield from ((name, unescape(option)) for option in _OPTION.findall(options))
+def _list_choices(form: str) -> Iterator[tuple[str, str]]:
+    for name, options in _SELECT_PATTERN.findall(form):
+        yield from ((name, unescape(option)) for option in _OPTION_PATTERN.findall(options))
     for name in ("search", "username", "project", "subject", "user", "actor", "address"):
         if f'name="{name}"' in form:
-            yield from ((name, word) for word in _WORDS.get(name, ("user-77",)))
+            yield from ((name, word) for word in _PARAMETER_VALUES.get(name, ("user-77",)))
 
 
-_VARIABLE_LIKE = re.compile(r"\{[^}]*\}")
+_TEMPLATE_VARIABLE_PATTERN = re.compile(r"\{[^}]*\}")
 
 
-def address_shape(rule: str) -> str:
+def format_rule(rule: str) -> str:
     """Return a rule in the format of the API description, with unnamed variables."""
     return re.sub(r"<[^>]*>", "{}", rule)
 
 
-def _described(
+def _list_query_parameters(
     client: FlaskClient, database: LargeDatabase
 ) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Return the query parameters of each GET operation of the API, with values."""
     document = client.get("/api/openapi.json").get_json()
     found: dict[str, dict[str, Sequence[str]]] = {}
     for path, methods in document["paths"].items():
-        shape = _VARIABLE_LIKE.sub("{}", path)
+        shape = _TEMPLATE_VARIABLE_PATTERN.sub("{}", path)
         for kind in ("projects", "groups"):
             shape = shape.replace(f"/{kind}/", f"/{kind}/")
         known = found.setdefault(shape, {})
         for parameter in methods.get("get", {}).get("parameters", ()):
             if "$ref" in parameter:
-                parameter = _resolved(document, parameter["$ref"])  # noqa: PLW2901
+                parameter = _resolve_reference(document, parameter["$ref"])  # noqa: PLW2901
             if parameter.get("in") == "query":
-                known[parameter["name"]] = _asked_values(parameter, database)
+                known[parameter["name"]] = _choose_values(parameter, database)
     return found
 
 
-def _resolved(document: Any, reference: str) -> Any:
+def _resolve_reference(document: Any, reference: str) -> Any:
     for part in reference.removeprefix("#/").split("/"):
         document = document[part]
     return document
 
 
-def _asked_values(parameter: Any, database: LargeDatabase) -> Sequence[str]:
+def _choose_values(parameter: Any, database: LargeDatabase) -> Sequence[str]:
     name, schema = parameter["name"], parameter.get("schema", {})
     schema = schema.get("items", schema)
     if choices := schema.get("enum"):
@@ -309,15 +314,15 @@ def _asked_values(parameter: Any, database: LargeDatabase) -> Sequence[str]:
     )
     if schema.get("format") == "date-time":
         of_kind = ("2026-08-01T00:00:00Z",)
-    return {"user_id": people, "author_id": people, **_WORDS}.get(name, of_kind)
+    return {"user_id": people, "author_id": people, **_PARAMETER_VALUES}.get(name, of_kind)
 
 
-def _reads(query: str) -> bool:
+def _is_reading_query(query: str) -> bool:
     return query.lstrip("( \n").upper().startswith(("SELECT", "WITH"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Node:
+class PlanNode:
     """A scan or sort in a query plan."""
 
     table: str
@@ -328,23 +333,25 @@ class Node:
     sorts: int = 0
 
 
-def explained(connection: psycopg.Connection[Any], query: str, values: Any) -> Sequence[Node]:
+def explain_query(
+    connection: psycopg.Connection[Any], query: str, values: Any
+) -> Sequence[PlanNode]:
     """Return the scans and sorts with which Postgres executes a query."""
     kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
     with connection.transaction(force_rollback=True):
         asked: Any = f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {query}"
         row = kind(connection).execute(asked, values).fetchone()
-    return tuple(_scans(row[0][0]["Plan"])) if row else ()
+    return tuple(_list_scans(row[0][0]["Plan"])) if row else ()
 
 
-def _scans(plan: Any) -> Iterator[Node]:
+def _list_scans(plan: Any) -> Iterator[PlanNode]:
     kind = plan["Node Type"]
     loops = plan.get("Actual Loops", 1)
     if "Scan" in kind and ("Relation Name" in plan or "Index Name" in plan):
         passed = plan.get("Rows Removed by Filter", 0) + plan.get(
             "Rows Removed by Index Recheck", 0
         )
-        yield Node(
+        yield PlanNode(
             table=plan.get("Relation Name", ""),
             index=plan.get("Index Name", ""),
             rows=int((plan.get("Actual Rows", 0) + passed) * loops),
@@ -352,7 +359,7 @@ def _scans(plan: Any) -> Iterator[Node]:
         )
     elif kind in {"Sort", "Incremental Sort"}:
         below = plan["Plans"][0]
-        yield Node(
+        yield PlanNode(
             table="",
             index="",
             rows=0,
@@ -360,23 +367,23 @@ def _scans(plan: Any) -> Iterator[Node]:
             sorts=int(below.get("Actual Rows", 0) * below.get("Actual Loops", 1)),
         )
     for each in plan.get("Plans", ()):
-        yield from _scans(each)
+        yield from _list_scans(each)
 
 
-def in_short(nodes: Sequence[Node]) -> str:
+def format_summary(nodes: Sequence[PlanNode]) -> str:
     """Return a summary of the scans and sorts with the most rows."""
     said = []
     for node in sorted(nodes, key=lambda each: -max(each.rows, each.sorts))[:3]:
-        if node.sorts > LARGE_ROWS:
-            said.append(f"sorts {node.sorts:,}")
-        elif node.is_whole and node.rows > LARGE_ROWS:
-            said.append(f"**all of `{node.table}`** ({node.rows:,})")
+        if node.sorts > MIN_LARGE_TABLE_ROWS:
+            said.append(f"sort of {node.sorts:,} rows")
+        elif node.is_whole and node.rows > MIN_LARGE_TABLE_ROWS:
+            said.append(f"**full scan of `{node.table}`** ({node.rows:,})")
         elif node.index:
             said.append(f"`{node.index}` ({node.rows:,})")
     return ", ".join(dict.fromkeys(said))
 
 
-def _values(database: LargeDatabase) -> dict[str, Any]:
+def _find_url_values(database: LargeDatabase) -> dict[str, Any]:
     """Return the values for the variables of URLs."""
     ids = database.ids
     return {
@@ -399,15 +406,15 @@ def _values(database: LargeDatabase) -> dict[str, Any]:
     }
 
 
-def _signed_in(app: Flask, database: LargeDatabase) -> FlaskClient:
+def _sign_in(app: Flask, database: LargeDatabase) -> FlaskClient:
     """Return a client in which Alice is signed in, without a check of her password."""
     here = {"REMOTE_ADDR": "127.0.0.1", "HTTP_USER_AGENT": "bench"}
     client = app.test_client()
     client.environ_base = {**client.environ_base, **here}
     with app.test_request_context(base_url="http://localhost", environ_overrides=here):
         app.preprocess_request()
-        begin_to_write()
-        proof = Authentication(user_id=database.ids["alice"], methods=BY_PASSWORD)
+        allow_writes()
+        proof = Authentication(user_id=database.ids["alice"], methods=PASSWORD_METHODS)
         answer = app.process_response(app.make_response(sign_in_as(proof)))
         db.session.remove()
     for line in answer.headers.getlist("Set-Cookie"):

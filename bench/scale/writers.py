@@ -23,11 +23,11 @@ from urllib.parse import urlencode
 
 from sqlalchemy import insert
 
-from bench.alert_bodies import generic_alert
-from bench.gatebell import LIFTED, paging_project
+from bench.alert_bodies import build_generic_alert
+from bench.gatebell import RAISED_LIMITS, create_paging_project
 from bench.gatebell_seed import seed_gatebell
-from bench.oauth_shots import Seed
-from bench.scale.timed_waits import BUSY
+from bench.oauth_shots import SeedData
+from bench.scale.timed_waits import BUSY_WORD
 from bench.seed_counts import Counts
 from models import Mail
 from tests.support.accounts.people import Person, database_of, now, open_browser, settings_of
@@ -36,8 +36,8 @@ from tests.support.service.live import ROOT, LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 from web.database.schema import migrate
 
-SENDERS, REFRESHERS = 16, 4
-_WARM_SECONDS = 3.0
+SENDER_COUNT, REFRESHER_COUNT = 16, 4
+_WARM_UP_SECONDS = 3.0
 #: Pause between two requests of clients that do not send alerts.
 _PAUSE_SECONDS = 0.05
 #: Number of expired mails, which are pruned in slices of 500 while others write.
@@ -45,7 +45,7 @@ _EXPIRED_MAILS = 60_000
 
 
 @dataclass
-class Waits:
+class WriterWaits:
     """The durations for one kind of writer in milliseconds."""
 
     kind: str
@@ -60,41 +60,44 @@ class Waits:
         return every[min(int(share * len(every)), len(every) - 1)] if every else 0.0
 
 
-def writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[Waits]:
+def measure_writers(place: Path, *, web_processes: int, seconds: float) -> Sequence[WriterWaits]:
     """Run all writers at the same time, and return the durations by kind."""
-    with _running(place, web_processes) as (live, seed, alice, endpoint):
+    with _run_writers(place, web_processes) as (live, seed, alice, endpoint):
         end = Event()
         kinds = {
-            "a new alert": [_sender(endpoint, live, each) for each in range(SENDERS)],
-            "a refresh": [_refresher(live, seed, each) for each in range(REFRESHERS)],
-            "a change by a page": [_changer(live, alice)],
+            "new alert": [_build_sender(endpoint, live, each) for each in range(SENDER_COUNT)],
+            "refresh": [_build_refresher(live, seed, each) for each in range(REFRESHER_COUNT)],
+            "form": [_build_changer(live, alice)],
         }
-        pauses = {"a new alert": 0.0}
-        found = {kind: Waits(kind) for kind in kinds}
+        pauses = {"new alert": 0.0}
+        found = {kind: WriterWaits(kind) for kind in kinds}
         noted = {name: place / f"{name}.waits" for name in ("worker", "prune")}
         threads = [
-            Thread(target=_go_on, args=(ask, found[kind], end, pauses.get(kind, _PAUSE_SECONDS)))
+            Thread(
+                target=_repeat_until_end,
+                args=(ask, found[kind], end, pauses.get(kind, _PAUSE_SECONDS)),
+            )
             for kind, asking in kinds.items()
             for ask in asking
         ]
-        with _program(live, noted["worker"], "worker"):
+        with _run_program(live, noted["worker"], "worker"):
             for each in threads:
                 each.start()
-            sleep(_WARM_SECONDS)
+            sleep(_WARM_UP_SECONDS)
             for waits in found.values():
                 waits.taken.clear()
             for file in noted.values():
                 file.write_text("")
-            with _program(live, noted["prune"], "prune"):
+            with _run_program(live, noted["prune"], "prune"):
                 sleep(seconds)
             end.set()
             for each in threads:
                 each.join()
-    kept = {"worker": "the worker, for the lock", "prune": "pruning, for the lock"}
-    return [*found.values(), *(_read(noted[name], kind) for name, kind in kept.items())]
+    kept = {"worker": "worker, wait for the lock", "prune": "pruning, wait for the lock"}
+    return [*found.values(), *(_read_waits(noted[name], kind) for name, kind in kept.items())]
 
 
-def _go_on(ask: Callable[[], int], waits: Waits, end: Event, pause: float) -> None:
+def _repeat_until_end(ask: Callable[[], int], waits: WriterWaits, end: Event, pause: float) -> None:
     while not end.wait(pause):
         began = perf_counter()
         status = ask()
@@ -106,32 +109,32 @@ def _go_on(ask: Callable[[], int], waits: Waits, end: Event, pause: float) -> No
             waits.other += 1
 
 
-def _read(file: Path, kind: str) -> Waits:
+def _read_waits(file: Path, kind: str) -> WriterWaits:
     lines = file.read_text().split()
-    return Waits(
+    return WriterWaits(
         kind,
-        taken=[float(each) for each in lines if each != BUSY],
-        busy=lines.count(BUSY),
+        taken=[float(each) for each in lines if each != BUSY_WORD],
+        busy=lines.count(BUSY_WORD),
     )
 
 
 @contextmanager
-def _running(
+def _run_writers(
     place: Path, web_processes: int
-) -> Iterator[tuple[LiveGatebell, Seed, Person, Endpoint]]:
+) -> Iterator[tuple[LiveGatebell, SeedData, Person, Endpoint]]:
     live = LiveGatebell(
         instance_path=place,
         database_url="",
         only="web",
         WEB_CONCURRENCY=str(web_processes),
         DATABASE_CONNECT_TIMEOUT_SECONDS="2",  # the default: tests use a longer timeout
-        **LIFTED,
+        **RAISED_LIMITS,
     )
     place.mkdir(parents=True)
     migrate(settings_of(live))
-    counts = Counts(access_tokens=1, refresh_tokens=REFRESHERS, codes=1, device_codes=1)
+    counts = Counts(access_tokens=1, refresh_tokens=REFRESHER_COUNT, codes=1, device_codes=1)
     seed, alice = seed_gatebell(live, counts)
-    endpoint = connect(live, paging_project(live, alice))
+    endpoint = connect(live, create_paging_project(live, alice))
     long_ago = now() - timedelta(days=100)
     mails = [
         {
@@ -155,7 +158,7 @@ def _running(
 
 
 @contextmanager
-def _program(live: LiveGatebell, notes: Path, name: str) -> Iterator[None]:
+def _run_program(live: LiveGatebell, notes: Path, name: str) -> Iterator[None]:
     """Run a program next to the web server that records its waits for the lock."""
     command = [sys.executable, "-m", "bench.scale.timed_waits", str(notes), name]
     with (notes.parent / f"{name}.log").open("ab") as log:
@@ -167,23 +170,23 @@ def _program(live: LiveGatebell, notes: Path, name: str) -> Iterator[None]:
         running.wait()
 
 
-def _wire(live: LiveGatebell) -> HTTPConnection:
+def _connect(live: LiveGatebell) -> HTTPConnection:
     return HTTPConnection("127.0.0.1", live.port, timeout=60)
 
 
-def _sender(endpoint: Endpoint, live: LiveGatebell, sender: int) -> Callable[[], int]:
-    wire, headers = _wire(live), {"Content-Type": JSON, **endpoint.bearer}
+def _build_sender(endpoint: Endpoint, live: LiveGatebell, sender: int) -> Callable[[], int]:
+    wire, headers = _connect(live), {"Content-Type": JSON, **endpoint.bearer}
     numbers = count(1)
 
     def send() -> int:
-        body = generic_alert(f"New {sender} {next(numbers)}")
-        return _ask(wire, endpoint.path, headers, body)[0]
+        body = build_generic_alert(f"New {sender} {next(numbers)}")
+        return _send_request(wire, endpoint.path, headers, body)[0]
 
     return send
 
 
-def _refresher(live: LiveGatebell, seed: Seed, number: int) -> Callable[[], int]:
-    wire, basic = _wire(live), f"{seed.client_id}:{seed.client_secret}".encode()
+def _build_refresher(live: LiveGatebell, seed: SeedData, number: int) -> Callable[[], int]:
+    wire, basic = _connect(live), f"{seed.client_id}:{seed.client_secret}".encode()
     headers = {
         "Authorization": f"Basic {b64encode(basic).decode()}",
         "Content-Type": "application/x-www-form-urlencoded",
@@ -193,7 +196,7 @@ def _refresher(live: LiveGatebell, seed: Seed, number: int) -> Callable[[], int]
     def refresh() -> int:
         nonlocal token
         form = {"grant_type": "refresh_token", "refresh_token": token}
-        status, text = _ask(wire, "/oauth/token", headers, urlencode(form))
+        status, text = _send_request(wire, "/oauth/token", headers, urlencode(form))
         if status == HTTPStatus.OK:
             token = json.loads(text)["refresh_token"]
         return status
@@ -201,7 +204,7 @@ def _refresher(live: LiveGatebell, seed: Seed, number: int) -> Callable[[], int]
     return refresh
 
 
-def _changer(live: LiveGatebell, person: Person) -> Callable[[], int]:
+def _build_changer(live: LiveGatebell, person: Person) -> Callable[[], int]:
     browser, numbers = open_browser(live, person), count(1)
     page = browser.get(f"{live.url}/-/user_settings/profile")
     form = form_with(page, "name")
@@ -212,7 +215,7 @@ def _changer(live: LiveGatebell, person: Person) -> Callable[[], int]:
     return change
 
 
-def _ask(
+def _send_request(
     wire: HTTPConnection, path: str, headers: Mapping[str, str], body: str
 ) -> tuple[int, bytes]:
     wire.request("POST", path, body, dict(headers))

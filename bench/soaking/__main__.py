@@ -20,82 +20,86 @@ from time import monotonic, sleep
 from pydantic import TypeAdapter
 from sqlalchemy.exc import SQLAlchemyError
 
-from bench.durable_postgres import durable_postgres
-from bench.machine import describe
-from bench.options import positive
-from bench.soaking.callers import at_work
-from bench.soaking.claims import Findings, claims
-from bench.soaking.document import as_markdown
-from bench.soaking.ground import SECOND_STEP_SECONDS, Ground, running_ground
-from bench.soaking.keepers import keepers, look_for
-from bench.soaking.ledger import Ledger, Titles
-from bench.soaking.senders import senders
-from bench.soaking.visitors import visitors
-from bench.soaking.watch import Sight, look_at
+from bench.durable_postgres import start_durable_postgres
+from bench.machine import describe_machine
+from bench.options import parse_positive
+from bench.soaking.callers import run_visitors
+from bench.soaking.claims import SoakResults, verify_claims
+from bench.soaking.document import format_soak
+from bench.soaking.ground import SECOND_STEP_SECONDS, SoakService, run_soak_service
+from bench.soaking.keepers import build_keepers, check_stored_alerts
+from bench.soaking.ledger import AcceptedAlerts, ResponseLedger
+from bench.soaking.senders import build_senders
+from bench.soaking.visitors import build_visitors
+from bench.soaking.watch import Measurement, measure_service
 from domain.core.clock import system_clock
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "evidence" / "soak.md"
 #: File with the findings of the last run.
-_KEPT = Path(__file__).parents[1] / "results" / "soak.json"
-_FINDINGS = TypeAdapter(Findings)
+_FINDINGS_FILE = Path(__file__).parents[1] / "results" / "soak.json"
+_FINDINGS_ADAPTER = TypeAdapter(SoakResults)
 #: Minimum duration in minutes for a document. A shorter run has no meaningful slope.
-_WORTH_A_DOCUMENT = 20
-_LOOK_SECONDS, _COUNTED_OF = 15.0, 4
+_MIN_DOCUMENT_MINUTES = 20
+_MEASUREMENT_INTERVAL_SECONDS, _MEASUREMENTS_PER_COUNT = 15.0, 4
 #: Seconds to wait for the second steps of the last pages, and for retries of messages.
 _QUIET_SECONDS = SECOND_STEP_SECONDS + 30.0
-_STOPPED = 128 + signal.SIGTERM
-_ERROR = re.compile(r'"level":"(?:ERROR|CRITICAL)"|^Traceback|"status":5\d\d')
+_EXIT_STOPPED = 128 + signal.SIGTERM
+_ERROR_PATTERN = re.compile(r'"level":"(?:ERROR|CRITICAL)"|^Traceback|"status":5\d\d')
 #: Pattern for log lines about processes that the soak killed.
-_OF_KILLS = re.compile(r'was sent SIGKILL|"status":-9')
-_LONGEST_COMPLAINT = 400
+_KILL_PATTERN = re.compile(r'was sent SIGKILL|"status":-9')
+_MAX_ERROR_LENGTH = 400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the soak and write the document."""
     # Without a handler, SIGTERM would leave servers running.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_STOPPED))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_STOPPED))
     parser = ArgumentParser(prog="python -m bench.soaking", description=__doc__)
-    parser.add_argument("--minutes", type=positive, default=60)
-    parser.add_argument("--sqlite", action="store_true", help="on SQLite instead of Postgres")
     parser.add_argument(
-        "--again", action="store_true", help="write the report of the last run again, and soak not"
+        "--minutes", type=parse_positive, default=60, help="duration in minutes (60)"
+    )
+    parser.add_argument("--sqlite", action="store_true", help="use SQLite instead of Postgres")
+    parser.add_argument(
+        "--again", action="store_true", help="generate the report of the last run again"
     )
     given = parser.parse_args(arguments)
     if given.again:
-        return _report(_FINDINGS.validate_json(_KEPT.read_bytes()))
+        return _print_report(_FINDINGS_ADAPTER.validate_json(_FINDINGS_FILE.read_bytes()))
     with ExitStack() as stack:
-        postgres = stack.enter_context(durable_postgres()).databases.new_database()
+        postgres = stack.enter_context(start_durable_postgres()).databases.new_database()
         directory = Path(stack.enter_context(TemporaryDirectory(prefix="gatebell-soak-")))
-        machine = describe(postgres)
+        machine = describe_machine(postgres)
         described = (
-            f"on a machine of the class {machine.processor}, {machine.cores} processors,"
-            f" with Python {machine.python} and Postgres {machine.postgres}"
+            f"on a machine with {machine.cores} processors ({machine.processor}), Python"
+            f" {machine.python} and Postgres {machine.postgres}"
         )
         url = "" if given.sqlite else postgres
-        ground = stack.enter_context(running_ground(directory / "service", url))
-        found = _soak(ground, given.minutes, "SQLite" if given.sqlite else "Postgres", described)
-    _KEPT.parent.mkdir(exist_ok=True)
-    _KEPT.write_bytes(_FINDINGS.dump_json(found, indent=1))
-    return _report(found)
+        ground = stack.enter_context(run_soak_service(directory / "service", url))
+        found = _run_soak(
+            ground, given.minutes, "SQLite" if given.sqlite else "Postgres", described
+        )
+    _FINDINGS_FILE.parent.mkdir(exist_ok=True)
+    _FINDINGS_FILE.write_bytes(_FINDINGS_ADAPTER.dump_json(found, indent=1))
+    return _print_report(found)
 
 
-def _soak(ground: Ground, minutes: int, database: str, machine: str) -> Findings:
-    ledger, titles, seconds = Ledger(), Titles(), minutes * 60.0
-    _say(f"soaking on {database} for {minutes} minutes")
+def _run_soak(ground: SoakService, minutes: int, database: str, machine: str) -> SoakResults:
+    ledger, titles, seconds = ResponseLedger(), AcceptedAlerts(), minutes * 60.0
+    _print_line(f"Soak on {database} for {minutes} minutes")
     everybody = [
-        *senders(ground, ledger, titles),
-        *visitors(ground, ledger),
-        *keepers(ground, ledger, titles, seconds),
+        *build_senders(ground, ledger, titles),
+        *build_visitors(ground, ledger),
+        *build_keepers(ground, ledger, titles, seconds),
     ]
-    sights: list[Sight] = []
-    with at_work(everybody, ledger):
+    sights: list[Measurement] = []
+    with run_visitors(everybody, ledger):
         while ledger.now < seconds:
-            _look(ground, ledger, sights)
+            _measure_service(ground, ledger, sights)
     _wait_for_pages(ground)
-    look_for(ground, titles, older_than=0.0)
-    sights.append(look_at(ground, ledger.now, counts=True))
+    check_stored_alerts(ground, titles, older_than=0.0)
+    sights.append(measure_service(ground, ledger.now, counts=True))
     pages = ground.postbox.pages
-    return Findings(
+    return SoakResults(
         date=f"{system_clock():%Y-%m-%d}",
         machine=machine,
         database=database,
@@ -117,27 +121,31 @@ def _soak(ground: Ground, minutes: int, database: str, machine: str) -> Findings
             name: (each.taken, each.refused, each.late) for name, each in ground.receivers.items()
         },
         complaints=[
-            line[:_LONGEST_COMPLAINT]
+            line[:_MAX_ERROR_LENGTH]
             for line in ground.live.log_text().splitlines()
-            if _ERROR.search(line) and not _OF_KILLS.search(line)
+            if _ERROR_PATTERN.search(line) and not _KILL_PATTERN.search(line)
         ],
     )
 
 
-def _look(ground: Ground, ledger: Ledger, sights: list[Sight]) -> None:
+def _measure_service(
+    ground: SoakService, ledger: ResponseLedger, sights: list[Measurement]
+) -> None:
     began = monotonic()
     try:
-        sight = look_at(ground, ledger.now, counts=len(sights) % _COUNTED_OF == 0)
+        sight = measure_service(
+            ground, ledger.now, counts=len(sights) % _MEASUREMENTS_PER_COUNT == 0
+        )
     except SQLAlchemyError as error:  # a failed measurement must not end the whole soak
-        ledger.note("a look at the database", type(error).__name__, is_right=False)
-        sight = look_at(ground, ledger.now, counts=False)
+        ledger.note("database measurement", type(error).__name__, is_right=False)
+        sight = measure_service(ground, ledger.now, counts=False)
     sights.append(sight)
     if sight.rows:
-        _say(_line(sight, ledger))
-    sleep(max(0.0, _LOOK_SECONDS - (monotonic() - began)))
+        _print_line(_format_line(sight, ledger))
+    sleep(max(0.0, _MEASUREMENT_INTERVAL_SECONDS - (monotonic() - began)))
 
 
-def _line(sight: Sight, ledger: Ledger) -> str:
+def _format_line(sight: Measurement, ledger: ResponseLedger) -> str:
     sizes = " ".join(
         f"{use.name} {use.proportional:.1f}/{use.files}/{use.threads}"
         for use in sight.processes.values()
@@ -153,28 +161,29 @@ def _line(sight: Sight, ledger: Ledger) -> str:
     )
 
 
-def _wait_for_pages(ground: Ground) -> None:
+def _wait_for_pages(ground: SoakService) -> None:
     deadline = monotonic() + _QUIET_SECONDS
     while ground.postbox.pages.missing and monotonic() < deadline:
         sleep(1.0)
 
 
-def _report(found: Findings) -> int:
-    document = as_markdown(found)
-    if found.minutes >= _WORTH_A_DOCUMENT and found.database == "Postgres":
+def _print_report(found: SoakResults) -> int:
+    document = format_soak(found)
+    if found.minutes >= _MIN_DOCUMENT_MINUTES and found.database == "Postgres":
         DOCUMENT.write_text(document, encoding="utf-8")
-        _say(f"written to {DOCUMENT}")
+        _print_line(f"The document is in {DOCUMENT}.")
     else:
-        _say(document)
+        _print_line(document)
     for each in found.wrong:
-        _say(f"wrong at {each.at:.0f} s{' after a kill' if each.after_kill else ''}: {each}")
-    failed = [each for each in claims(found) if not each.holds]
+        kill = " after a kill" if each.after_kill else ""
+        _print_line(f"Wrong response at {each.at:.0f} s{kill}: {each}")
+    failed = [each for each in verify_claims(found) if not each.holds]
     for claim in failed:
-        _say(f"does not hold: {claim.sentence} {claim.seen}")
+        _print_line(f"Failed claim: {claim.sentence} {claim.seen}")
     return 1 if failed else 0
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

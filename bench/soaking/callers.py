@@ -9,18 +9,18 @@ from typing import Any
 
 import requests
 
-from bench.soaking.ledger import Ledger
+from bench.soaking.ledger import ResponseLedger
 
-_PATIENCE_SECONDS = 60
-_NO_ANSWER = "no answer"
+_RESPONSE_TIMEOUT_SECONDS = 60
+_NO_RESPONSE = "no response"
 
 
-class WrongAnswerError(Exception):
+class WrongResponseError(Exception):
     """A response is wrong. It has already been recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visitor:
+class SoakVisitor:
     """A visitor that repeats the same actions."""
 
     name: str
@@ -31,10 +31,12 @@ class Visitor:
     leave: Callable[[], None] = lambda: None
 
 
-class Caller:
+class RecordingClient:
     """Sends the requests of a visitor."""
 
-    def __init__(self, base: str, ledger: Ledger, session: requests.Session | None = None) -> None:
+    def __init__(
+        self, base: str, ledger: ResponseLedger, session: requests.Session | None = None
+    ) -> None:
         """Store the base URL of the service, and the session with the visitor's cookies."""
         self._base = base
         self.ledger = ledger
@@ -52,7 +54,7 @@ class Caller:
     ) -> requests.Response:
         """Return a response with one of the given statuses.
 
-        Raise WrongAnswerError for other responses and failed requests.
+        Raise WrongResponseError for other responses and failed requests.
         """
         began = monotonic()
         try:
@@ -60,28 +62,30 @@ class Caller:
                 method,
                 path if "://" in path else self._base + path,
                 allow_redirects=False,
-                timeout=_PATIENCE_SECONDS,
+                timeout=_RESPONSE_TIMEOUT_SECONDS,
                 **options,
             )
         except requests.RequestException as error:
             took = monotonic() - began
-            said = f"{_NO_ANSWER}: {type(error).__name__}"
+            said = f"{_NO_RESPONSE} ({type(error).__name__})"
             self.ledger.note(what, said, took=took, is_right=False)
-            raise WrongAnswerError(what) from error
+            raise WrongResponseError(what) from error
         took, status = monotonic() - began, answer.status_code
         if status not in good:
             said = f"{status} {path} {answer.text}"
             self.ledger.note(what, said, took=took, is_right=False)
-            raise WrongAnswerError(what)
+            raise WrongResponseError(what)
         self.ledger.note(what, str(status), took=took)
         return answer
 
 
 @contextmanager
-def at_work(visitors: Sequence[Visitor], ledger: Ledger) -> Iterator[Event]:
+def run_visitors(visitors: Sequence[SoakVisitor], ledger: ResponseLedger) -> Iterator[Event]:
     """Run the turns of all visitors for the duration of the block; the event ends them sooner."""
     end = Event()
-    threads = [Thread(target=_go_on, args=(each, ledger, end), name=each.name) for each in visitors]
+    threads = [
+        Thread(target=_repeat_turns, args=(each, ledger, end), name=each.name) for each in visitors
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -94,14 +98,14 @@ def at_work(visitors: Sequence[Visitor], ledger: Ledger) -> Iterator[Event]:
             each.leave()
 
 
-def _go_on(visitor: Visitor, ledger: Ledger, end: Event) -> None:
+def _repeat_turns(visitor: SoakVisitor, ledger: ResponseLedger, end: Event) -> None:
     due = monotonic()
     while not end.wait(max(0.0, due - monotonic())):
         # A delayed visitor does not catch up: the slowest turn determines the pace.
         due = max(due + visitor.every, monotonic())
         began = monotonic()
         try:
-            with suppress(WrongAnswerError):
+            with suppress(WrongResponseError):
                 visitor.turn()
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
             said = f"{type(error).__name__}: {error}"

@@ -7,43 +7,44 @@ from itertools import combinations
 from math import sqrt
 from statistics import median
 
-from bench.soaking.ledger import Kill, Wrong
-from bench.soaking.watch import Sight, Use
+from bench.soaking.ledger import ProcessKill, WrongResponse
+from bench.soaking.watch import Measurement, ProcessUse
 
 #: Maximum growth in MiB per hour. A process with this growth would take a year to reach nine GiB,
 #: and each release restarts it sooner. Random effects of malloc and caches are about as large.
-MOST_GROWTH = 1.0
-_MEMORY = (
-    f"No process grows by more than {MOST_GROWTH:g} MiB an hour: the lower limit of no slope of the"
-    " second half is above it."
+MAX_MEMORY_GROWTH = 1.0
+_MEMORY_KINDS = (
+    f"No process grows by more than {MAX_MEMORY_GROWTH:g} MiB per hour, according to the lower "
+    "limits of"
+    " the slopes in the second half."
 )
 #: Random variation: the maximum increase in open files, threads and connections from the third
 #: quarter to the last.
-MOST_MORE = {"open files": 4, "threads": 2, "connections": 4}
+MAX_INCREASES = {"open files": 4, "threads": 2, "connections": 4}
 #: Random variation of rows in pruned tables: a factor and a constant.
-_ROWS_GROWTH, _ROWS_MORE = 1.25, 200
+_MAX_ROW_GROWTH, _MAX_ROW_INCREASE = 1.25, 200
 #: Tables that are kept indefinitely by default, and grow with the activity.
-KEPT_TABLES = frozenset({"audit_events"})
+PERMANENT_TABLES = frozenset({"audit_events"})
 #: Maximum length of a queue at the end.
-_WAITING = 50
+_MAX_QUEUE_LENGTH = 50
 _NORMAL_95 = 1.96
-_FEW = 4
+_MIN_POINTS = 4
 _MINUTE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Findings:
+class SoakResults:
     """All results of the soak."""
 
     date: str
     machine: str
     database: str
     minutes: float
-    sights: Sequence[Sight]
+    sights: Sequence[Measurement]
     answers: Mapping[str, Mapping[str, int]]
     longest: Mapping[str, float]
-    wrong: Sequence[Wrong]
-    kills: Sequence[Kill]
+    wrong: Sequence[WrongResponse]
+    kills: Sequence[ProcessKill]
     alerts: int
     lost: Sequence[str]
     doubled: Sequence[str]
@@ -59,7 +60,7 @@ class Findings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class VerifiedClaim:
     """A claim and the evidence for it."""
 
     sentence: str
@@ -76,7 +77,7 @@ class Slope:
     high: float
 
 
-def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
+def compute_slope(points: Sequence[tuple[float, float]]) -> Slope | None:
     """Return the slope of (seconds, value), or None if there are too few points.
 
     The Theil-Sen estimator is used: the median of the slopes between all pairs. An occasional
@@ -84,7 +85,7 @@ def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
     distribution.
     """
     count = len(points)
-    if count < _FEW:
+    if count < _MIN_POINTS:
         return None
     slopes = sorted(
         (end_value - value) / (end - begin) * 3600
@@ -97,7 +98,7 @@ def slope_of(points: Sequence[tuple[float, float]]) -> Slope | None:
     return Slope(an_hour=median(slopes), low=slopes[low], high=slopes[high])
 
 
-def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
+def select_second_half(found: SoakResults, pid: int) -> list[tuple[float, ProcessUse]]:
     """Return the measurements of a process in the second half, after all kills."""
     begin = found.minutes * _MINUTE / 2
     return [
@@ -107,19 +108,19 @@ def second_half(found: Findings, pid: int) -> list[tuple[float, Use]]:
     ]
 
 
-def memory_slope(found: Findings, pid: int) -> Slope | None:
+def compute_memory_slope(found: SoakResults, pid: int) -> Slope | None:
     """Return the slope of a process's memory in the second half, from the medians by minute.
 
     Resident memory is used, because the proportional share also changes when other programs start
     or stop using the same files.
     """
     minutes: dict[int, list[float]] = {}
-    for seconds, use in second_half(found, pid):
+    for seconds, use in select_second_half(found, pid):
         minutes.setdefault(int(seconds / _MINUTE), []).append(use.resident)
-    return slope_of([(minute * _MINUTE, median(seen)) for minute, seen in minutes.items()])
+    return compute_slope([(minute * _MINUTE, median(seen)) for minute, seen in minutes.items()])
 
 
-def lasting(found: Findings) -> list[int]:
+def list_lasting_processes(found: SoakResults) -> list[int]:
     """Return the processes that ran during the whole second half."""
     begin = found.minutes * _MINUTE / 2
     looks = [each for each in found.sights if each.seconds >= begin]
@@ -128,135 +129,144 @@ def lasting(found: Findings) -> list[int]:
     return sorted(set.intersection(*(set(each.processes) for each in looks)))
 
 
-def claims(found: Findings) -> list[Claim]:
+def verify_claims(found: SoakResults) -> list[VerifiedClaim]:
     """Return all claims in the order of importance."""
     return [
-        *_of_alerts(found),
-        *_of_pages(found),
-        *_of_answers(found),
-        *_of_memory(found),
-        *_of_other_use(found),
-        *_of_rows(found),
+        *_verify_alerts(found),
+        *_verify_pages(found),
+        *_verify_responses(found),
+        *_verify_memory(found),
+        *_verify_other_resources(found),
+        *_verify_rows(found),
     ]
 
 
-def _of_alerts(found: Findings) -> Iterator[Claim]:
-    yield Claim(
-        sentence="Each alert that was answered 200 is stored once.",
-        seen=f"{found.alerts:,} alerts, {_of(found.lost, 'lost')}, {_of(found.doubled, 'doubled')}",
+def _verify_alerts(found: SoakResults) -> Iterator[VerifiedClaim]:
+    yield VerifiedClaim(
+        sentence="Each alert that was accepted with 200 is stored once.",
+        seen=f"{found.alerts:,} alerts, {_format_count(found.lost, 'lost')},"
+        f" {_format_count(found.doubled, 'duplicated')}",
         holds=found.alerts > 0 and not found.lost and not found.doubled,
     )
 
 
-def _of_pages(found: Findings) -> Iterator[Claim]:
+def _verify_pages(found: SoakResults) -> Iterator[VerifiedClaim]:
     kills = sum(each.name == "worker" for each in found.kills)
-    yield Claim(
-        sentence="Each page that was due was sent, and no other.",
-        seen=f"{found.pages:,} due, {_of(found.pages_missing, 'missing')},"
-        f" {_of(found.pages_not_due, 'not due')}",
+    yield VerifiedClaim(
+        sentence="Each page that was due was sent, and no other page was sent.",
+        seen=f"{found.pages:,} due, {_format_count(found.pages_missing, 'missing')},"
+        f" {_format_count(found.pages_not_due, 'unexpected')}",
         holds=found.pages > 0 and not found.pages_missing and not found.pages_not_due,
     )
-    yield Claim(
-        sentence="None was sent twice, but for the message that leaves as a worker is killed.",
-        seen=f"{_of(found.pages_again, 'sent again')}, {kills} workers killed",
+    yield VerifiedClaim(
+        sentence="No page was sent twice, except for at most one page per killed worker.",
+        seen=f"{_format_count(found.pages_again, 'sent twice')}, {kills} workers killed",
         holds=len(found.pages_again) <= kills,
     )
 
 
-def _of_answers(found: Findings) -> Iterator[Claim]:
+def _verify_responses(found: SoakResults) -> Iterator[VerifiedClaim]:
     wrong = [each for each in found.wrong if not each.after_kill]
     by_kind = Counter(f"{each.what}: {each.said[:40].strip()}" for each in wrong)
     examples = "; ".join(f"{what} ({count})" for what, count in by_kind.most_common(3))
     apart = len(found.wrong) - len(wrong)
-    yield Claim(
-        sentence="Each answer is what it should be.",
-        seen=f"{sum(sum(each.values()) for each in found.answers.values()):,} answers,"
-        f" {len(wrong)} wrong{f' ({examples})' if wrong else ''}, and {apart} after a web process"
-        " was killed",
+    yield VerifiedClaim(
+        sentence="Each response is correct, except after the kill of a web process.",
+        seen=f"{sum(sum(each.values()) for each in found.answers.values()):,} responses,"
+        f" {len(wrong)} wrong{f' ({examples})' if wrong else ''}, {apart} wrong after a kill",
         holds=not wrong,
     )
-    yield Claim(
-        sentence="The log has no error.",
-        seen=_of(found.complaints, "errors"),
+    yield VerifiedClaim(
+        sentence="The log contains no errors.",
+        seen=_format_count(found.complaints, "errors"),
         holds=not found.complaints,
     )
 
 
-def _of_memory(found: Findings) -> Iterator[Claim]:
-    slopes = {pid: memory_slope(found, pid) for pid in lasting(found)}
+def _verify_memory(found: SoakResults) -> Iterator[VerifiedClaim]:
+    slopes = {pid: compute_memory_slope(found, pid) for pid in list_lasting_processes(found)}
     if not slopes or not all(slopes.values()):
-        yield Claim(sentence=_MEMORY, seen="too few minutes to tell", holds=False)
+        yield VerifiedClaim(sentence=_MEMORY_KINDS, seen="too few measurements", holds=False)
         return
     growing = [
-        f"{_name(found, pid)} {slope.an_hour:+.1f} ({slope.low:+.1f} to {slope.high:+.1f})"
+        f"{_get_process_name(found, pid)} {slope.an_hour:+.1f} ({slope.low:+.1f} to "
+        f"{slope.high:+.1f})"
         for pid, slope in slopes.items()
-        if slope is not None and slope.low > MOST_GROWTH
+        if slope is not None and slope.low > MAX_MEMORY_GROWTH
     ]
-    yield Claim(
-        sentence=_MEMORY,
-        seen=f"{len(slopes)} processes, {_of(growing, 'growing')}",
+    yield VerifiedClaim(
+        sentence=_MEMORY_KINDS,
+        seen=f"{len(slopes)} processes, {_format_count(growing, 'growing')}",
         holds=not growing,
     )
 
 
-def _of_other_use(found: Findings) -> Iterator[Claim]:
-    kinds: Mapping[str, Callable[[Use], int]] = {
+def _verify_other_resources(found: SoakResults) -> Iterator[VerifiedClaim]:
+    kinds: Mapping[str, Callable[[ProcessUse], int]] = {
         "open files": lambda use: use.files,
         "threads": lambda use: use.threads,
     }
     for kind, value in kinds.items():
         series = {
-            _name(found, pid): [(at, value(use)) for at, use in second_half(found, pid)]
-            for pid in lasting(found)
+            _get_process_name(found, pid): [
+                (at, value(use)) for at, use in select_second_half(found, pid)
+            ]
+            for pid in list_lasting_processes(found)
         }
-        yield _steady(found, kind, series)
+        yield _verify_steady(found, kind, series)
     if any(each.connections for each in found.sights):
         connections = [(each.seconds, each.connections) for each in found.sights if each.rows]
-        yield _steady(found, "connections", {"to Postgres": connections})
+        yield _verify_steady(found, "connections", {"to Postgres": connections})
 
 
-def _steady(found: Findings, kind: str, series: Mapping[str, Sequence[tuple[float, int]]]) -> Claim:
+def _verify_steady(
+    found: SoakResults, kind: str, series: Mapping[str, Sequence[tuple[float, int]]]
+) -> VerifiedClaim:
     growing = []
     for name, points in series.items():
-        before, last = _quarters(found, points)
-        if before is None or last is None or last > before + MOST_MORE[kind]:
+        before, last = _compute_quarter_medians(found, points)
+        if before is None or last is None or last > before + MAX_INCREASES[kind]:
             growing.append(f"{name}: {before} to {last}")
-    return Claim(
-        sentence=f"The number of {kind} does not grow: their median in the last quarter is at most"
-        f" {MOST_MORE[kind]} above that in the third.",
-        seen=_of(growing, "growing"),
+    return VerifiedClaim(
+        sentence=f"The number of {kind} does not grow: its median in the last quarter is at most"
+        f" {MAX_INCREASES[kind]} higher than in the third quarter.",
+        seen=_format_count(growing, "growing"),
         holds=bool(series) and not growing,
     )
 
 
-def _of_rows(found: Findings) -> Iterator[Claim]:
+def _verify_rows(found: SoakResults) -> Iterator[VerifiedClaim]:
     counted = [each for each in found.sights if each.rows]
     growing = []
     for name in counted[-1].rows if counted else ():
-        before, last = _quarters(found, [(each.seconds, each.rows[name]) for each in counted])
-        if name in KEPT_TABLES:
+        before, last = _compute_quarter_medians(
+            found, [(each.seconds, each.rows[name]) for each in counted]
+        )
+        if name in PERMANENT_TABLES:
             continue
-        if before is None or last is None or last > before * _ROWS_GROWTH + _ROWS_MORE:
+        if before is None or last is None or last > before * _MAX_ROW_GROWTH + _MAX_ROW_INCREASE:
             growing.append(f"{name}: {before} to {last}")
-    yield Claim(
-        sentence="Tables that are pruned do not grow from the third quarter to the last.",
-        seen=_of(growing, "growing"),
+    yield VerifiedClaim(
+        sentence="Tables that are pruned do not grow from the third to the last quarter.",
+        seen=_format_count(growing, "growing"),
         holds=bool(counted) and not growing,
     )
     waiting = [
         f"{name}: {count:,}"
         for name, count in (counted[-1].queues.items() if counted else ())
-        if count > _WAITING
+        if count > _MAX_QUEUE_LENGTH
     ]
-    yield Claim(
-        sentence="Queues are served: nothing has piled up when visitors have gone.",
-        seen=_of(waiting, "queues with more than a few"),
+    yield VerifiedClaim(
+        sentence=(
+            f"Queues are served: no queue has more than {_MAX_QUEUE_LENGTH} entries at the end."
+        ),
+        seen=_format_count(waiting, "longer queues"),
         holds=bool(counted) and not waiting,
     )
 
 
-def _quarters(
-    found: Findings, points: Sequence[tuple[float, int]]
+def _compute_quarter_medians(
+    found: SoakResults, points: Sequence[tuple[float, int]]
 ) -> tuple[float | None, float | None]:
     """Return the medians of the third and the last quarter."""
     quarter = found.minutes * _MINUTE / 4
@@ -265,12 +275,12 @@ def _quarters(
     return (median(third) if third else None, median(last) if last else None)
 
 
-def _name(found: Findings, pid: int) -> str:
+def _get_process_name(found: SoakResults, pid: int) -> str:
     use = next(each.processes[pid] for each in found.sights if pid in each.processes)
     return f"{use.name} {pid}"
 
 
-def _of(found: Sequence[object], words: str) -> str:
+def _format_count(found: Sequence[object], words: str) -> str:
     if not found:
         return f"0 {words}"
     some = ", ".join(str(each) for each in found[:3])

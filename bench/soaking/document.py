@@ -4,62 +4,65 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from bench.soaking.claims import (
-    KEPT_TABLES,
-    MOST_GROWTH,
-    Findings,
-    claims,
-    lasting,
-    memory_slope,
-    second_half,
+    MAX_MEMORY_GROWTH,
+    PERMANENT_TABLES,
+    SoakResults,
+    compute_memory_slope,
+    list_lasting_processes,
+    select_second_half,
+    verify_claims,
 )
-from bench.soaking.keepers import KILLS_FROM, KILLS_UNTIL
+from bench.soaking.keepers import KILLS_END, KILLS_START
 from bench.soaking.ledger import KILL_SECONDS
-from bench.soaking.receivers import LATE_OF, REFUSED_OF
-from bench.soaking.watch import Sight
+from bench.soaking.receivers import REQUESTS_PER_LATE_RESPONSE, REQUESTS_PER_REJECTION
+from bench.soaking.watch import Measurement
 
-_PARTS = 5
+_PART_COUNT = 5
 _INTRODUCTION = """\
 # Soak
 
-Everything at once, for {minutes:.0f} minutes, to see what grows and what gets lost. `make soak`
-writes this. It starts the service as `make run` does, on {database}, with everything that people
-and programs do with it, at a steady pace. From {kills_from:.0f} % to {kills_until:.0f} % of the
-time, a web process and the worker are killed in turn; memory is judged by the second half. Nothing
-is kept for less than a day elsewhere, so here all that is four minutes old becomes years old, and
-`gatebell prune` has as much to remove as in months. A mail server and a telephone take the pages; a
-receiver of webhooks and one of audit events refuse one request of {refused}, and answer one of
-{late} after twenty seconds.
+This page shows the results of {minutes:.0f} minutes with all kinds of load at the same time. The
+purpose is to find growing resources and lost data. `make soak` generates this page. The service
+runs on {database}, as `make run` starts it. Clients use all parts of the service at a steady pace.
+From {kills_from:.0f} % to {kills_until:.0f} % of the time, a web process and the worker are killed
+in turn. Memory growth is measured in the second half.
 
-Run on {date}, {machine}. The processes of the service took {load:.2f} processors on average,
-everything on the machine {busy:.2f}: Postgres, the visitors and receivers, and whatever else ran.
+The service keeps data for at least a day. The test therefore changes data that is four minutes old
+to be years old. `gatebell prune` then has as much to remove as it usually has in months. A mail
+server and a phone receive the pages. The receivers of webhooks and of audit events reject one of
+{refused} requests, and respond to one of {late} requests after twenty seconds.
+
+Run on {date}, {machine}. On average, the processes of the service used {load:.2f} processors, and
+all programs on the machine used {busy:.2f}. These include Postgres, the clients and the receivers.
 
 ## Claims
 
-The command fails unless all of them hold.
+The command fails unless all claims hold.
 
 """
 _ABOUT_MEMORY = f"""
 ## Memory
 
-The resident memory of each process in MiB, at five times and at the end; processes that were there
-during the whole second half. The *slope* is that of the second half, an hour: the median of the
-slopes between the medians of all pairs of minutes (Theil and Sen), with the limits between which it
-is with 95 % certainty. The limit is {MOST_GROWTH:g} MiB an hour for the lower one; the upper one
-says what could hide in the noise. *Share* is the proportional share in the end (PSS of
-`proc_pid_smaps(5)`): resident memory counts what processes have in common for each of them, but it
-does not change when other programs of the machine begin or end to use the same files.
+The table shows the resident memory in MiB of each process that ran during the whole second half.
+*Slope* is the growth in MiB per hour in the second half: the median of the slopes between the
+medians of all pairs of minutes (Theil-Sen estimator). *Lower limit* and *upper limit* are the
+limits of its 95 % confidence interval. The lower limit must be at most {MAX_MEMORY_GROWTH:g} MiB
+per hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set
+size at the end (`proc_pid_smaps(5)`). Resident memory counts shared memory for each process. Unlike
+the PSS, it does not change when other programs start or stop using the same files.
 
 """
 _ABOUT_ANSWERS = f"""
-## Answers
+## Responses
 
-What was asked, how often, what was answered, and the longest wait in seconds. Answers within
-{KILL_SECONDS:.0f} seconds after a web process was killed are counted, but not judged.
+The table shows the number of requests of each kind, the responses, and the longest wait in seconds.
+Responses within {KILL_SECONDS:.0f} seconds after the kill of a web process are counted, but may be
+wrong.
 
 """
 
 
-def as_markdown(found: Findings) -> str:
+def format_soak(found: SoakResults) -> str:
     """Return the document."""
     computed = [each.processor for each in found.sights]
     seconds = max(found.minutes * 60, 1.0)
@@ -67,100 +70,100 @@ def as_markdown(found: Findings) -> str:
         _INTRODUCTION.format(
             minutes=found.minutes,
             database=found.database,
-            refused=REFUSED_OF,
-            late=LATE_OF,
-            kills_from=100 * KILLS_FROM,
-            kills_until=100 * KILLS_UNTIL,
+            refused=REQUESTS_PER_REJECTION,
+            late=REQUESTS_PER_LATE_RESPONSE,
+            kills_from=100 * KILLS_START,
+            kills_until=100 * KILLS_END,
             date=found.date,
             machine=found.machine,
-            load=_computed(computed) / seconds,
-            busy=_computed([each.machine for each in found.sights]) / seconds,
+            load=_sum_processor_time(computed) / seconds,
+            busy=_sum_processor_time([each.machine for each in found.sights]) / seconds,
         ),
-        *_table(
-            ("claim", "holds", "seen"),
+        *_format_table(
+            ("claim", "holds", "evidence"),
             (
                 (each.sentence, "yes" if each.holds else "**no**", each.seen)
-                for each in claims(found)
+                for each in verify_claims(found)
             ),
             words=3,
         ),
         _ABOUT_MEMORY,
-        *_memory(found),
-        "\n## Files, threads, connections\n\n",
-        *_other_use(found),
-        "\n## Rows and queues\n\n",
-        *_rows(found),
+        *_format_memory(found),
+        "\n## Open files, threads and connections\n\n",
+        *_format_other_resources(found),
+        "\n## Tables and queues\n\n",
+        *_format_rows(found),
         _ABOUT_ANSWERS,
-        *_answers(found),
+        *_format_responses(found),
         "\n## Kills and receivers\n\n",
-        *_kills(found),
+        *_format_kills(found),
     ]
     return "".join(parts)
 
 
-def _computed(readings: Sequence[float]) -> float:
+def _sum_processor_time(readings: Sequence[float]) -> float:
     """Return the total processor time; the sum drops when a process is killed."""
     return sum(max(later - earlier, 0.0) for earlier, later in pairwise(readings))
 
 
-def _marks(found: Findings) -> list[Sight]:
+def _choose_measurements(found: SoakResults) -> list[Measurement]:
     counted = [each for each in found.sights if each.rows]
     last = len(counted) - 1
-    return [counted[round(part * last / _PARTS)] for part in range(_PARTS + 1)]
+    return [counted[round(part * last / _PART_COUNT)] for part in range(_PART_COUNT + 1)]
 
 
-def _heads(marks: Sequence[Sight]) -> list[str]:
+def _format_heads(marks: Sequence[Measurement]) -> list[str]:
     return [f"{each.seconds / 60:.0f} min" for each in marks]
 
 
-def _memory(found: Findings) -> Iterator[str]:
-    marks = _marks(found)
-    head = ("process", *_heads(marks), "slope", "lower limit", "upper limit", "share")
+def _format_memory(found: SoakResults) -> Iterator[str]:
+    marks = _choose_measurements(found)
+    head = ("process", *_format_heads(marks), "slope", "lower limit", "upper limit", "PSS")
     rows = []
-    for pid in lasting(found):
-        seen = second_half(found, pid)
-        slope = memory_slope(found, pid)
+    for pid in list_lasting_processes(found):
+        seen = select_second_half(found, pid)
+        slope = compute_memory_slope(found, pid)
         sizes = [
             f"{mark.processes[pid].resident:.1f}" if pid in mark.processes else "" for mark in marks
         ]
         limits = ("", "", "") if slope is None else (slope.an_hour, slope.low, slope.high)
         told = [f"{each:+.2f}" if isinstance(each, float) else each for each in limits]
         rows.append((seen[0][1].name, *sizes, *told, f"{seen[-1][1].proportional:.0f}"))
-    yield from _table(head, rows)
+    yield from _format_table(head, rows)
 
 
-def _other_use(found: Findings) -> Iterator[str]:
-    marks = _marks(found)
+def _format_other_resources(found: SoakResults) -> Iterator[str]:
+    marks = _choose_measurements(found)
     rows = []
-    for pid in lasting(found):
+    for pid in list_lasting_processes(found):
         uses = [mark.processes.get(pid) for mark in marks]
-        name = second_half(found, pid)[0][1].name
-        rows.append((f"files of {name}", *(str(use.files) if use else "" for use in uses)))
-        rows.append((f"threads of {name}", *(str(use.threads) if use else "" for use in uses)))
+        name = select_second_half(found, pid)[0][1].name
+        rows.append((f"{name}: open files", *(str(use.files) if use else "" for use in uses)))
+        rows.append((f"{name}: threads", *(str(use.threads) if use else "" for use in uses)))
     if any(mark.connections for mark in marks):
         rows.append(("connections to Postgres", *(str(mark.connections) for mark in marks)))
-    rows.append(("messages to people", *(f"{mark.messages:,}" for mark in marks)))
-    yield from _table(("what", *_heads(marks)), rows)
+    rows.append(("messages to users", *(f"{mark.messages:,}" for mark in marks)))
+    yield from _format_table(("resource", *_format_heads(marks)), rows)
 
 
-def _rows(found: Findings) -> Iterator[str]:
-    marks = _marks(found)
+def _format_rows(found: SoakResults) -> Iterator[str]:
+    marks = _choose_measurements(found)
     names = sorted(marks[-1].rows, key=lambda name: -marks[-1].rows[name])
     rows = [
         (
-            f"`{name}`{', which nothing prunes here' if name in KEPT_TABLES else ''}",
+            f"`{name}`{' (not pruned)' if name in PERMANENT_TABLES else ''}",
             *(f"{mark.rows.get(name, 0):,}" for mark in marks),
         )
         for name in names
     ]
     rows += [
-        (f"waiting: {name}", *(f"{mark.queues.get(name, 0):,}" for mark in marks))
+        (f"queue: {name}", *(f"{mark.queues.get(name, 0):,}" for mark in marks))
         for name in marks[-1].queues
     ]
-    yield from _table(("rows", *_heads(marks)), rows)
+    yield from _format_table(("table or queue", *_format_heads(marks)), rows)
 
 
-def _answers(found: Findings) -> Iterator[str]:
+def _format_responses(found: SoakResults) -> Iterator[str]:
     rows = [
         (
             what,
@@ -170,17 +173,19 @@ def _answers(found: Findings) -> Iterator[str]:
         )
         for what, said in sorted(found.answers.items())
     ]
-    yield from _table(("what", "times", "answers", "longest"), rows, words=1)
+    yield from _format_table(("request", "count", "responses", "longest wait"), rows, words=1)
 
 
-def _kills(found: Findings) -> Iterator[str]:
+def _format_kills(found: SoakResults) -> Iterator[str]:
     killed = ", ".join(f"{each.name} after {each.at / 60:.1f} min" for each in found.kills)
-    yield f"Killed: {killed or 'nothing'}.\n\n"
+    yield f"Killed processes: {killed or 'none'}.\n\n"
     rows = [(name, *(f"{each:,}" for each in counts)) for name, counts in found.receivers.items()]
-    yield from _table(("receiver", "taken", "refused", "answered late"), rows)
+    yield from _format_table(("receiver", "accepted", "rejected", "late responses"), rows)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1) -> Iterator[str]:
+def _format_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], *, words: int = 1
+) -> Iterator[str]:
     yield f"| {' | '.join(head)} |\n"
     yield f"|{'|'.join(['---'] * words + ['--:'] * (len(head) - words))}|\n"
     for row in rows:

@@ -5,10 +5,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.gatebell import LIFTED
-from bench.neighbours.place import OF_MANY_CALLERS, usual_passwords
+from bench.gatebell import RAISED_LIMITS
+from bench.neighbours.place import RAISED_CALLER_LIMITS, get_default_password_settings
 from bench.samples import CannotMeasureError
-from bench.soaking.receivers import MoodyReceiver, PagesPostbox, Telephone
+from bench.soaking.receivers import PagesMailbox, PhoneReceiver, UnreliableReceiver
 from tests.support.accounts.people import (
     ClientCredentials,
     Person,
@@ -26,12 +26,12 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.receiver import running_receiver
 from web.database.schema import migrate
 
-PEOPLE = 6
+USER_COUNT = 6
 #: Seconds until the second user is paged for an unacknowledged alert.
 SECOND_STEP_SECONDS = 60
 _SETTINGS = {
-    **LIFTED,
-    **OF_MANY_CALLERS,
+    **RAISED_LIMITS,
+    **RAISED_CALLER_LIMITS,
     # Older data is pruned. `bench/soaking/keepers.py` lets data age within minutes.
     "ALERT_KEEP_DAYS": "1",
     "DELIVERY_KEEP_COUNT": "50",
@@ -45,7 +45,7 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class SoakService:
     """The service and its data."""
 
     live: LiveGatebell
@@ -64,25 +64,25 @@ class Ground:
     job: Job
     git_project: str
     git: GitClient
-    postbox: PagesPostbox
-    telephone: Telephone
-    hooks: MoodyReceiver
-    audit: MoodyReceiver
+    postbox: PagesMailbox
+    telephone: PhoneReceiver
+    hooks: UnreliableReceiver
+    audit: UnreliableReceiver
 
     @property
-    def receivers(self) -> dict[str, MoodyReceiver]:
+    def receivers(self) -> dict[str, UnreliableReceiver]:
         """Receivers of events by sender."""
-        return {"webhook of a project": self.hooks, "audit stream": self.audit}
+        return {"project webhook": self.hooks, "audit stream": self.audit}
 
 
 @contextmanager
-def running_ground(directory: Path, database_url: str) -> Iterator[Ground]:
+def run_soak_service(directory: Path, database_url: str) -> Iterator[SoakService]:
     """Start the service with a database that contains all of the data."""
     directory.mkdir(parents=True)
-    postbox, telephone = PagesPostbox(), Telephone()
+    postbox, telephone = PagesMailbox(), PhoneReceiver()
     # They share one record of pages, so the way in which a user is paged does not matter.
     telephone.pages = postbox.pages
-    hooks, audit = MoodyReceiver(), MoodyReceiver()
+    hooks, audit = UnreliableReceiver(), UnreliableReceiver()
     with ExitStack() as stack:
         mail_port = stack.enter_context(running_mail_server(postbox))
         for each in (telephone, hooks, audit):
@@ -94,13 +94,13 @@ def running_ground(directory: Path, database_url: str) -> Iterator[Ground]:
             database_url=database_url,
             MAIL_URL=f"smtp://127.0.0.1:{mail_port}",
             **_SETTINGS,
-            **usual_passwords(),
+            **get_default_password_settings(),
         )
         migrate(settings_of(live))
-        ground = _furnished(live, postbox, telephone, hooks, audit)
+        ground = _fill_service(live, postbox, telephone, hooks, audit)
         live.start()
         try:
-            _push_first(ground)
+            _push_first_commit(ground)
             yield ground
         finally:
             for each in (hooks, audit):
@@ -108,20 +108,20 @@ def running_ground(directory: Path, database_url: str) -> Iterator[Ground]:
             live.stop()
 
 
-def _furnished(
+def _fill_service(
     live: LiveGatebell,
-    postbox: PagesPostbox,
-    telephone: Telephone,
-    hooks: MoodyReceiver,
-    audit: MoodyReceiver,
-) -> Ground:
+    postbox: PagesMailbox,
+    telephone: PhoneReceiver,
+    hooks: UnreliableReceiver,
+    audit: UnreliableReceiver,
+) -> SoakService:
     owner, admin = make_user(live, name="marta"), make_user(live, name="grace", admin=True)
-    people = tuple(make_user(live, name=f"person{number}") for number in range(PEOPLE))
+    people = tuple(make_user(live, name=f"person{number}") for number in range(USER_COUNT))
     project, paging = make_project(live, owner), make_project(live, owner)
     for person in people:
         live.cli("members", "add", paging, person.username, "developer")
     for number, person in enumerate(people):
-        _policy(live, paging, number, person, people[(number + 1) % PEOPLE])
+        _create_policy(live, paging, number, person, people[(number + 1) % USER_COUNT])
     telephone.person = people[-1].username
     live.cli(
         *("contacts", "create", telephone.person, "--type", "apprise"),
@@ -132,7 +132,7 @@ def _furnished(
     git_project, token = make_project(live, owner), make_token(live, owner).clear
     home = live.instance_path / "home"
     changes = {"scopes": "read_user read_api", "trusted": True}
-    return Ground(
+    return SoakService(
         live=live,
         directory=home,
         owner=owner,
@@ -154,7 +154,9 @@ def _furnished(
     )
 
 
-def _policy(live: LiveGatebell, path: str, number: int, first: Person, second: Person) -> None:
+def _create_policy(
+    live: LiveGatebell, path: str, number: int, first: Person, second: Person
+) -> None:
     name = f"team-{number}"
     steps = (f"0s user:{first.username}", f"{SECOND_STEP_SECONDS}s user:{second.username}")
     words = [word for step in steps for word in ("--step", step)]
@@ -165,7 +167,7 @@ def _policy(live: LiveGatebell, path: str, number: int, first: Person, second: P
     )
 
 
-def _push_first(ground: Ground) -> None:
+def _push_first_commit(ground: SoakService) -> None:
     files = {f"file-{number}": b"words\n" * 200 for number in range(40)}
     work = ground.git.new_work(files)
     done = ground.git.push(work, ground.git_project)

@@ -15,10 +15,10 @@ from typing import Any
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import InstrumentedAttribute
 
-from bench.soaking.callers import Visitor
-from bench.soaking.ground import Ground
-from bench.soaking.ledger import Ledger, Titles
-from bench.soaking.watch import looking_at
+from bench.soaking.callers import SoakVisitor
+from bench.soaking.ground import SoakService
+from bench.soaking.ledger import AcceptedAlerts, ResponseLedger
+from bench.soaking.watch import open_for_reading
 from models import (
     AccessToken,
     Alert,
@@ -36,10 +36,10 @@ from models import (
 from tests.faults.processes import children, web_processes
 from tests.support.accounts.people import database_of, now
 
-_LONGEST_YOUTH, _SHORTEST_YOUTH = timedelta(minutes=4), timedelta(minutes=1)
-_AGE = timedelta(days=400)
+_MAX_ROW_AGE, _MIN_ROW_AGE = timedelta(minutes=4), timedelta(minutes=1)
+_AGED_BY = timedelta(days=400)
 #: Time columns that pruning uses, in tables that grow with the visitors' activity.
-_TIMES: tuple[InstrumentedAttribute[Any], ...] = (
+_AGED_COLUMNS: tuple[InstrumentedAttribute[Any], ...] = (
     Alert.ended_at,
     Delivery.received_at,
     AccessToken.revoked_at,
@@ -54,57 +54,59 @@ _TIMES: tuple[InstrumentedAttribute[Any], ...] = (
     WebhookDelivery.created_at,
 )
 #: Columns that must age together, since no alert ends before its start.
-_WITH = {Alert.ended_at: (Alert.started_at,)}
+_COLUMNS_AGED_TOGETHER = {Alert.ended_at: (Alert.started_at,)}
 #: Seconds after which an accepted alert must be stored.
-_STORED_SECONDS = 20.0
-_TITLES_AT_ONCE = 500
+_MAX_STORE_SECONDS = 20.0
+_TITLES_PER_QUERY = 500
 #: Fractions of the time between which processes are killed. The time afterwards is for memory
 #: measurements.
-KILLS_FROM, KILLS_UNTIL = 0.05, 0.35
-_KILLS = 6
+KILLS_START, KILLS_END = 0.05, 0.35
+_KILL_COUNT = 6
 #: Minimum time in seconds between kills, so that processes do some work in a short run too.
-_SHORTEST_LIFE = 30.0
+_MIN_SECONDS_BETWEEN_KILLS = 30.0
 
 
-def clerk(ground: Ground, titles: Titles, seconds: float) -> Callable[[], None]:
+def build_clerk(ground: SoakService, titles: AcceptedAlerts, seconds: float) -> Callable[[], None]:
     """Return a function that compares accepted with stored alerts, and then lets data age."""
     # Data ages in a short run too.
-    youth = max(min(timedelta(seconds=seconds / 8), _LONGEST_YOUTH), _SHORTEST_YOUTH)
+    youth = max(min(timedelta(seconds=seconds / 8), _MAX_ROW_AGE), _MIN_ROW_AGE)
 
     def turn() -> None:
-        look_for(ground, titles, older_than=_STORED_SECONDS)
+        check_stored_alerts(ground, titles, older_than=_MAX_STORE_SECONDS)
         moment = now()
-        for column in _TIMES:
+        for column in _AGED_COLUMNS:
             # Rows that still have to be checked are younger.
-            is_old = (column < moment - youth) & (column > moment - _AGE)
+            is_old = (column < moment - youth) & (column > moment - _AGED_BY)
             with database_of(ground.live) as session:
-                aged = dict.fromkeys((column, *_WITH.get(column, ())), moment - 2 * _AGE)
+                aged = dict.fromkeys(
+                    (column, *_COLUMNS_AGED_TOGETHER.get(column, ())), moment - 2 * _AGED_BY
+                )
                 old = update(column.class_).where(is_old).values(aged)
                 session.execute(old.execution_options(synchronize_session=False))
 
     return turn
 
 
-def look_for(ground: Ground, titles: Titles, *, older_than: float) -> None:
+def check_stored_alerts(ground: SoakService, titles: AcceptedAlerts, *, older_than: float) -> None:
     """Compare alerts that were accepted `older_than` seconds ago with the stored ones."""
     waiting = titles.waiting(older_than=older_than)
-    for first in range(0, len(waiting), _TITLES_AT_ONCE):
-        some = waiting[first : first + _TITLES_AT_ONCE]
+    for first in range(0, len(waiting), _TITLES_PER_QUERY):
+        some = waiting[first : first + _TITLES_PER_QUERY]
         counted = (
             select(Alert.title, func.count()).where(Alert.title.in_(some)).group_by(Alert.title)
         )
-        with looking_at(ground.live) as session:
+        with open_for_reading(ground.live) as session:
             stored = {row.title: row[1] for row in session.execute(counted)}
         titles.check(some, stored)
 
 
-class Killer:
+class ProcessKiller:
     """Kills web processes and the worker in turn, for a part of the time."""
 
-    def __init__(self, ground: Ground, ledger: Ledger, seconds: float) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger, seconds: float) -> None:
         self._ground = ground
         self._ledger = ledger
-        self._from, self._until = KILLS_FROM * seconds, KILLS_UNTIL * seconds
+        self._from, self._until = KILLS_START * seconds, KILLS_END * seconds
         self._names = cycle(("web", "worker"))
 
     def turn(self) -> None:
@@ -124,10 +126,12 @@ class Killer:
         return next(pid for pid, words in started if "web.jobs.worker" in words)
 
 
-def keepers(ground: Ground, ledger: Ledger, titles: Titles, seconds: float) -> list[Visitor]:
+def build_keepers(
+    ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts, seconds: float
+) -> list[SoakVisitor]:
     """Return the clerk and the killer."""
-    every = max((KILLS_UNTIL - KILLS_FROM) * seconds / _KILLS, _SHORTEST_LIFE)
+    every = max((KILLS_END - KILLS_START) * seconds / _KILL_COUNT, _MIN_SECONDS_BETWEEN_KILLS)
     return [
-        Visitor(name="clerk", every=30.0, turn=clerk(ground, titles, seconds)),
-        Visitor(name="killer", every=every, turn=Killer(ground, ledger, seconds).turn),
+        SoakVisitor(name="clerk", every=30.0, turn=build_clerk(ground, titles, seconds)),
+        SoakVisitor(name="killer", every=every, turn=ProcessKiller(ground, ledger, seconds).turn),
     ]

@@ -8,11 +8,11 @@ from time import monotonic
 
 #: Seconds after the kill of a web process in which its connections are lost and a new one starts.
 KILL_SECONDS = 10.0
-_LONGEST_WORDS = 200
+_MAX_TEXT_LENGTH = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kill:
+class ProcessKill:
     """A killed process."""
 
     #: Seconds since the start.
@@ -22,7 +22,7 @@ class Kill:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wrong:
+class WrongResponse:
     """A wrong response."""
 
     at: float
@@ -33,13 +33,13 @@ class Wrong:
 
 
 @dataclass
-class Ledger:
+class ResponseLedger:
     """The records of all visitors. Times are in seconds since its creation."""
 
     began: float = field(default_factory=monotonic)
     answers: dict[str, Counter[str]] = field(default_factory=dict)
-    wrong: list[Wrong] = field(default_factory=list)
-    kills: list[Kill] = field(default_factory=list)
+    wrong: list[WrongResponse] = field(default_factory=list)
+    kills: list[ProcessKill] = field(default_factory=list)
     longest: dict[str, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
@@ -52,18 +52,22 @@ class Ledger:
         """Record a response and the seconds that it took."""
         end = self.now
         with self._lock:
-            self.answers.setdefault(what, Counter())[said[:_LONGEST_WORDS].partition("\n")[0]] += 1
+            self.answers.setdefault(what, Counter())[
+                said[:_MAX_TEXT_LENGTH].partition("\n")[0]
+            ] += 1
             after_kill = self._was_killed(end - took, end)
             if not after_kill:
                 self.longest[what] = max(self.longest.get(what, 0.0), took)
             if not is_right:
-                words = said[:_LONGEST_WORDS]
-                self.wrong.append(Wrong(at=end, what=what, said=words, after_kill=after_kill))
+                words = said[:_MAX_TEXT_LENGTH]
+                self.wrong.append(
+                    WrongResponse(at=end, what=what, said=words, after_kill=after_kill)
+                )
 
     def note_kill(self, name: str, pid: int) -> None:
         """Record that a process is about to be killed."""
         with self._lock:
-            self.kills.append(Kill(at=self.now, name=name, pid=pid))
+            self.kills.append(ProcessKill(at=self.now, name=name, pid=pid))
 
     def _was_killed(self, begin: float, end: float) -> bool:
         return any(
@@ -73,7 +77,7 @@ class Ledger:
 
 
 @dataclass
-class Titles:
+class AcceptedAlerts:
     """Accepted alerts, which are kept until it is checked that each is stored exactly once."""
 
     accepted: int = 0
@@ -110,7 +114,7 @@ class Titles:
 
 
 @dataclass
-class PagesDue:
+class ExpectedPages:
     """The expected and the sent pages. Keys are users and titles."""
 
     due: set[tuple[str, str]] = field(default_factory=set)

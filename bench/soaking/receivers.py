@@ -11,27 +11,27 @@ from threading import Event
 import orjson
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
-from bench.soaking.ledger import PagesDue
+from bench.soaking.ledger import ExpectedPages
 from tests.support.mail.mail_server import Mailbox
 from tests.support.service.receiver import Received, Receiver
 
 #: Pattern for firing alerts in the subject or in the list of a message.
-_FIRING = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
+_FIRING_PATTERN = re.compile(r"^\[\w+\] [^\n]*?(Page \d+ of the soak)", re.MULTILINE)
 #: Number of requests of which one is rejected, and of which one is answered very late.
-REFUSED_OF, LATE_OF = 60, 300
-_LATE_SECONDS = 20.0
+REQUESTS_PER_REJECTION, REQUESTS_PER_LATE_RESPONSE = 60, 300
+_LATE_RESPONSE_SECONDS = 20.0
 
 
-def firing_in(subject: str, text: str) -> set[str]:
+def find_firing_titles(subject: str, text: str) -> set[str]:
     """Return the titles of the alerts that a message lists as firing."""
-    return set(_FIRING.findall(f"{subject}\n{text}"))
+    return set(_FIRING_PATTERN.findall(f"{subject}\n{text}"))
 
 
 @dataclass
-class PagesPostbox(Mailbox):
+class PagesMailbox(Mailbox):
     """A mail server that records who is paged for which alert, and stores nothing else."""
 
-    pages: PagesDue = field(default_factory=PagesDue)
+    pages: ExpectedPages = field(default_factory=ExpectedPages)
     others: int = 0
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
@@ -43,7 +43,7 @@ class PagesPostbox(Mailbox):
         given = content if isinstance(content, bytes) else b""
         parsed: EmailMessage = message_from_bytes(given, policy=policy.default)
         body = parsed.get_body(("plain",))
-        titles = firing_in(str(parsed["Subject"]), str(body.get_content()) if body else "")
+        titles = find_firing_titles(str(parsed["Subject"]), str(body.get_content()) if body else "")
         for address in envelope.rcpt_tos:
             if titles:
                 self.pages.take(address.partition("@")[0], titles)
@@ -53,17 +53,17 @@ class PagesPostbox(Mailbox):
 
 
 @dataclass
-class Telephone(Receiver):
+class PhoneReceiver(Receiver):
     """A receiver of pages in the format of ntfy."""
 
-    pages: PagesDue = field(default_factory=PagesDue)
+    pages: ExpectedPages = field(default_factory=ExpectedPages)
     person: str = ""
     others: int = 0
 
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
         """Receive a message."""
         said = orjson.loads(request.body)
-        titles = firing_in(str(said.get("title", "")), str(said.get("message", "")))
+        titles = find_firing_titles(str(said.get("title", "")), str(said.get("message", "")))
         if titles:
             self.pages.take(self.person, titles)
         else:
@@ -72,7 +72,7 @@ class Telephone(Receiver):
 
 
 @dataclass
-class MoodyReceiver(Receiver):
+class UnreliableReceiver(Receiver):
     """A receiver of events that sometimes rejects requests, and sometimes responds very late."""
 
     taken: int = 0
@@ -85,10 +85,10 @@ class MoodyReceiver(Receiver):
         """Count a request without storing it."""
         del request
         number = next(self._numbers)
-        if number % LATE_OF == 0:
+        if number % REQUESTS_PER_LATE_RESPONSE == 0:
             self.late += 1
-            self._end.wait(_LATE_SECONDS)
-        elif number % REFUSED_OF == 0:
+            self._end.wait(_LATE_RESPONSE_SECONDS)
+        elif number % REQUESTS_PER_REJECTION == 0:
             self.refused += 1
             return 503, {}
         self.taken += 1

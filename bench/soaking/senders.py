@@ -8,29 +8,29 @@ from itertools import count
 from time import monotonic
 from typing import Any
 
-from bench.alert_bodies import metrics_webhook
-from bench.soaking.callers import Caller, Visitor, WrongAnswerError
-from bench.soaking.ground import PEOPLE, SECOND_STEP_SECONDS, Ground
-from bench.soaking.ledger import Ledger, Titles
+from bench.alert_bodies import build_metrics_webhook
+from bench.soaking.callers import RecordingClient, SoakVisitor, WrongResponseError
+from bench.soaking.ground import SECOND_STEP_SECONDS, USER_COUNT, SoakService
+from bench.soaking.ledger import AcceptedAlerts, ResponseLedger
 from domain.core.clock import system_clock
 from tests.support.alerts.senders import JSON, Endpoint
 from tests.support.alerts.senders import item as item_of
 from tests.support.alerts.senders import webhook as webhook_of
 
-_ITEMS = 40
+_ALERTS_PER_WEBHOOK = 40
 #: Number of turns after which an alert is sent again, and after which it is resolved.
 _REPEATED_AFTER, _RESOLVED_AFTER = 3, 40
 _WEBHOOK_RESOLVED_AFTER = 4
 #: Interval of alerts that stay unacknowledged, for which the second user is paged.
-_UNANSWERED_OF = 3
+_ALERTS_PER_UNANSWERED = 3
 _ACKNOWLEDGED_AFTER, _RESOLVED_SECONDS = 10.0, SECOND_STEP_SECONDS + 45.0
 
 
-class Script:
+class ScriptSender:
     """Sends single alerts: when they start, a second time, and when they are resolved."""
 
-    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
-        self._caller = Caller(ground.live.url, ledger)
+    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
+        self._caller = RecordingClient(ground.live.url, ledger)
         self._endpoint = ground.script
         self._titles = titles
         self._numbers = count(1)
@@ -39,24 +39,24 @@ class Script:
     def turn(self) -> None:
         """Send a new alert, and the next reports of earlier ones."""
         title = f"Disk {next(self._numbers)} of the soak is full"
-        if self._post("an alert", title=title):
+        if self._post("new alert", title=title):
             self._titles.accept([title])
         self._sent.append(title)
         if len(self._sent) > _REPEATED_AFTER:
-            self._post("an alert repeated", title=self._sent[-1 - _REPEATED_AFTER])
+            self._post("repeated alert", title=self._sent[-1 - _REPEATED_AFTER])
         if len(self._sent) > _RESOLVED_AFTER:
             over = self._sent.popleft()
-            self._post("an alert resolved", title=over, end_time=_now())
+            self._post("resolved alert", title=over, end_time=_format_now())
 
     def _post(self, what: str, **fields: str) -> bool:
         return _posted(self._caller, what, self._endpoint, json.dumps(fields).encode())
 
 
-class Monitor:
+class WebhookSender:
     """Sends webhooks with many alerts that fire and are resolved later."""
 
-    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
-        self._caller = Caller(ground.live.url, ledger)
+    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
+        self._caller = RecordingClient(ground.live.url, ledger)
         self._endpoint = ground.monitor
         self._titles = titles
         self._numbers = count(1)
@@ -64,25 +64,27 @@ class Monitor:
 
     def turn(self) -> None:
         """Send a webhook with new alerts, and a webhook that resolves earlier ones."""
-        webhook = json.loads(metrics_webhook(_ITEMS, f"soak{next(self._numbers)}x"))
+        webhook = json.loads(
+            build_metrics_webhook(_ALERTS_PER_WEBHOOK, f"soak{next(self._numbers)}x")
+        )
         names = [each["labels"]["alertname"] for each in webhook["alerts"]]
         for each, name in zip(webhook["alerts"], names, strict=True):
             each["annotations"] = {"title": name}
-        if self._post("a webhook", webhook):
+        if self._post("webhook, new alerts", webhook):
             self._titles.accept(names)
         self._sent.append(webhook)
         if len(self._sent) > _WEBHOOK_RESOLVED_AFTER:
             over = self._sent.popleft()
             for each in over["alerts"]:
-                each |= {"status": "resolved", "endsAt": _now()}
-            self._post("a webhook resolved", over)
+                each |= {"status": "resolved", "endsAt": _format_now()}
+            self._post("webhook, resolved alerts", over)
 
     def _post(self, what: str, webhook: Mapping[str, Any]) -> bool:
         return _posted(self._caller, what, self._endpoint, json.dumps(webhook).encode())
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Paging:
+class _PagingAlert:
     """An alert that pages a user."""
 
     number: int
@@ -95,22 +97,22 @@ class _Paging:
         return monotonic() - self.sent_at
 
 
-class Pager:
+class PagingSender:
     """Sends alerts that page users, acknowledges most of them, and resolves all.
 
     Like users, it acknowledges alerts only after their page has arrived, because pages of
     acknowledged alerts are not sent.
     """
 
-    def __init__(self, ground: Ground, ledger: Ledger, titles: Titles) -> None:
-        self._caller = Caller(ground.live.url, ledger)
+    def __init__(self, ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts) -> None:
+        self._caller = RecordingClient(ground.live.url, ledger)
         self._ground = ground
         self._titles = titles
         self._pages = ground.postbox.pages
         self._numbers = count(1)
-        self._open: list[_Paging] = []
+        self._open: list[_PagingAlert] = []
         #: Alerts that have been acknowledged, or will stay unacknowledged.
-        self._left: list[_Paging] = []
+        self._left: list[_PagingAlert] = []
 
     def turn(self) -> None:
         """Send an alert, and acknowledge or resolve earlier ones that are due."""
@@ -121,57 +123,57 @@ class Pager:
         for each in [each for each in self._left if each.age > _RESOLVED_SECONDS]:
             if _is_acknowledged(each.number) or self._is_known(each, steps=2):
                 self._left.remove(each)
-                over = _item(each.number) | {"status": "resolved", "endsAt": _now()}
-                self._post("an alert that pages, resolved", over)
+                over = _build_item(each.number) | {"status": "resolved", "endsAt": _format_now()}
+                self._post("paging alert, resolved", over)
 
     def leave(self) -> None:
         """Record that the remaining open alerts may page the second user."""
         for each in self._open:
-            self._pages.doubt(self._person(each.number, 2), _title(each.number))
+            self._pages.doubt(self._person(each.number, 2), _format_title(each.number))
 
-    def _is_known(self, paging: _Paging, *, steps: int) -> bool:
+    def _is_known(self, paging: _PagingAlert, *, steps: int) -> bool:
         number = paging.number
         return paging.age > _ACKNOWLEDGED_AFTER and all(
-            self._pages.has(self._person(number, step), _title(number))
+            self._pages.has(self._person(number, step), _format_title(number))
             for step in range(1, steps + 1)
         )
 
     def _person(self, number: int, step: int) -> str:
-        return self._ground.people[(number + step - 1) % PEOPLE].username
+        return self._ground.people[(number + step - 1) % USER_COUNT].username
 
     def _send(self, number: int) -> None:
-        title = _title(number)
+        title = _format_title(number)
         try:
-            answer = self._post("an alert that pages", _item(number))
-        except WrongAnswerError:
+            answer = self._post("paging alert, new", _build_item(number))
+        except WrongResponseError:
             for step in (1, 2):
                 self._pages.doubt(self._person(number, step), title)
             raise
         self._titles.accept([title])
         self._pages.expect(self._person(number, 1), title)
-        paging = _Paging(number=number, iid=answer[0]["iid"], sent_at=monotonic())
+        paging = _PagingAlert(number=number, iid=answer[0]["iid"], sent_at=monotonic())
         if _is_acknowledged(number):
             self._open.append(paging)
         else:
             self._pages.expect(self._person(number, 2), title)
             self._left.append(paging)
 
-    def _acknowledge(self, paging: _Paging) -> None:
+    def _acknowledge(self, paging: _PagingAlert) -> None:
         self._left.append(paging)
         second = self._person(paging.number, 2)
         if paging.age > SECOND_STEP_SECONDS - _ACKNOWLEDGED_AFTER:
-            self._pages.doubt(second, _title(paging.number))
+            self._pages.doubt(second, _format_title(paging.number))
         project = self._ground.pager.project.replace("/", "%2F")
         try:
             self._caller.ask(
-                "an alert acknowledged",
+                "paging alert, acknowledged",
                 "PUT",
                 f"/api/v4/projects/{project}/alert_management_alerts/{paging.iid}",
                 json={"status": "acknowledged"},
                 headers={"Authorization": f"Bearer {self._ground.token}"},
             )
-        except WrongAnswerError:
-            self._pages.doubt(second, _title(paging.number))
+        except WrongResponseError:
+            self._pages.doubt(second, _format_title(paging.number))
 
     def _post(self, what: str, item: Mapping[str, Any]) -> list[dict[str, Any]]:
         endpoint = self._ground.pager
@@ -184,41 +186,43 @@ class Pager:
 
 
 def _is_acknowledged(number: int) -> bool:
-    return number % _UNANSWERED_OF != 0
+    return number % _ALERTS_PER_UNANSWERED != 0
 
 
-def _now() -> str:
+def _format_now() -> str:
     return system_clock().isoformat()
 
 
-def _title(number: int) -> str:
+def _format_title(number: int) -> str:
     return f"Page {number} of the soak"
 
 
-def _item(number: int) -> dict[str, Any]:
-    title = _title(number)
+def _build_item(number: int) -> dict[str, Any]:
+    title = _format_title(number)
     labels = {
         "alertname": title,
         "severity": "critical",
-        "team": f"team-{number % PEOPLE}",
+        "team": f"team-{number % USER_COUNT}",
     }
     return item_of(title, labels=labels, annotations={"title": title})
 
 
-def _posted(caller: Caller, what: str, endpoint: Endpoint, body: bytes) -> bool:
+def _posted(caller: RecordingClient, what: str, endpoint: Endpoint, body: bytes) -> bool:
     headers = {"Content-Type": JSON, **endpoint.bearer}
     try:
         caller.ask(what, "POST", endpoint.path, data=body, headers=headers)
-    except WrongAnswerError:
+    except WrongResponseError:
         return False
     return True
 
 
-def senders(ground: Ground, ledger: Ledger, titles: Titles) -> list[Visitor]:
+def build_senders(
+    ground: SoakService, ledger: ResponseLedger, titles: AcceptedAlerts
+) -> list[SoakVisitor]:
     """Return all senders."""
-    pager = Pager(ground, ledger, titles)
+    pager = PagingSender(ground, ledger, titles)
     return [
-        Visitor(name="script", every=0.7, turn=Script(ground, ledger, titles).turn),
-        Visitor(name="monitor", every=6.0, turn=Monitor(ground, ledger, titles).turn),
-        Visitor(name="pager", every=4.0, turn=pager.turn, leave=pager.leave),
+        SoakVisitor(name="script", every=0.7, turn=ScriptSender(ground, ledger, titles).turn),
+        SoakVisitor(name="monitor", every=6.0, turn=WebhookSender(ground, ledger, titles).turn),
+        SoakVisitor(name="pager", every=4.0, turn=pager.turn, leave=pager.leave),
     ]

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from itertools import count, cycle
 from time import monotonic, sleep
 
-from bench.soaking.callers import Caller, Visitor, WrongAnswerError
-from bench.soaking.ground import Ground
-from bench.soaking.ledger import Ledger
+from bench.soaking.callers import RecordingClient, SoakVisitor, WrongResponseError
+from bench.soaking.ground import SoakService
+from bench.soaking.ledger import ResponseLedger
 from tests.faults.slow_clients import KINDS, trickling
 from tests.support.accounts.people import Person, open_browser
 from tests.support.oauth.device_wire import DEVICE_GRANT
@@ -19,25 +19,25 @@ from tests.support.wire.html_forms import form_with
 from tests.support.wire.kept_connection import KeptConnection, asked
 
 _DEVICE_SECONDS = 5.5
-_REFRESHES = 5
-_ALERT = re.compile(r'href="([^"]+/-/alerts/\d+)"')
-_WRONG = "wrong"
+_REFRESHES_PER_CODE = 5
+_ALERT_LINK_PATTERN = re.compile(r'href="([^"]+/-/alerts/\d+)"')
+_WRONG_VALUE = "wrong"
 #: Timeout for a command in seconds, which is long for busy machines.
-_COMMAND_SECONDS = 300
+_COMMAND_TIMEOUT_SECONDS = 300
 
 
-def _bearer(token: str) -> dict[str, str]:
+def _build_bearer_header(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-class Application:
+class ApplicationVisitor:
     """An application that gets codes for a user, and uses the tokens until it revokes them."""
 
-    def __init__(self, ground: Ground, ledger: Ledger) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
         self._client = ground.client
         browser = open_browser(ground.live, ground.owner)
-        self._browser = Caller(ground.live.url, ledger, browser)
-        self._server = Caller(ground.live.url, ledger)
+        self._browser = RecordingClient(ground.live.url, ledger, browser)
+        self._server = RecordingClient(ground.live.url, ledger)
         self._access = self._refresh = ""
         self._refreshes = 0
 
@@ -45,17 +45,19 @@ class Application:
         """Get or refresh the tokens, and use them."""
         if not self._refresh:
             self._redeem()
-        elif self._refreshes < _REFRESHES:
+        elif self._refreshes < _REFRESHES_PER_CODE:
             self._renew()
         else:
             self._end()
             return
-        self._server.ask("token info", "GET", "/oauth/token/info", headers=_bearer(self._access))
-        self._server.ask("the user", "GET", "/api/v4/user", headers=_bearer(self._access))
+        self._server.ask(
+            "token info", "GET", "/oauth/token/info", headers=_build_bearer_header(self._access)
+        )
+        self._server.ask("user", "GET", "/api/v4/user", headers=_build_bearer_header(self._access))
         form = {"token": self._access, **self._credentials}
         said = self._server.ask("introspection", "POST", "/oauth/introspect", data=form).json()
         if not said["active"]:
-            self._server.ledger.note("introspection", "a live token is dead", is_right=False)
+            self._server.ledger.note("introspection", "valid token is inactive", is_right=False)
 
     @property
     def _credentials(self) -> dict[str, str]:
@@ -70,18 +72,18 @@ class Application:
             "state": "s",
         }
         page = self._browser.ask(
-            "a code", "GET", "/oauth/authorize", good=(302,), params=parameters
+            "authorization", "GET", "/oauth/authorize", good=(302,), params=parameters
         )
         code = landing(page)["code"]
         redirect = {"redirect_uri": self._client.redirect_uri}
-        self._take("a code redeemed", grant_type="authorization_code", code=code, **redirect)
+        self._take("code exchange", grant_type="authorization_code", code=code, **redirect)
         self._refreshes = 0
 
     def _renew(self) -> None:
         self._refreshes += 1
         try:
-            self._take("a refresh", grant_type="refresh_token", refresh_token=self._refresh)
-        except WrongAnswerError:
+            self._take("refresh", grant_type="refresh_token", refresh_token=self._refresh)
+        except WrongResponseError:
             self._refresh = ""  # it is unknown which token is valid
             raise
 
@@ -93,70 +95,72 @@ class Application:
     def _end(self) -> None:
         form = {"token": self._refresh, **self._credentials}
         self._refresh = ""
-        self._server.ask("a revocation", "POST", "/oauth/revoke", data=form)
+        self._server.ask("revocation", "POST", "/oauth/revoke", data=form)
         self._server.ask(
-            "a revoked token",
+            "revoked token",
             "GET",
             "/oauth/token/info",
             good=(401,),
-            headers=_bearer(self._access),
+            headers=_build_bearer_header(self._access),
         )
 
 
-class Device:
+class DeviceVisitor:
     """A television that a user connects with its code."""
 
-    def __init__(self, ground: Ground, ledger: Ledger) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
         self._client_id = ground.device.client_id
-        self._set = Caller(ground.live.url, ledger)
+        self._set = RecordingClient(ground.live.url, ledger)
         browser = open_browser(ground.live, ground.owner)
-        self._browser = Caller(ground.live.url, ledger, browser)
+        self._browser = RecordingClient(ground.live.url, ledger, browser)
 
     def turn(self) -> None:
         """Request a code, enter and approve it, and get tokens."""
         form = {"client_id": self._client_id, "scope": "read_user"}
-        said = self._set.ask("a device", "POST", "/oauth/authorize_device", data=form).json()
+        said = self._set.ask("device request", "POST", "/oauth/authorize_device", data=form).json()
         device = said["device_code"]
-        self._poll("a device that waits", device, good=(400,))
-        page = self._browser.ask("the page of codes", "GET", "/oauth/device")
+        self._poll("device poll, pending", device, good=(400,))
+        page = self._browser.ask("device page", "GET", "/oauth/device")
         form_of_code = form_with(page, "user_code")
         page = self._browser.ask(
-            "a code typed",
+            "device code entry",
             "POST",
             form_of_code.action or "/oauth/device",
             data=form_of_code.filled(user_code=said["user_code"]),
         )
         asked_for = form_with(page, "decision")
         self._browser.ask(
-            "a device approved",
+            "device approval",
             "POST",
             asked_for.action or "/oauth/device",
             data=asked_for.filled(decision="approve"),
         )
         sleep(_DEVICE_SECONDS)
-        self._poll("a device connected", device, good=(200,))
+        self._poll("device poll, approved", device, good=(200,))
 
     def _poll(self, what: str, device: str, *, good: tuple[int, ...]) -> None:
         form = {"grant_type": DEVICE_GRANT, "client_id": self._client_id, "device_code": device}
         self._set.ask(what, "POST", "/oauth/token", good=good, data=form)
 
 
-class Reader:
+class PageVisitor:
     """A signed-in user who opens one page after the other."""
 
-    def __init__(self, ground: Ground, ledger: Ledger, person: Person, paths: list[str]) -> None:
-        self._caller = Caller(ground.live.url, ledger, open_browser(ground.live, person))
+    def __init__(
+        self, ground: SoakService, ledger: ResponseLedger, person: Person, paths: list[str]
+    ) -> None:
+        self._caller = RecordingClient(ground.live.url, ledger, open_browser(ground.live, person))
         self._paths = cycle(paths)
 
     def turn(self) -> None:
         """Open the next page."""
-        page = self._caller.ask("a page", "GET", next(self._paths))
-        if alert := _ALERT.search(page.text):
+        page = self._caller.ask("page", "GET", next(self._paths))
+        if alert := _ALERT_LINK_PATTERN.search(page.text):
             # The first alert of a list has not been pruned yet.
-            self._caller.ask("the page of an alert", "GET", alert[1])
+            self._caller.ask("alert page", "GET", alert[1])
 
 
-def _pages_of_members(ground: Ground) -> list[str]:
+def _list_member_pages(ground: SoakService) -> list[str]:
     project, paging = ground.script.project, ground.pager.project
     return [
         "/",
@@ -182,7 +186,7 @@ def _pages_of_members(ground: Ground) -> list[str]:
     ]
 
 
-_PAGES_OF_ADMINISTRATORS = [
+_ADMINISTRATOR_PAGES = [
     "/admin",
     "/admin/users",
     "/admin/audit",
@@ -195,12 +199,12 @@ _PAGES_OF_ADMINISTRATORS = [
 ]
 
 
-class Developer:
+class GitVisitor:
     """A developer who clones a repository and occasionally pushes to it."""
 
     _PUSHES_OF = 4
 
-    def __init__(self, ground: Ground, ledger: Ledger) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
         self._ground = ground
         self._ledger = ledger
         self._numbers = count(1)
@@ -211,12 +215,12 @@ class Developer:
         into = f"clone-{number}"
         try:
             cloned = ("clone", "--quiet", git.url(self._ground.git_project), into)
-            if not self._run("a clone", *cloned) or number % self._PUSHES_OF:
+            if not self._run("git clone", *cloned) or number % self._PUSHES_OF:
                 return
             work = git.home / into
             git.commit(work, {"file-1": f"words {number}\n".encode()}, message="Change")
             pushed = ("-C", str(work), "push", "--quiet", "origin", "main")
-            self._run("a push", *pushed)
+            self._run("git push", *pushed)
         finally:
             shutil.rmtree(git.home / into, ignore_errors=True)
 
@@ -229,10 +233,10 @@ class Developer:
         return is_right
 
 
-class Operator:
+class CommandVisitor:
     """An operator who runs commands while the service is running."""
 
-    def __init__(self, ground: Ground, ledger: Ledger) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
         self._ground = ground
         self._ledger = ledger
         self._commands = cycle(
@@ -257,7 +261,7 @@ class Operator:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_COMMAND_SECONDS,
+            timeout=_COMMAND_TIMEOUT_SECONDS,
             check=False,
         )
         is_right = done.returncode == 0
@@ -267,15 +271,15 @@ class Operator:
         self._ledger.note(what, said, took=took, is_right=is_right)
 
 
-class Stranger:
+class HostileVisitor:
     """A hostile client that sends wrong credentials, malformed data and endless requests."""
 
     _LARGE = b"x" * 300_000
 
-    def __init__(self, ground: Ground, ledger: Ledger) -> None:
+    def __init__(self, ground: SoakService, ledger: ResponseLedger) -> None:
         self._ground = ground
         self._ledger = ledger
-        self._caller = Caller(ground.live.url, ledger)
+        self._caller = RecordingClient(ground.live.url, ledger)
         self._turns = cycle(
             (self._wrong_password, self._wrong_token, self._garbage, self._bad_bodies)
         )
@@ -289,21 +293,23 @@ class Stranger:
         for said in KINDS.values():
             with trickling(self._ground.live.port, said(self._ground.script), 2, pause=0.5):
                 sleep(3)
-        self._ledger.note("requests a byte at a time", "left")
+        self._ledger.note("slow requests, byte by byte", "closed")
 
     def _wrong_password(self) -> None:
         self._caller.session.cookies.clear()
-        page = self._caller.ask("the page for signing in", "GET", "/users/sign_in")
+        page = self._caller.ask("sign-in page", "GET", "/users/sign_in")
         form = form_with(page, "password")
-        fields = form.filled(login=self._ground.owner.username, password=_WRONG)
+        fields = form.filled(login=self._ground.owner.username, password=_WRONG_VALUE)
         path = form.action or "/users/sign_in"
-        self._caller.ask("a wrong password", "POST", path, good=(200, 401, 422), data=fields)
+        self._caller.ask("wrong password", "POST", path, good=(200, 401, 422), data=fields)
 
     def _wrong_token(self) -> None:
         for path in ("/oauth/token/info", "/api/v4/user", "/api/v4/projects"):
-            self._caller.ask("a wrong token", "GET", path, good=(401,), headers=_bearer("x" * 64))
+            self._caller.ask(
+                "wrong token", "GET", path, good=(401,), headers=_build_bearer_header("x" * 64)
+            )
         form = {"grant_type": "authorization_code", "code": "x", "client_id": "x"}
-        self._caller.ask("a wrong client", "POST", "/oauth/token", good=(400, 401), data=form)
+        self._caller.ask("wrong client", "POST", "/oauth/token", good=(400, 401), data=form)
 
     def _garbage(self) -> None:
         for said in (b"\x16\x03\x01garbage\r\n\r\n", asked("/" + "x" * 9000), b"GET\r\n\r\n"):
@@ -311,49 +317,49 @@ class Stranger:
                 connection.socket.sendall(said)
                 answered = connection.rest().split(b"\r\n")[0].decode("latin-1")
             is_right = answered[:12] in {"HTTP/1.1 400", "HTTP/1.1 414", ""}
-            self._ledger.note("garbage", answered[9:12] or "closed", is_right=is_right)
+            self._ledger.note("malformed request", answered[9:12] or "closed", is_right=is_right)
 
     def _bad_bodies(self) -> None:
         path, headers = self._ground.script.path, self._ground.script.bearer
         for body, good in ((b"{", 400), (self._LARGE, 413), (b"\xff" * 99, 400)):
             given = {**headers, "Content-Type": "application/json"}
-            self._caller.ask("a bad body", "POST", path, good=(good,), data=body, headers=given)
+            self._caller.ask("invalid body", "POST", path, good=(good,), data=body, headers=given)
 
 
-def _checks(ground: Ground, ledger: Ledger) -> Callable[[], None]:
+def _build_check_visitor(ground: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
     line = "curl --silent https://gate.example/api/v4/projects/$ID/issues?private_token=$T\n"
     sizes = cycle((30, 30, 30, 3_000))
-    caller = Caller(ground.live.url, ledger)
+    caller = RecordingClient(ground.live.url, ledger)
 
     def turn() -> None:
         body = {"name": "deploy.sh", "content": line * next(sizes)}
         headers = {"Content-Type": "application/json"}
         path = "/api/v4/releases/check"
-        caller.ask("a check of sources", "POST", path, data=json.dumps(body), headers=headers)
+        caller.ask("release check", "POST", path, data=json.dumps(body), headers=headers)
 
     return turn
 
 
-def _pings(ground: Ground, ledger: Ledger) -> Callable[[], None]:
-    caller = Caller(ground.live.url, ledger)
-    return lambda: (caller.ask("a heartbeat", "POST", ground.job.url), None)[1]
+def _build_ping_visitor(ground: SoakService, ledger: ResponseLedger) -> Callable[[], None]:
+    caller = RecordingClient(ground.live.url, ledger)
+    return lambda: (caller.ask("heartbeat", "POST", ground.job.url), None)[1]
 
 
-def visitors(ground: Ground, ledger: Ledger) -> list[Visitor]:
+def build_visitors(ground: SoakService, ledger: ResponseLedger) -> list[SoakVisitor]:
     """Return all visitors."""
-    stranger = Stranger(ground, ledger)
-    member = Reader(ground, ledger, ground.owner, _pages_of_members(ground))
-    admin = Reader(ground, ledger, ground.admin, _PAGES_OF_ADMINISTRATORS)
-    applications = [Application(ground, ledger) for _ in range(2)]
+    stranger = HostileVisitor(ground, ledger)
+    member = PageVisitor(ground, ledger, ground.owner, _list_member_pages(ground))
+    admin = PageVisitor(ground, ledger, ground.admin, _ADMINISTRATOR_PAGES)
+    applications = [ApplicationVisitor(ground, ledger) for _ in range(2)]
     return [
-        *(Visitor(name="application", every=1.5, turn=each.turn) for each in applications),
-        Visitor(name="device", every=8.0, turn=Device(ground, ledger).turn),
-        Visitor(name="member", every=1.0, turn=member.turn),
-        Visitor(name="administrator", every=3.0, turn=admin.turn),
-        Visitor(name="developer", every=12.0, turn=Developer(ground, ledger).turn),
-        Visitor(name="operator", every=45.0, turn=Operator(ground, ledger).turn),
-        Visitor(name="checker", every=6.0, turn=_checks(ground, ledger)),
-        Visitor(name="job", every=5.0, turn=_pings(ground, ledger)),
-        Visitor(name="stranger", every=3.0, turn=stranger.turn),
-        Visitor(name="slow stranger", every=60.0, turn=stranger.trickle),
+        *(SoakVisitor(name="application", every=1.5, turn=each.turn) for each in applications),
+        SoakVisitor(name="device", every=8.0, turn=DeviceVisitor(ground, ledger).turn),
+        SoakVisitor(name="member", every=1.0, turn=member.turn),
+        SoakVisitor(name="administrator", every=3.0, turn=admin.turn),
+        SoakVisitor(name="developer", every=12.0, turn=GitVisitor(ground, ledger).turn),
+        SoakVisitor(name="operator", every=45.0, turn=CommandVisitor(ground, ledger).turn),
+        SoakVisitor(name="checker", every=6.0, turn=_build_check_visitor(ground, ledger)),
+        SoakVisitor(name="job", every=5.0, turn=_build_ping_visitor(ground, ledger)),
+        SoakVisitor(name="stranger", every=3.0, turn=stranger.turn),
+        SoakVisitor(name="slow stranger", every=60.0, turn=stranger.trickle),
     ]

@@ -8,8 +8,14 @@ from pathlib import Path
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from bench.processes import Process, busy_seconds, family, processor_seconds, proportional_mib
-from bench.soaking.ground import Ground
+from bench.processes import (
+    Process,
+    list_process_family,
+    measure_processor_seconds,
+    read_busy_seconds,
+    read_proportional_mib,
+)
+from bench.soaking.ground import SoakService
 from models import (
     AccessToken,
     Alert,
@@ -31,15 +37,15 @@ from tests.support.service.live import LiveGatebell
 
 #: Process names by a part of their command. The first match applies. Other processes, such as Git,
 #: are short-lived.
-_NAMES = {
+_PROCESS_NAMES = {
     "web.server.serve": "supervisor",
     "web.server.watchdog": "watchdog",
     "web.jobs.worker": "worker",
     "apprise_child": "apprise",
     "gunicorn": "web",
 }
-_MASTER = "gunicorn"
-_TABLES: tuple[type[Base], ...] = (
+_MASTER_COMMAND = "gunicorn"
+_COUNTED_TABLES: tuple[type[Base], ...] = (
     Alert,
     Occurrence,
     Delivery,
@@ -52,24 +58,24 @@ _TABLES: tuple[type[Base], ...] = (
     Page,
     PageMessage,
 )
-_QUEUES = {
-    "changes of alerts": select(func.count()).select_from(AlertChange),
-    "pages to be gathered": select(func.count()).where(
+_QUEUE_QUERIES = {
+    "alert changes": select(func.count()).select_from(AlertChange),
+    "pages to be batched": select(func.count()).where(
         Page.batch_id.is_(None), Page.withdrawn_at.is_(None)
     ),
     "messages to contacts": select(func.count()).where(PageMessage.ended_at.is_(None)),
-    "e-mail": select(func.count()).where(Mail.next_try_at.is_not(None)),
-    "deliveries of webhooks": select(func.count()).where(WebhookDelivery.next_try_at.is_not(None)),
+    "email": select(func.count()).where(Mail.next_try_at.is_not(None)),
+    "webhook deliveries": select(func.count()).where(WebhookDelivery.next_try_at.is_not(None)),
     "audit events to be sent": select(func.count()).select_from(AuditStreamEntry),
 }
-_CONNECTIONS = text(
+_CONNECTIONS_QUERY = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
     " AND pid <> pg_backend_pid()"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Use:
+class ProcessUse:
     """The resources of a process."""
 
     name: str
@@ -82,13 +88,13 @@ class Use:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sight:
+class Measurement:
     """The measurements at one time."""
 
     #: Seconds since the start.
     seconds: float
     #: Resources by process id.
-    processes: Mapping[int, Use]
+    processes: Mapping[int, ProcessUse]
     #: Number of connections to Postgres, including the connections of the soak. 0 on SQLite.
     connections: int
     rows: Mapping[str, int]
@@ -101,65 +107,65 @@ class Sight:
     machine: float
 
 
-def look_at(ground: Ground, seconds: float, *, counts: bool) -> Sight:
+def measure_service(ground: SoakService, seconds: float, *, counts: bool) -> Measurement:
     """Measure a service; rows and queues are counted only on request because that takes longer."""
-    connections, rows, queues = _stored(ground.live) if counts else (0, {}, {})
-    return Sight(
+    connections, rows, queues = _count_stored(ground.live) if counts else (0, {}, {})
+    return Measurement(
         seconds=seconds,
-        processes=dict(_uses(ground.live.pid)),
+        processes=dict(_iterate_uses(ground.live.pid)),
         connections=connections,
         rows=rows,
         queues=queues,
         messages=ground.postbox.pages.messages,
-        processor=processor_seconds(ground.live.pid),
-        machine=busy_seconds(),
+        processor=measure_processor_seconds(ground.live.pid),
+        machine=read_busy_seconds(),
     )
 
 
 @contextmanager
-def looking_at(live: LiveGatebell) -> Iterator[Session]:
+def open_for_reading(live: LiveGatebell) -> Iterator[Session]:
     """Open the database for reading; on SQLite, a write transaction would block writers."""
     engine = live.engine().execution_options(begin_mode="DEFERRED")
     with Session(engine) as session, session.begin():
         yield session
 
 
-def _stored(live: LiveGatebell) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
-    with looking_at(live) as session:
+def _count_stored(live: LiveGatebell) -> tuple[int, Mapping[str, int], Mapping[str, int]]:
+    with open_for_reading(live) as session:
         rows = {
             each.__tablename__: session.scalar(select(func.count()).select_from(each)) or 0
-            for each in _TABLES
+            for each in _COUNTED_TABLES
         }
-        queues = {name: session.scalar(asked) or 0 for name, asked in _QUEUES.items()}
+        queues = {name: session.scalar(asked) or 0 for name, asked in _QUEUE_QUERIES.items()}
         is_sqlite = live.database_url.startswith("sqlite")
-        connections = 0 if is_sqlite else session.scalar(_CONNECTIONS) or 0
+        connections = 0 if is_sqlite else session.scalar(_CONNECTIONS_QUERY) or 0
     return connections, rows, queues
 
 
-def _uses(root: int) -> Iterator[tuple[int, Use]]:
-    found = family(root)
-    names = {each.pid: _name_of(each) for each in found}
+def _iterate_uses(root: int) -> Iterator[tuple[int, ProcessUse]]:
+    found = list_process_family(root)
+    names = {each.pid: _get_process_name(each) for each in found}
     for each in found:
         name = names[each.pid]
         if name == "web" and names.get(each.parent) != "web":
-            name = _MASTER
+            name = _MASTER_COMMAND
         if name:
             with suppress(OSError, KeyError):  # the process has ended
-                yield each.pid, _use(each.pid, name)
+                yield each.pid, _measure_process(each.pid, name)
 
 
-def _name_of(process: Process) -> str:
-    return next((name for part, name in _NAMES.items() if part in process.command), "")
+def _get_process_name(process: Process) -> str:
+    return next((name for part, name in _PROCESS_NAMES.items() if part in process.command), "")
 
 
-def _use(pid: int, name: str) -> Use:
+def _measure_process(pid: int, name: str) -> ProcessUse:
     folder = Path("/proc") / str(pid)
     lines = (line.split() for line in (folder / "status").read_text(encoding="utf-8").splitlines())
     status = {words[0]: words[1] for words in lines if len(words) > 1}
-    return Use(
+    return ProcessUse(
         name=name,
         resident=int(status["VmRSS:"]) / 1024,
-        proportional=proportional_mib(pid),
+        proportional=read_proportional_mib(pid),
         files=sum(1 for _ in (folder / "fd").iterdir()),
         threads=int(status["Threads:"]),
     )

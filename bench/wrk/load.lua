@@ -161,7 +161,7 @@ end
 local function of_wrk(summary)
   local bad = summary.errors.status
   local good = summary.requests - bad
-  return good, bad, summary.duration / 1e6, { ["200"] = good, ["400 and more"] = bad }
+  return good, bad, summary.duration / 1e6, { ["200"] = good, ["400 and above"] = bad }
 end
 
 local function as_json(numbers)

@@ -3,20 +3,20 @@
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.accounts.profiles import avatar_path
+from domain.accounts.profiles import build_avatar_path
 from domain.projects.people import get_person
-from web.access.decorators import signed_in, viewer
+from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.public_urls import with_base_path
+from web.http.public_urls import add_base_path
 
 users = PageBlueprint("users", __name__, url_prefix="/-/users")
 
 
 @users.get("/<username>")
-@signed_in
+@sign_in_required
 def show(username: str) -> ResponseReturnValue:
     """Show a user to members of the same groups and projects."""
-    person = get_person(username, viewer(), session=db.session())
-    avatar = with_base_path(avatar_path(person.name or person.username, person.id))
+    person = get_person(username, get_request_viewer(), session=db.session())
+    avatar = add_base_path(build_avatar_path(person.name or person.username, person.id))
     return render_template("users/show.html", person=person, avatar=avatar)

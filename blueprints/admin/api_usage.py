@@ -7,19 +7,19 @@ from itertools import groupby
 from flask import Blueprint, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import one_of, words
+from domain.core.database.paging import get_choice, get_search_text
 from domain.core.errors import QueryError
 from domain.releases.changes import Change
-from domain.releases.schedule import BY_ID
-from domain.releases.usage.reading import Use, uses_of_instance
-from web.access.decorators import administrator
+from domain.releases.schedule import CHANGES_BY_ID
+from domain.releases.usage.reading import AffectedUsage, find_instance_usage
+from web.access.decorators import administrator_required
 from web.extensions import db
-from web.pages.list_query import LinkedPage, list_query, page_size
-from web.releases.rehearsal import whole_period
+from web.pages.list_query import LinkedPage, get_list_query, get_page_size
+from web.releases.rehearsal import get_stored_period
 from web.services import now, settings
 
 api_usage = Blueprint("api_usage", __name__, url_prefix="/api_usage")
-_LARGEST_PAGE = 1_000_000
+_MAX_PAGE_NUMBER = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,27 +33,35 @@ class UsedChange:
 
 
 @api_usage.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List the changes that affect calls of the instance, with their consumers."""
-    query = list_query("change", "search", "page")
-    wanted = one_of(query, "change", BY_ID, "") or None
+    query = get_list_query("change", "search", "page")
+    wanted = get_choice(query, "change", CHANGES_BY_ID, "") or None
     moment = now()
-    period = whole_period(settings(), moment)
-    uses = uses_of_instance(period, session=db.session(), now=moment)
-    text = words(query, "search").strip()
+    period = get_stored_period(settings(), moment)
+    uses = find_instance_usage(period, session=db.session(), now=moment)
+    text = get_search_text(query, "search").strip()
     return render_template(
         "admin/api_usage/index.html",
-        used=[_used(change, some) for change, some in groupby(uses, lambda use: use.change)],
-        page=_page(_found(uses, wanted, text), _number(query.get("page", "1")), wanted, text),
-        change=BY_ID[wanted] if wanted else None,
+        used=[
+            _build_used_change(change, some)
+            for change, some in groupby(uses, lambda use: use.change)
+        ],
+        page=_build_page(
+            _filter_usage(uses, wanted, text),
+            _parse_page_number(query.get("page", "1")),
+            wanted,
+            text,
+        ),
+        change=CHANGES_BY_ID[wanted] if wanted else None,
         query=text,
         running=period.running,
         keep_days=settings().call_keep_days,
     )
 
 
-def _used(change: Change, uses: Iterable[Use]) -> UsedChange:
+def _build_used_change(change: Change, uses: Iterable[AffectedUsage]) -> UsedChange:
     found = list(uses)
     return UsedChange(
         change=change,
@@ -63,7 +71,9 @@ def _used(change: Change, uses: Iterable[Use]) -> UsedChange:
     )
 
 
-def _found(uses: Sequence[Use], change_id: str | None, text: str) -> Sequence[Use]:
+def _filter_usage(
+    uses: Sequence[AffectedUsage], change_id: str | None, text: str
+) -> Sequence[AffectedUsage]:
     folded = text.casefold()
     return [
         use
@@ -73,14 +83,16 @@ def _found(uses: Sequence[Use], change_id: str | None, text: str) -> Sequence[Us
     ]
 
 
-def _number(text: str) -> int:
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _LARGEST_PAGE:
+def _parse_page_number(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MAX_PAGE_NUMBER:
         return int(text[:9])
     raise QueryError("page must be a number.", field="page")
 
 
-def _page(uses: Sequence[Use], number: int, change_id: str | None, text: str) -> LinkedPage:
-    size = page_size()
+def _build_page(
+    uses: Sequence[AffectedUsage], number: int, change_id: str | None, text: str
+) -> LinkedPage:
+    size = get_page_size()
     begin = (number - 1) * size
 
     def link(page: int) -> str:

@@ -4,49 +4,54 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 
 from blueprints.applications import ApplicationPages
-from domain.core.database.paging import one_of, words
-from domain.oauth.clients.applications import get_any
+from domain.core.database.paging import get_choice, get_search_text
+from domain.oauth.clients.applications import get_any_application
 from domain.oauth.clients.directory import (
     ApplicationFilter,
     count_applications,
-    page_of_applications,
+    fetch_application_page,
 )
 from domain.oauth.clients.types import ApplicationView
 from forms.applications import InstanceApplicationForm
-from web.access.decorators import administrator
+from web.access.decorators import administrator_required
 from web.extensions import db
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
 from web.services import now
 
 applications = Blueprint("applications", __name__, url_prefix="/applications")
-_OWNERS = ("instance", "users")
+_OWNER_KINDS = ("instance", "users")
 
 
-def _get_any(application_id: int) -> ApplicationView:
-    return get_any(application_id, session=db.session())
+def _get_application(application_id: int) -> ApplicationView:
+    return get_any_application(application_id, session=db.session())
 
 
 ApplicationPages(
     endpoint="admin.applications",
     form=InstanceApplicationForm,
-    get=_get_any,
+    get=_get_application,
     is_administration=True,
-).bind(applications, administrator)
+).bind(applications, administrator_required)
 
 
 @applications.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List the applications of the instance or of its users."""
-    given = list_query("of", "search", *CURSORS)
+    given = get_list_query("of", "search", *CURSOR_PARAMETERS)
     wanted = ApplicationFilter(
-        is_instance_wide=one_of(given, "of", _OWNERS, "instance") == "instance",
-        search=words(given, "search"),
+        is_instance_wide=get_choice(given, "of", _OWNER_KINDS, "instance") == "instance",
+        search=get_search_text(given, "search"),
     )
-    found = page_of_applications(wanted, asked_slice(), session=db.session(), now=now())
+    found = fetch_application_page(wanted, get_requested_slice(), session=db.session(), now=now())
     return render_template(
         "admin/applications/index.html",
-        page=page_links(found),
+        page=build_page_links(found),
         is_instance_wide=wanted.is_instance_wide,
         counts=count_applications(session=db.session()),
         query=wanted.search,

@@ -3,47 +3,52 @@
 from flask import render_template, request
 from flask.typing import ResponseReturnValue
 
-from blueprints.admin.event_files import event_file
-from domain.audit.log import EventView, page_of_events
-from domain.core.database.paging import Page
+from blueprints.admin.event_files import build_event_file
+from domain.audit.log import EventView, fetch_event_page
+from domain.core.database.paging import KeysetPage
 from forms.audit import AuditFilterForm
-from web.access.decorators import administrator, administrator_afresh
+from web.access.decorators import administrator_required, recent_administrator_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
 
 audit = PageBlueprint("audit", __name__, url_prefix="/admin/audit")
-_FILTERS = ("kind", "actor", "user", "target", "address", "since", "until")
+_FILTER_PARAMETERS = ("kind", "actor", "user", "target", "address", "since", "until")
 
 
 @audit.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List the events that match the filters, newest first."""
-    list_query(*_FILTERS, *CURSORS)
+    get_list_query(*_FILTER_PARAMETERS, *CURSOR_PARAMETERS)
     form = AuditFilterForm()
-    part = asked_slice()
+    part = get_requested_slice()
     if not form.validate():
-        return _page(form, Page(items=())), 400
-    return _page(form, page_of_events(form.wanted(), part, session=db.session()))
+        return _render_page(form, KeysetPage(items=())), 400
+    return _render_page(form, fetch_event_page(form.wanted(), part, session=db.session()))
 
 
 @audit.get("/export.<any(csv, jsonl):extension>")
-@administrator_afresh.but(is_heavy=True)
+@recent_administrator_required.but(is_heavy=True)
 def download(extension: str) -> ResponseReturnValue:
     """Return the filtered events as a file."""
-    list_query(*_FILTERS)
+    get_list_query(*_FILTER_PARAMETERS)
     form = AuditFilterForm()
     if not form.validate():
-        return _page(form, Page(items=())), 400
-    return event_file(form.wanted(), kind=extension)
+        return _render_page(form, KeysetPage(items=())), 400
+    return build_event_file(form.wanted(), kind=extension)
 
 
-def _page(form: AuditFilterForm, found: Page[EventView]) -> str:
+def _render_page(form: AuditFilterForm, found: KeysetPage[EventView]) -> str:
     return render_template(
         "audit/index.html",
         form=form,
-        page=page_links(found),
-        given={name: request.args[name] for name in _FILTERS if request.args.get(name)},
+        page=build_page_links(found),
+        given={name: request.args[name] for name in _FILTER_PARAMETERS if request.args.get(name)},
         is_narrowed=any(field.data for field in form),
     )

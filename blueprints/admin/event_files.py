@@ -5,13 +5,13 @@ from flask import Response
 from domain.audit import log
 from domain.audit.log import EventFilter
 from web.extensions import db
-from web.http.text_files import text_file
+from web.http.text_files import build_text_file_response
 from web.services import now
 
-_KINDS = {"jsonl": log.as_json_lines, "csv": log.as_csv}
+_FORMATTERS = {"jsonl": log.export_json_lines, "csv": log.export_csv}
 
 
-def event_file(wanted: EventFilter, *, kind: str) -> Response:
+def build_event_file(wanted: EventFilter, *, kind: str) -> Response:
     """Return the events as a download; `kind` is "jsonl" or "csv"."""
-    lines = _KINDS[kind](wanted, session=db.session())
-    return text_file(lines, f"audit-events-{now():%Y-%m-%d}.{kind}")
+    lines = _FORMATTERS[kind](wanted, session=db.session())
+    return build_text_file_response(lines, f"audit-events-{now():%Y-%m-%d}.{kind}")

@@ -12,104 +12,108 @@ from domain.accounts.identity_providers.types import (
     IdentityProviderQuery,
 )
 from forms.identity_providers import IdentityProviderForm, NewIdentityProviderForm
-from web.access.decorators import administrator
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.pages.list_query import list_query
+from web.access.decorators import administrator_required
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import get_list_query
 
 identity_providers = Blueprint("identity_providers", __name__, url_prefix="/identity_providers")
-_MOST_SHOWN = 100
+_MAX_SHOWN_PROVIDERS = 100
 
 
 @identity_providers.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List the identity providers."""
-    list_query()
-    found = actions.list_providers(work(), IdentityProviderQuery(per_page=_MOST_SHOWN))
+    get_list_query()
+    found = actions.list_providers(
+        unit_of_work(), IdentityProviderQuery(per_page=_MAX_SHOWN_PROVIDERS)
+    )
     return render_template("admin/identity_providers/index.html", providers=found.items)
 
 
 @identity_providers.route("/new", methods=["GET", "POST"])
-@administrator
+@administrator_required
 def new() -> ResponseReturnValue:
     """Choose a kind of provider, then create a provider of that kind."""
     preset = PRESETS.get(request.args.get("preset", ""))
     if preset is None:
         return render_template("admin/identity_providers/choose.html", presets=PRESETS.values())
     form = NewIdentityProviderForm.of(preset)
-    made = form.carry_out(
+    made = form.run_if_valid(
         lambda: actions.create_provider(
-            work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
+            unit_of_work(), form.read(IdentityProviderBody, **form.more, preset=preset.key)
         )
     )
     if made is not None:
         flash(f"Identity provider {made.title} added. Test the connection next.")
-        return _back_to(made.id)
-    return form_page(
+        return _redirect_to_provider(made.id)
+    return render_form_page(
         "admin/identity_providers/new.html",
         form,
         preset=preset,
         provider=None,
-        redirect_uri=actions.redirect_uri_of(work(), form.slug.data or "NAME"),
+        redirect_uri=actions.build_provider_redirect_uri(unit_of_work(), form.slug.data or "NAME"),
     )
 
 
 @identity_providers.get("/<int:provider_id>")
-@administrator
+@administrator_required
 def show(provider_id: int) -> ResponseReturnValue:
     """Show an identity provider and the form to change it."""
-    return _show_page(provider_id)
+    return _render_show_page(provider_id)
 
 
 @identity_providers.post("/<int:provider_id>")
-@administrator
+@administrator_required
 def change(provider_id: int) -> ResponseReturnValue:
     """Change an identity provider."""
     form = IdentityProviderForm()
-    changed = form.carry_out(
+    changed = form.run_if_valid(
         lambda: actions.change_provider(
-            work(), provider_id, form.read(IdentityProviderChangeBody, **form.more)
+            unit_of_work(), provider_id, form.read(IdentityProviderChangeBody, **form.more)
         )
     )
     if changed is None:
-        return _show_page(provider_id, form=form)
+        return _render_show_page(provider_id, form=form)
     flash("Identity provider saved.")
-    return _back_to(provider_id)
+    return _redirect_to_provider(provider_id)
 
 
 @identity_providers.post("/<int:provider_id>/test", endpoint="test")
-@administrator
+@administrator_required
 def test_connection(provider_id: int) -> ResponseReturnValue:
     """Request the provider's metadata and show the result."""
-    return _show_page(provider_id, result=actions.test_connection(work(), provider_id))
+    return _render_show_page(
+        provider_id, result=actions.test_connection(unit_of_work(), provider_id)
+    )
 
 
 @identity_providers.post("/<int:provider_id>/delete")
-@administrator
+@administrator_required
 def delete(provider_id: int) -> ResponseReturnValue:
     """Delete an identity provider."""
-    removed = actions.delete_provider(work(), provider_id)
-    flash(f"The identity provider {removed.title} was deleted.")
+    removed = actions.delete_provider(unit_of_work(), provider_id)
+    flash(f"Identity provider {removed.title} deleted.")
     return redirect(url_for("admin.identity_providers.index"))
 
 
-def _show_page(
+def _render_show_page(
     provider_id: int,
     *,
     form: IdentityProviderForm | None = None,
     result: ConnectionTest | None = None,
 ) -> ResponseReturnValue:
-    provider = actions.show_provider(work(), provider_id)
+    provider = actions.show_provider(unit_of_work(), provider_id)
     page = render_template(
         "admin/identity_providers/show.html",
         provider=provider,
         preset=PRESETS[provider.preset],
-        form=form or IdentityProviderForm.of_provider(provider),
+        form=form or IdentityProviderForm.build_from_provider(provider),
         result=result,
     )
     return page, 422 if form and form.errors else 200
 
 
-def _back_to(provider_id: int) -> ResponseReturnValue:
+def _redirect_to_provider(provider_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.identity_providers.show", provider_id=provider_id))

@@ -4,49 +4,49 @@ from flask import Blueprint, flash, redirect, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.openid.keys import (
-    LONGEST_ID_TOKEN,
-    NOTICE,
+    KEY_NOTICE_PERIOD,
+    MAX_ID_TOKEN_LIFETIME,
     KeyRotation,
     NewKeyBody,
     list_key_lifecycle,
     rotate_keys,
 )
 from forms.keys import RotationForm
-from web.access.decorators import administrator
+from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import work
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
 from web.services import now, services, settings
 
 keys = Blueprint("keys", __name__, url_prefix="/keys")
 
 
 @keys.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """Show the published keys and their periods of use."""
-    return _page(RotationForm())
+    return _render_page(RotationForm())
 
 
 @keys.post("/rotate")
-@administrator
+@administrator_required
 def rotate() -> ResponseReturnValue:
     """Create a new key, which becomes the signing key at the chosen time."""
     form = RotationForm()
-    if form.carry_out(lambda: rotate_keys(work(), form.read(NewKeyBody))) is None:
-        return _page(form)
+    if form.run_if_valid(lambda: rotate_keys(unit_of_work(), form.read(NewKeyBody))) is None:
+        return _render_page(form)
     flash("Key created and published.")
     return redirect(url_for("admin.keys.index"))
 
 
-def _page(form: RotationForm) -> ResponseReturnValue:
+def _render_page(form: RotationForm) -> ResponseReturnValue:
     found = list_key_lifecycle(session=db.session(), keyring=services().keyring, now=now())
-    return form_page(
+    return render_form_page(
         "admin/keys/index.html",
         form,
         keys=found,
         rotations=KeyRotation,
-        notice_period=NOTICE,
-        longest=LONGEST_ID_TOKEN,
+        notice_period=KEY_NOTICE_PERIOD,
+        longest=MAX_ID_TOKEN_LIFETIME,
         key_set_url=f"{settings().base_url}/oauth/discovery/keys",
     )

@@ -5,20 +5,20 @@ from typing import NamedTuple
 from flask import Blueprint, flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.access.roles import LEAST_ROLES, Ability
+from domain.access.roles import MINIMUM_ROLES, Ability
 from domain.core.errors import InvalidError
 from domain.projects import member_roles as actions
-from domain.projects.member_roles import all_member_roles
+from domain.projects.member_roles import find_all_member_roles
 from forms.members import MemberRoleForm
-from web.access.decorators import administrator
+from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import work
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
 
 member_roles = Blueprint("member_roles", __name__, url_prefix="/member_roles")
 
 
-class Choice(NamedTuple):
+class PermissionChoice(NamedTuple):
     """A permission that the form offers."""
 
     name: str
@@ -26,68 +26,72 @@ class Choice(NamedTuple):
     description: str
 
 
-_WORDS = {
+_PERMISSION_TEXTS = {
     Ability.READ_CODE: ("Read code", "Clone and fetch a private project."),
-    Ability.READ_ALERTS: ("See alerts", "With silences and maintenance windows."),
+    Ability.READ_ALERTS: ("See alerts", "Includes silences and maintenance windows."),
     Ability.ADMIN_ALERTS: (
         "Handle alerts",
-        "Acknowledge, resolve, assign, comment on and silence them. Includes seeing them.",
+        "Acknowledge, resolve, assign, comment on and silence alerts. Includes seeing them.",
     ),
-    Ability.READ_ENVIRONMENTS: ("See environments", "With deployments, through the API."),
+    Ability.READ_ENVIRONMENTS: ("See environments", "Includes deployments, through the API."),
     Ability.ADMIN_ENVIRONMENTS: (
         "Manage environments",
-        "Create, change and delete them. Includes seeing them.",
+        "Create, change and delete environments. Includes seeing them.",
     ),
     Ability.ADMIN_INTEGRATIONS: (
         "Manage integrations",
-        "With their keys, deliveries and test alerts.",
+        "Includes their keys, deliveries and test alerts.",
     ),
 }
 
 
 @member_roles.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List the custom roles."""
-    return _page()
+    return _render_page()
 
 
 @member_roles.route("/new", methods=["GET", "POST"])
-@administrator
+@administrator_required
 def new() -> ResponseReturnValue:
     """Create a custom role."""
     form = MemberRoleForm()
-    made = form.carry_out(lambda: actions.create_member_role(work(), form.new_role()))
+    made = form.run_if_valid(lambda: actions.create_member_role(unit_of_work(), form.new_role()))
     if made is None:
-        return _form_page(form)
-    flash(f"Role “{made.name}” created. Give it to members on the page Members.")
+        return _render_form(form)
+    flash(f"Role “{made.name}” created. Assign it on the Members page of a group or project.")
     return redirect(url_for("admin.member_roles.index"))
 
 
 @member_roles.post("/<int:role_id>/delete")
-@administrator
+@administrator_required
 def delete(role_id: int) -> ResponseReturnValue:
     """Delete a custom role that no member has."""
     try:
-        removed = actions.delete_member_role(work(), role_id)
+        removed = actions.delete_member_role(unit_of_work(), role_id)
     except InvalidError as error:
-        return _page(problem=str(error))
+        return _render_page(problem=str(error))
     flash(f"Role “{removed.name}” deleted.")
     return redirect(url_for("admin.member_roles.index"))
 
 
-def _page(*, problem: str = "") -> ResponseReturnValue:
-    roles = all_member_roles(session=db.session())
-    titles = {ability: words[0] for ability, words in _WORDS.items()}
+def _render_page(*, problem: str = "") -> ResponseReturnValue:
+    roles = find_all_member_roles(session=db.session())
+    titles = {ability: words[0] for ability, words in _PERMISSION_TEXTS.items()}
     page = render_template(
         "admin/member_roles/index.html", roles=roles, titles=titles, problem=problem
     )
     return page, 422 if problem else 200
 
 
-def _form_page(form: MemberRoleForm) -> ResponseReturnValue:
+def _render_form(form: MemberRoleForm) -> ResponseReturnValue:
     choices = [
-        Choice(each.value, title, f"{words} {LEAST_ROLES[each].label}s and above can anyway.")
-        for each, (title, words) in _WORDS.items()
+        PermissionChoice(
+            each.value,
+            title,
+            f"{words} {MINIMUM_ROLES[each].label}s and above always have this permission.",
+        )
+        for each, (title, words) in _PERMISSION_TEXTS.items()
     ]
-    return form_page("admin/member_roles/new.html", form, choices=choices)
+    return render_form_page("admin/member_roles/new.html", form, choices=choices)

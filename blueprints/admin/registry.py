@@ -6,39 +6,39 @@ from flask.typing import ResponseReturnValue
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import list_keys
 from forms.keys import RegistryKeyForm
-from web.access.decorators import administrator
+from web.access.decorators import administrator_required
 from web.extensions import db
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.registry import whole_configuration
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.registry import build_full_configuration
 from web.services import now, registry_policy, services
 
 registry = Blueprint("registry", __name__, url_prefix="/registry")
 
 
 @registry.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """Show the configuration, its secret and the keys."""
-    return _page(RegistryKeyForm())
+    return _render_page(RegistryKeyForm())
 
 
 @registry.post("/rotate")
-@administrator
+@administrator_required
 def rotate() -> ResponseReturnValue:
     """Create a key, which starts to sign at the chosen time."""
     form = RegistryKeyForm()
-    if form.carry_out(lambda: rotate_key(work(), form.key)) is None:
-        return _page(form)
-    flash("Key created. Give the new certificates to every registry, and restart it.")
+    if form.run_if_valid(lambda: rotate_key(unit_of_work(), form.key)) is None:
+        return _render_page(form)
+    flash("Key created. Install the new certificates in every registry, then restart it.")
     return redirect(url_for("admin.registry.index"))
 
 
-def _page(form: RegistryKeyForm) -> ResponseReturnValue:
-    return form_page(
+def _render_page(form: RegistryKeyForm) -> ResponseReturnValue:
+    return render_form_page(
         "admin/registry/index.html",
         form,
         keys=list_keys(session=db.session(), keyring=services().keyring, now=now()),
-        ready=whole_configuration(),
+        ready=build_full_configuration(),
         policy=registry_policy(),
     )

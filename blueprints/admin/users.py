@@ -5,66 +5,73 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts.administration import get_account
 from domain.accounts.directory import (
-    GROUPS,
+    ACCOUNT_GROUPS,
     AccountCounts,
     AccountFilter,
     count_accounts,
-    page_of_accounts,
+    fetch_account_page,
 )
-from domain.accounts.email_addresses import confirm_waiting, vouch_for_all
-from domain.accounts.factors.second_factors import factors_of
-from domain.accounts.identity_providers.identities import connections_of, disconnect_user
+from domain.accounts.email_addresses import confirm_all_addresses, confirm_as_administrator
+from domain.accounts.factors.second_factors import get_second_factors
+from domain.accounts.identity_providers.identities import disconnect_user, list_provider_connections
 from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.personal_data.erasure import count_applications, count_own_projects
 from domain.accounts.types import Account, AccountChangeBody, Erased, NewAccount, PasswordResetBody
-from domain.core.database.paging import one_of, words
+from domain.core.database.paging import get_choice, get_search_text
 from domain.core.errors import InvalidError, NotFoundError
-from domain.oauth.clients.directory import list_own
-from domain.oauth.consent.authorized_applications import list_authorized
+from domain.oauth.clients.directory import list_own_applications
+from domain.oauth.consent.authorized_applications import list_authorized_applications
 from domain.oauth.personal_tokens.lists import TokenFilter, count_tokens
-from domain.projects.listing import my_projects
+from domain.projects.my_projects import list_my_projects
 from domain.projects.views import Viewer
-from forms.account import AccountChangeForm, AccountForm, ErasureForm
-from web.access.decorators import administrator, get_current_user
-from web.admin.personal_data import export_file
+from forms.account import AccountChangeForm, AccountDeletionForm, AccountForm
+from web.access.decorators import administrator_required, get_current_user
+from web.admin.personal_data import build_export_response
 from web.extensions import db
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.pages.list_query import CURSORS, Tab, asked_slice, list_query, page_links
-from web.sealing.sealer import keep_one_time_secret, take_one_time_secret
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    Tab,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
+from web.sealing.sealer import store_one_time_secret, take_one_time_secret
 from web.services import now, settings
 
 users = Blueprint("users", __name__, url_prefix="/users")
 #: Possible treatments of personal access tokens when a password is reset.
-_TOKENS = frozenset({"revoke", "keep"})
-_PASSWORD = "user password"  # noqa: S105 - a name
-_MOST_PROJECTS = 10
+_TOKEN_CHOICES = frozenset({"revoke", "keep"})
+_PASSWORD_NAME = "user password"  # noqa: S105 - a name
+_MAX_PROJECTS = 10
 
 
 @users.get("")
-@administrator
+@administrator_required
 def index() -> ResponseReturnValue:
     """List accounts, newest first."""
-    given = list_query("group", "search", *CURSORS)
+    given = get_list_query("group", "search", *CURSOR_PARAMETERS)
     wanted = AccountFilter(
-        group=one_of(given, "group", GROUPS, "people"), search=words(given, "search")
+        group=get_choice(given, "group", ACCOUNT_GROUPS, "people"),
+        search=get_search_text(given, "search"),
     )
     counts = count_accounts(session=db.session())
     return render_template(
         "admin/users/index.html",
-        page=page_links(
-            page_of_accounts(
-                wanted, asked_slice(), session=db.session(), base_url=settings().base_url
+        page=build_page_links(
+            fetch_account_page(
+                wanted, get_requested_slice(), session=db.session(), base_url=settings().base_url
             )
         ),
-        tabs=_tabs(wanted, counts),
+        tabs=_build_tabs(wanted, counts),
         counts=counts,
         query=wanted.search,
         sends_mail=bool(settings().mail_url),
     )
 
 
-def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
+def _build_tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
@@ -72,59 +79,59 @@ def _tabs(wanted: AccountFilter, counts: AccountCounts) -> tuple[Tab, ...]:
             href=url_for("admin.users.index", group=key, search=wanted.search or None),
             current=key == wanted.group,
         )
-        for key in GROUPS
+        for key in ACCOUNT_GROUPS
     )
 
 
 @users.route("/new", methods=["GET", "POST"])
-@administrator
+@administrator_required
 def new() -> ResponseReturnValue:
     """Create an account and show its password."""
     form = AccountForm()
-    made = form.carry_out(lambda: actions.create_user(work(), form.body))
+    made = form.run_if_valid(lambda: actions.create_user(unit_of_work(), form.body))
     if isinstance(made, NewAccount):
-        keep_one_time_secret(_PASSWORD, made.id, made.generated_password)
-        return _done(made, f"User {made.username} created.")
+        store_one_time_secret(_PASSWORD_NAME, made.id, made.generated_password)
+        return _flash_and_redirect(made, f"User {made.username} created.")
     sends_mail = bool(settings().mail_url)
-    return form_page("admin/users/new.html", form, sends_mail=sends_mail)
+    return render_form_page("admin/users/new.html", form, sends_mail=sends_mail)
 
 
 @users.get("/<int:user_id>")
-@administrator
+@administrator_required
 def show(user_id: int) -> ResponseReturnValue:
     """Show an account, with its password if it was just created or reset."""
     session, moment = db.session(), now()
     page = render_template(
         "admin/users/show.html",
-        account=actions.show_account(work(), user_id),
+        account=actions.show_account(unit_of_work(), user_id),
         is_you=user_id == get_current_user().id,
-        password=take_one_time_secret(_PASSWORD, user_id),
-        factors=factors_of(user_id, session=session),
-        connections=connections_of(user_id, session, possible=False),
-        applications=list_own(user_id, session=session, now=moment),
-        authorized=list_authorized(user_id, session=session, now=moment),
+        password=take_one_time_secret(_PASSWORD_NAME, user_id),
+        factors=get_second_factors(user_id, session=session),
+        connections=list_provider_connections(user_id, session, possible=False),
+        applications=list_own_applications(user_id, session=session, now=moment),
+        authorized=list_authorized_applications(user_id, session=session, now=moment),
         token_count=_count_tokens(user_id),
         sends_mail=bool(settings().mail_url),
-        mine=my_projects(
-            Viewer(user_id=user_id, today=moment.date()), most=_MOST_PROJECTS, session=session
+        mine=list_my_projects(
+            Viewer(user_id=user_id, today=moment.date()), most=_MAX_PROJECTS, session=session
         ),
     )
     return page, 200, {"Cache-Control": "no-store"}
 
 
 @users.route("/<int:user_id>/edit", methods=["GET", "POST"])
-@administrator
+@administrator_required
 def edit(user_id: int) -> ResponseReturnValue:
     """Change the names and the email address of an account."""
-    account = actions.show_account(work(), user_id)
+    account = actions.show_account(unit_of_work(), user_id)
     form = AccountChangeForm(obj=account)
-    after = form.carry_out(lambda: actions.change_user(work(), user_id, form.body))
+    after = form.run_if_valid(lambda: actions.change_user(unit_of_work(), user_id, form.body))
     if after is not None and vars(after) == vars(account):
-        flash("Nothing was changed.", "info")
-        return _back_to(user_id)
+        flash("No changes.", "info")
+        return _redirect_to_user(user_id)
     if after is not None:
-        return _done(after, f"Account {after.username} saved.")
-    return form_page(
+        return _flash_and_redirect(after, f"Account {after.username} saved.")
+    return render_form_page(
         "admin/users/edit.html",
         form,
         account=account,
@@ -134,135 +141,140 @@ def edit(user_id: int) -> ResponseReturnValue:
 
 
 @users.post("/<int:user_id>/verify_address")
-@administrator
+@administrator_required
 def verify_address(user_id: int) -> ResponseReturnValue:
     """Mark the email address of an account as verified."""
-    is_new, account = actions.vouch_for(work(), user_id), actions.show_account(work(), user_id)
+    is_new, account = (
+        actions.confirm_user_email(unit_of_work(), user_id),
+        actions.show_account(unit_of_work(), user_id),
+    )
     if is_new:
-        return _done(account, f"{account.email} is marked as verified.")
-    flash("The address is verified already.", "info")
-    return _back_to(user_id)
+        return _flash_and_redirect(account, f"{account.email} is marked as verified.")
+    flash("The address is already verified.", "info")
+    return _redirect_to_user(user_id)
 
 
 @users.post("/verify_addresses")
-@administrator
+@administrator_required
 def verify_addresses() -> ResponseReturnValue:
     """Mark the email addresses of all accounts as verified."""
-    flash(f"E-mail addresses marked as verified: {vouch_for_all(work())}.")
+    flash(f"Email addresses marked as verified: {confirm_all_addresses(unit_of_work())}.")
     return redirect(url_for("admin.users.index"))
 
 
 @users.post("/<int:user_id>/confirm_address")
-@administrator
+@administrator_required
 def confirm_address(user_id: int) -> ResponseReturnValue:
     """Confirm the new email address that a user has requested."""
-    done = confirm_waiting(work(), user_id, request.form.get("email", ""))
-    flash(f"{done.email} is confirmed.")
-    return _back_to(user_id)
+    done = confirm_as_administrator(unit_of_work(), user_id, request.form.get("email", ""))
+    flash(f"Email address {done.email} confirmed.")
+    return _redirect_to_user(user_id)
 
 
 @users.post("/<int:user_id>/approve")
-@administrator
+@administrator_required
 def approve(user_id: int) -> ResponseReturnValue:
     """Approve an account that is waiting for approval."""
-    sign_up.approve_user(work(), user_id)
-    flash("The account is approved.")
-    return _back_to(user_id)
+    sign_up.approve_user(unit_of_work(), user_id)
+    flash("Account approved.")
+    return _redirect_to_user(user_id)
 
 
 @users.post("/<int:user_id>/reject")
-@administrator
+@administrator_required
 def reject(user_id: int) -> ResponseReturnValue:
     """Reject an account that is waiting for approval, and delete it."""
-    sign_up.reject_user(work(), user_id)
-    flash("The account is rejected and deleted.")
+    sign_up.reject_user(unit_of_work(), user_id)
+    flash("Account rejected and deleted.")
     return redirect(url_for("admin.users.index", group="pending"))
 
 
 @users.post("/<int:user_id>/deactivate")
-@administrator
+@administrator_required
 def deactivate(user_id: int) -> ResponseReturnValue:
     """Deactivate an account until its owner signs in."""
-    user = actions.deactivate_user(work(), user_id)
-    return _done(user, f"{user.username} is deactivated and signed out everywhere.")
+    user = actions.deactivate_user(unit_of_work(), user_id)
+    return _flash_and_redirect(user, f"{user.username} is deactivated and signed out everywhere.")
 
 
 @users.post("/<int:user_id>/activate")
-@administrator
+@administrator_required
 def activate(user_id: int) -> ResponseReturnValue:
     """Activate a deactivated account."""
-    user = actions.activate_user(work(), user_id)
-    return _done(user, f"{user.username} is active again.")
+    user = actions.activate_user(unit_of_work(), user_id)
+    return _flash_and_redirect(user, f"{user.username} is active again.")
 
 
 @users.post("/<int:user_id>/lock")
-@administrator
+@administrator_required
 def lock(user_id: int) -> ResponseReturnValue:
     """Lock an account and sign it out everywhere."""
-    user = actions.lock_user(work(), user_id)
-    return _done(user, f"{user.username} is locked and signed out everywhere.")
+    user = actions.lock_user(unit_of_work(), user_id)
+    return _flash_and_redirect(user, f"{user.username} is locked and signed out everywhere.")
 
 
 @users.post("/<int:user_id>/unlock")
-@administrator
+@administrator_required
 def unlock(user_id: int) -> ResponseReturnValue:
     """Unlock an account."""
-    user = actions.unlock_user(work(), user_id)
-    return _done(user, f"{user.username} is unlocked.")
+    user = actions.unlock_user(unit_of_work(), user_id)
+    return _flash_and_redirect(user, f"{user.username} is unlocked.")
 
 
 @users.post("/<int:user_id>/reset_password")
-@administrator
+@administrator_required
 def reset_password(user_id: int) -> ResponseReturnValue:
     """Reset a password to a random one and show it.
 
     The form chooses whether the user's personal access tokens are revoked.
     """
-    has_answer = request.form.get("tokens") in _TOKENS or not _count_tokens(user_id)
+    has_answer = request.form.get("tokens") in _TOKEN_CHOICES or not _count_tokens(user_id)
     if not has_answer and user_id != get_current_user().id:
         flash("Choose whether the personal access tokens are revoked or kept.", "error")
-        return _back_to(user_id)
+        return _redirect_to_user(user_id)
     wanted = PasswordResetBody(
         keep_applications="keep_applications" in request.form,
         revoke_tokens=request.form.get("tokens") == "revoke",
     )
-    user = actions.reset_password(work(), user_id, wanted)
-    keep_one_time_secret(_PASSWORD, user_id, user.password)
-    return _done(user, f"{user.username} has a new password and is signed out everywhere.")
+    user = actions.reset_password(unit_of_work(), user_id, wanted)
+    store_one_time_secret(_PASSWORD_NAME, user_id, user.password)
+    return _flash_and_redirect(
+        user, f"{user.username} has a new password and is signed out everywhere."
+    )
 
 
 @users.post("/<int:user_id>/remove_second_factors")
-@administrator
+@administrator_required
 def remove_second_factors(user_id: int) -> ResponseReturnValue:
     """Remove all second factors of an account whose owner has lost them."""
-    done = actions.remove_second_factors(work(), user_id)
+    done = actions.remove_second_factors(unit_of_work(), user_id)
     if done.removed:
         flash(f"Two-factor authentication is off for {done.username}.")
-    return _back_to(user_id)
+    return _redirect_to_user(user_id)
 
 
 @users.post("/<int:user_id>/disconnect/<provider>")
-@administrator
+@administrator_required
 def disconnect(user_id: int, provider: str) -> ResponseReturnValue:
     """Disconnect an account from an identity provider."""
-    user = disconnect_user(work(), user_id, provider)
-    return _done(user, f"{user.username} can no longer sign in through this provider.")
+    user = disconnect_user(unit_of_work(), user_id, provider)
+    return _flash_and_redirect(user, f"{user.username} can no longer sign in with this provider.")
 
 
 @users.post("/<int:user_id>/make_administrator")
-@administrator
+@administrator_required
 def make_administrator(user_id: int) -> ResponseReturnValue:
     """Make a user an administrator."""
-    user = actions.change_user(work(), user_id, AccountChangeBody(admin=True))
-    return _done(user, f"{user.username} is now an administrator.")
+    user = actions.change_user(unit_of_work(), user_id, AccountChangeBody(admin=True))
+    return _flash_and_redirect(user, f"{user.username} is now an administrator.")
 
 
 @users.post("/<int:user_id>/unmake_administrator")
-@administrator
+@administrator_required
 def unmake_administrator(user_id: int) -> ResponseReturnValue:
     """Revoke the administrator role of a user."""
-    user = actions.change_user(work(), user_id, AccountChangeBody(admin=False))
-    return _done(user, f"{user.username} is no longer an administrator.")
+    user = actions.change_user(unit_of_work(), user_id, AccountChangeBody(admin=False))
+    return _flash_and_redirect(user, f"{user.username} is no longer an administrator.")
 
 
 def _count_tokens(user_id: int) -> int:
@@ -270,13 +282,13 @@ def _count_tokens(user_id: int) -> int:
     return count_tokens(wanted, session=db.session(), now=now())
 
 
-def _done(user: Account, sentence: str) -> ResponseReturnValue:
+def _flash_and_redirect(user: Account, sentence: str) -> ResponseReturnValue:
     """Show on the account's page that a change is done."""
     flash(sentence)
-    return _back_to(user.id)
+    return _redirect_to_user(user.id)
 
 
-def _back_to(user_id: int) -> ResponseReturnValue:
+def _redirect_to_user(user_id: int) -> ResponseReturnValue:
     return redirect(url_for("admin.users.show", user_id=user_id))
 
 
@@ -284,22 +296,22 @@ personal_data = Blueprint("personal_data", __name__, url_prefix="/users")
 
 
 @personal_data.post("/<int:user_id>/export")
-@administrator
+@administrator_required
 def export(user_id: int) -> ResponseReturnValue:
     """Download the personal data of a user."""
-    return export_file(user_id)
+    return build_export_response(user_id)
 
 
 @personal_data.route("/<int:user_id>/delete", methods=["GET", "POST"])
-@administrator
+@administrator_required
 def delete(user_id: int) -> ResponseReturnValue:
     """Show the consequences, and erase a user's account and personal data."""
     user = get_account(user_id, session=db.session())
-    form = ErasureForm(heir=get_current_user().username, username=user.username)
-    if form.carry_out(lambda: _delete(user_id, form)):
+    form = AccountDeletionForm(heir=get_current_user().username, username=user.username)
+    if form.run_if_valid(lambda: _erase_user(user_id, form)):
         flash(f"Account {user.username} deleted.")
         return redirect(url_for("admin.users.index"))
-    return form_page(
+    return render_form_page(
         "admin/users/delete.html",
         form,
         account=user,
@@ -308,8 +320,8 @@ def delete(user_id: int) -> ResponseReturnValue:
     )
 
 
-def _delete(user_id: int, form: ErasureForm) -> Erased:
+def _erase_user(user_id: int, form: AccountDeletionForm) -> Erased:
     try:
-        return actions.delete_user(work(), user_id, form.body)
+        return actions.delete_user(unit_of_work(), user_id, form.body)
     except NotFoundError as error:
         raise InvalidError(str(error), field="heir") from error

@@ -12,31 +12,31 @@ from typing import Any
 import orjson
 from flask import Response
 
-from blueprints.alerts.receiving import inbound_delivery, log_refusal, store
+from blueprints.alerts.receiving import build_inbound_delivery, log_rejection, parse_and_store
 from domain.alerts.reading import pagerduty
-from domain.alerts.reading.body import read_object
+from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import EventAction, SenderEvent
 from domain.alerts.receiving import receivers
 from domain.core.errors import DomainError
-from web.access.decorators import checks_its_key
-from web.access.rate_limits import by_events_address
-from web.api.description.described import JSON, RECEIVERS, Caller, Description
+from web.access.decorators import authenticates_integration
+from web.access.rate_limits import limit_events_by_address
+from web.api.description.described import JSON, RECEIVERS, Caller, ViewDescription
 from web.api.schemas.receivers import AcceptedEvent, ChangeEvent, PagerDutyEvent
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.json_responses import json_response
-from web.http.request_bodies import read_bounded
-from web.services import reading, services, settings
+from web.http.json_responses import build_json_response
+from web.http.request_bodies import read_limited_body
+from web.services import parser_settings, services, settings
 
 events_api = MachineBlueprint("events_api", __name__, errors=ErrorFormat.EVENTS, url_prefix="/v2")
 
 #: PagerDuty's size limit in bytes.
-_MOST = 512 * 1024
-_ERRORS = (400, 408, 413, 429)
-_SAID = {EventAction.CHANGE: "Change event processed"}
+_MAX_BODY_BYTES = 512 * 1024
+_ERROR_STATUSES = (400, 408, 413, 429)
+_RESPONSE_MESSAGES = {EventAction.CHANGE: "Change event processed"}
 
 
-def _description(name: str, body: Any) -> Description:
-    return Description(
+def _describe_receiver(name: str, body: Any) -> ViewDescription:
+    return ViewDescription(
         name=f"receivers.{name}",
         tag=RECEIVERS,
         caller=Caller.ANYONE,
@@ -44,67 +44,72 @@ def _description(name: str, body: Any) -> Description:
         accepts=(JSON,),
         returns=AcceptedEvent,
         status=202,
-        errors=_ERRORS,
+        errors=_ERROR_STATUSES,
     )
 
 
 @events_api.post("/enqueue")
-@_description("events", PagerDutyEvent)
-@checks_its_key.but(writes=False)
-@by_events_address
+@_describe_receiver("events", PagerDutyEvent)
+@authenticates_integration.but(writes=False)
+@limit_events_by_address
 def enqueue() -> Response:
     """Receive an alert event of PagerDuty's Events API v2."""
-    return _receive(is_change=False)
+    return _receive_event(is_change=False)
 
 
 @events_api.post("/change/enqueue")
-@_description("change_events", ChangeEvent)
-@checks_its_key.but(writes=False)
-@by_events_address
+@_describe_receiver("change_events", ChangeEvent)
+@authenticates_integration.but(writes=False)
+@limit_events_by_address
 def enqueue_change() -> Response:
     """Receive a change event for the delivery log.
 
     Change events create no alerts.
     """
-    return _receive(is_change=True)
+    return _receive_event(is_change=True)
 
 
-def _receive(*, is_change: bool) -> Response:
-    began, own, policy = perf_counter_ns(), services(), reading()
+def _receive_event(*, is_change: bool) -> Response:
+    began, own, policy = perf_counter_ns(), services(), parser_settings()
     moment, current = own.clock(), settings()
-    received = read_bounded(min(_MOST, current.alert_body_limit_bytes))
+    received = read_limited_body(min(_MAX_BODY_BYTES, current.alert_body_limit_bytes))
     received.check()
-    payload = read_object(received.content, nesting_limit=policy.nesting_limit)
+    payload = parse_body_object(received.content, nesting_limit=policy.nesting_limit)
     routing_key = payload.get("routing_key")
     given = routing_key if isinstance(routing_key, str) else ""
-    receiver = receivers.find_receiver_by_key(
+    receiver = receivers.get_receiver_by_key(
         given, connection=own.connections, keyring=own.keyring, now=moment
     )
-    key = receivers.key_of(receiver, given, keyring=own.keyring)
-    body, size = _storable(received.content, payload), len(received.content)
-    delivery = replace(inbound_delivery(receiver, moment, began, current), body=body, size=size)
+    key = receivers.get_matching_key(receiver, given, keyring=own.keyring)
+    body, size = _build_storable_body(received.content, payload), len(received.content)
+    delivery = replace(
+        build_inbound_delivery(receiver, moment, began, current), body=body, size=size
+    )
     read = partial(receiver.format.parse, payload, now=moment, reading=policy)
     try:
-        receivers.check_open(receiver)
-        pagerduty.check_kind(payload, is_change=is_change)
-        parsed, _ = store(receiver, key, delivery, read, own=own)
+        receivers.check_accepts_alerts(receiver)
+        pagerduty.check_event_kind(payload, is_change=is_change)
+        parsed, _ = parse_and_store(receiver, key, delivery, read, own=own)
     except DomainError as error:
-        log_refusal(delivery, error)
+        log_rejection(delivery, error)
         raise
-    return event_response(parsed.event or SenderEvent(EventAction.CHANGE))
+    return build_event_response(parsed.event or SenderEvent(EventAction.CHANGE))
 
 
-def _storable(body: bytes, payload: dict[str, object]) -> bytes:
+def _build_storable_body(body: bytes, payload: dict[str, object]) -> bytes:
     """Return the body without the routing key, even if escapes hide the key."""
-    hidden = pagerduty.without_routing_key(body)
+    hidden = pagerduty.hide_routing_key(body)
     if hidden != body:
         return hidden
-    return orjson.dumps({**payload, "routing_key": pagerduty.HIDDEN}, default=str)
+    return orjson.dumps({**payload, "routing_key": pagerduty.HIDDEN_ROUTING_KEY}, default=str)
 
 
-def event_response(event: SenderEvent) -> Response:
+def build_event_response(event: SenderEvent) -> Response:
     """Return PagerDuty's response to an accepted event."""
-    answer = {"status": "success", "message": _SAID.get(event.action, "Event processed")}
+    answer = {
+        "status": "success",
+        "message": _RESPONSE_MESSAGES.get(event.action, "Event processed"),
+    }
     if event.action is not EventAction.CHANGE:
         answer["dedup_key"] = event.dedup_key
-    return json_response(answer, 202)
+    return build_json_response(answer, 202)

@@ -7,23 +7,23 @@ from functools import partial
 
 from flask import Response
 
-from blueprints.alerts.events_api import event_response
+from blueprints.alerts.events_api import build_event_response
 from blueprints.alerts.receiving import receive_request
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import AlertArray, MetricsAlerts
 from domain.alerts.reading.incoming import ParsedBody
 from domain.alerts.receiving import receivers
 from domain.alerts.storing.intake_result import IntakeResult
-from web.access.decorators import checks_its_key
-from web.api.description.described import JSON, RECEIVERS, Caller, Description
+from web.access.decorators import authenticates_integration
+from web.api.description.described import JSON, RECEIVERS, Caller, ViewDescription
 from web.api.schemas.receivers import AnyAlerts, GenericAlerts, ReceivedAlerts
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.json_responses import json_response
+from web.http.json_responses import build_json_response
 
 intake = MachineBlueprint("intake", __name__, errors=ErrorFormat.MESSAGE)
 
-_receiver = partial(
-    Description,
+_describe_receiver = partial(
+    ViewDescription,
     tag=RECEIVERS,
     caller=Caller.SENDER,
     accepts=(JSON,),
@@ -33,8 +33,8 @@ _receiver = partial(
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>.json")
-@_receiver(name="receivers.integration", body=AnyAlerts)
-@checks_its_key
+@_describe_receiver(name="receivers.integration", body=AnyAlerts)
+@authenticates_integration
 def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive alerts at the URL of an integration.
 
@@ -42,41 +42,45 @@ def notify(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """
     if (slug, endpoint_identifier) == ("alerts", "notify"):  # identifiers are longer
         return notify_http(f"{project_path}/alerts/notify")
-    find = partial(receivers.find_receiver, project_path, endpoint_identifier)
-    return _answer(*receive_request(find))
+    find = partial(receivers.get_receiver_by_identifier, project_path, endpoint_identifier)
+    return _build_intake_response(*receive_request(find))
 
 
 @intake.post("/<names:project_path>/alerts/notify/<slug>/<endpoint_identifier>/api/v2/alerts")
-@_receiver(name="receivers.alertmanager_api", body=AlertArray)
-@checks_its_key
+@_describe_receiver(name="receivers.alertmanager_api", body=AlertArray)
+@authenticates_integration
 def notify_as_alertmanager(project_path: str, slug: str, endpoint_identifier: str) -> Response:
     """Receive alerts from programs that use an integration's URL as an Alertmanager."""
     del slug
     identifier = endpoint_identifier.removesuffix(".json")
-    return _answer(*receive_request(partial(receivers.find_receiver, project_path, identifier)))
+    return _build_intake_response(
+        *receive_request(partial(receivers.get_receiver_by_identifier, project_path, identifier))
+    )
 
 
 @intake.post("/<names:project_path>/alerts/notify.json")
-@_receiver(name="receivers.http", body=GenericAlerts)
-@checks_its_key
+@_describe_receiver(name="receivers.http", body=GenericAlerts)
+@authenticates_integration
 def notify_http(project_path: str) -> Response:
     """Receive alerts for the project's oldest HTTP endpoint."""
-    find = partial(receivers.find_oldest_receiver, project_path, HTTP)
-    return _answer(*receive_request(find))
+    find = partial(receivers.get_oldest_receiver, project_path, HTTP)
+    return _build_intake_response(*receive_request(find))
 
 
 @intake.post("/<names:project_path>/prometheus/alerts/notify.json")
-@_receiver(name="receivers.metrics", body=MetricsAlerts)
-@checks_its_key
+@_describe_receiver(name="receivers.metrics", body=MetricsAlerts)
+@authenticates_integration
 def notify_prometheus(project_path: str) -> Response:
     """Receive alerts for the project's oldest Prometheus integration.
 
     The oldest HTTP endpoint of a project named "prometheus" has this URL.
     """
-    return _answer(*receive_request(partial(receivers.find_metrics_receiver, project_path)))
+    return _build_intake_response(
+        *receive_request(partial(receivers.get_metrics_receiver, project_path))
+    )
 
 
-def _answer(parsed: ParsedBody, result: IntakeResult) -> Response:
+def _build_intake_response(parsed: ParsedBody, result: IntakeResult) -> Response:
     if parsed.event is not None:
-        return event_response(parsed.event)
-    return json_response([{"iid": item.iid, "title": item.title} for item in result.items])
+        return build_event_response(parsed.event)
+    return build_json_response([{"iid": item.iid, "title": item.title} for item in result.items])

@@ -11,28 +11,41 @@ from werkzeug.datastructures import MultiDict
 
 from domain.access.roles import Ability
 from domain.alerts.listing import queries
-from domain.alerts.listing.filters import SEVERITIES, TABS, looked_up
-from domain.alerts.listing.queries import AlertRow
-from domain.alerts.listing.saved_filters import SavedFilter, list_saved
-from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, read_cursor
+from domain.alerts.listing.filters import SEVERITIES, TABS, resolve_alert_filter
+from domain.alerts.listing.queries import AlertListRow
+from domain.alerts.listing.saved_filters import SavedFilter, list_saved_filters
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
 from domain.alerts.listing.watched_projects import (
-    SelectedProjects,
-    projects_of_member,
-    taking_changes,
+    ProjectSelection,
+    build_member_projects_query,
+    exclude_archived_projects,
 )
-from domain.core.database.paging import Page, row_id
-from domain.paging.escalations.explanation import unanswered_among
-from domain.paging.silences.muting import Mute, muted_rows
+from domain.core.database.paging import KeysetPage, get_row_id
+from domain.paging.escalations.explanation import find_unanswered_alerts
+from domain.paging.silences.muting import Mute, find_row_mutes
 from domain.projects.views import ProjectView
-from forms.alerts import PARAMETERS, PARAMETERS_ACROSS, AlertQuery, read_query, read_query_across
-from web.access.decorators import get_current_user, viewer
+from forms.alerts import (
+    ALERT_LIST_PARAMETERS,
+    ALERT_LIST_PARAMETERS_ACROSS,
+    AlertListQuery,
+    parse_alert_list_query,
+    parse_alert_list_query_across,
+)
+from web.access.decorators import get_current_user, get_request_viewer
 from web.extensions import db
-from web.pages.list_query import CURSORS, LinkedPage, Tab, list_query, page_links, page_size
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    LinkedPage,
+    Tab,
+    build_page_links,
+    get_list_query,
+    get_page_size,
+)
 from web.pages.templating import capped
-from web.services import now, reading
+from web.services import now, parser_settings
 
 #: Parameter with the number of the first row. Keyset pagination does not provide this number.
-_POSITION = "position"
+_POSITION_PARAMETER = "position"
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class SortLink:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chip:
+class FilterChip:
     """An active filter, with a link to the list without it."""
 
     label: str
@@ -67,43 +80,47 @@ class AlertList(ABC):
     _filter_suffix = ""
 
     #: Supported query parameters.
-    parameters: tuple[str, ...] = PARAMETERS
+    parameters: tuple[str, ...] = ALERT_LIST_PARAMETERS
 
     def __init__(self, given: MultiDict[str, str] | None = None) -> None:
         """Read the given query, or the query of this request.
 
         Raise QueryError for unknown parameters or values.
         """
-        known = (*self.parameters, *CURSORS, _POSITION)
-        self._given = list_query(*known) if given is None else given
+        known = (*self.parameters, *CURSOR_PARAMETERS, _POSITION_PARAMETER)
+        self._given = get_list_query(*known) if given is None else given
         query = self._read(self._given)
-        wanted = looked_up(query.wanted, session=db.session())
+        wanted = resolve_alert_filter(query.wanted, session=db.session())
         self.query = replace(query, wanted=wanted)
 
     @abstractmethod
-    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
+    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
         """Return the query that these parameters describe."""
 
     def url(self, **arguments: Any) -> str:
         """Return the URL of the list with these arguments."""
-        return url_for(self._index, **self._place, **arguments)
+        return url_for(self._index, **self._url_arguments, **arguments)
 
     def export_url(self, kind: str) -> str:
         """Return the URL of the filtered list as a file; `kind` is "json" or "csv"."""
-        return url_for(self._download, **self._place, kind=kind, **self.query.arguments)
+        return url_for(self._download, **self._url_arguments, kind=kind, **self.query.arguments)
 
     @property
     def change_url(self) -> str:
         """URL that changes several alerts."""
-        return url_for(self._change, **self._place)
+        return url_for(self._change, **self._url_arguments)
 
     def filter_url(self, action: str, filter_id: int | None = None) -> str:
         """Return the URL that saves or deletes a filter."""
-        given = self._place if filter_id is None else {**self._place, "filter_id": filter_id}
+        given = (
+            self._url_arguments
+            if filter_id is None
+            else {**self._url_arguments, "filter_id": filter_id}
+        )
         return url_for(f"alert_list_settings.{action}{self._filter_suffix}", **given)
 
     @property
-    def _place(self) -> dict[str, Any]:
+    def _url_arguments(self) -> dict[str, Any]:
         return {"project_path": self.project.path} if self.project else {}
 
     @property
@@ -118,7 +135,7 @@ class AlertList(ABC):
     def saved(self) -> tuple[SavedFilter, ...]:
         """Saved filters of this list."""
         place = self.project.id if self.project else None
-        return list_saved(get_current_user().id, place, session=db.session())
+        return list_saved_filters(get_current_user().id, place, session=db.session())
 
     @property
     def orders(self) -> tuple[SortOrder, ...]:
@@ -133,16 +150,16 @@ class AlertList(ABC):
     @cached_property
     def size(self) -> int:
         """Number of rows on a page."""
-        return page_size()
+        return get_page_size()
 
     @cached_property
-    def _found(self) -> Page[AlertRow]:
+    def _found(self) -> KeysetPage[AlertListRow]:
         part = AlertSlice(
             size=self.size,
             order=self.query.order,
             # As in all lists, `before` leads to older rows.
-            following=read_cursor(self._given.get("before"), self.query.order),
-            preceding=read_cursor(self._given.get("after"), self.query.order),
+            following=parse_sort_cursor(self._given.get("before"), self.query.order),
+            preceding=parse_sort_cursor(self._given.get("after"), self.query.order),
         )
         return queries.list_alerts(self.query.wanted, part, session=db.session())
 
@@ -150,7 +167,7 @@ class AlertList(ABC):
     def page(self) -> LinkedPage:
         """Rows of the page, with links to the previous and next pages."""
         first = self.first
-        return page_links(
+        return build_page_links(
             self._found,
             next_position=None if first is None else first + len(self._found.items),
             previous_position=None if first is None else max(1, first - self.size),
@@ -161,17 +178,19 @@ class AlertList(ABC):
         """Number of the first row, or None if the URL of a later page does not contain it."""
         if self._found.previous_after is None:
             return 1
-        return row_id(self._given, _POSITION)
+        return get_row_id(self._given, _POSITION_PARAMETER)
 
     @cached_property
     def mutes(self) -> Mapping[int, Mute]:
         """Reasons why alerts do not page, by alert id."""
-        return muted_rows(self._found.items, at=now(), session=db.session(), reading=reading())
+        return find_row_mutes(
+            self._found.items, at=now(), session=db.session(), reading=parser_settings()
+        )
 
     @cached_property
     def unanswered(self) -> Collection[int]:
         """Ids of the alerts that users were paged for but have not acknowledged."""
-        return unanswered_among([row.id for row in self._found.items], session=db.session())
+        return find_unanswered_alerts([row.id for row in self._found.items], session=db.session())
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
@@ -224,33 +243,33 @@ class AlertList(ABC):
         names = {order.name for order in self.orders}
         current = self.query.order.name
         found = {
-            name: self._sorted(name, "descending" if name == current else "")
+            name: self._build_sort_link(name, "descending" if name == current else "")
             for name in ("severity", "events")
             if name in names
         }
         direction = {"started": "descending", "oldest": "ascending"}.get(current, "")
         other = "oldest" if direction == "descending" else "started"
-        return found | {"started": self._sorted(other, direction)}
+        return found | {"started": self._build_sort_link(other, direction)}
 
-    def _sorted(self, name: str, direction: str) -> SortLink:
+    def _build_sort_link(self, name: str, direction: str) -> SortLink:
         return SortLink(self.url(**{**self.query.arguments, "sort": name}), direction)
 
     @property
-    def chips(self) -> tuple[Chip, ...]:
+    def chips(self) -> tuple[FilterChip, ...]:
         """Active filters."""
         given = self.query.arguments
         return tuple(
-            Chip(
+            FilterChip(
                 label=label,
                 value="nobody" if (name, given[name]) == ("assignee", "-") else str(given[name]),
                 href=self.url(**{key: value for key, value in given.items() if key != name}),
             )
-            for name, label in _LABELS.items()
+            for name, label in _FILTER_LABELS.items()
             if name in given
         )
 
 
-_LABELS = {
+_FILTER_LABELS = {
     "search": "Search",
     "project": "Project",
     "severity": "Severity",
@@ -274,8 +293,8 @@ class ProjectAlertList(AlertList):
         self._id = project.id
         super().__init__(given)
 
-    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
-        return read_query(given, project_id=self._id)
+    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
+        return parse_alert_list_query(given, project_id=self._id)
 
 
 class AllAlertsList(AlertList):
@@ -286,20 +305,20 @@ class AllAlertsList(AlertList):
     _download = "all_alerts.download"
     _change = "all_alerts.change_several"
     _filter_suffix = "_of_all"
-    parameters = PARAMETERS_ACROSS
+    parameters = ALERT_LIST_PARAMETERS_ACROSS
     #: Ability that the user must have in a project.
     ability = Ability.READ_ALERTS
     #: SQL selection of project ids: all projects where the user has the ability, or the one in the
     #: query.
-    projects: SelectedProjects
+    projects: ProjectSelection
 
-    def _read(self, given: MultiDict[str, str]) -> AlertQuery:
-        query = read_query_across(given)
-        self.projects = projects_of_member(
-            viewer(), session=db.session(), ability=self.ability, path=query.project
+    def _read(self, given: MultiDict[str, str]) -> AlertListQuery:
+        query = parse_alert_list_query_across(given)
+        self.projects = build_member_projects_query(
+            get_request_viewer(), session=db.session(), ability=self.ability, path=query.project
         )
         if self.ability is Ability.ADMIN_ALERTS:
-            self.projects = taking_changes(self.projects)
+            self.projects = exclude_archived_projects(self.projects)
         return replace(query, wanted=replace(query.wanted, projects=self.projects))
 
     @property
@@ -314,6 +333,6 @@ class ChangeableAlertsList(AllAlertsList):
     ability = Ability.ADMIN_ALERTS
 
 
-def wants_part() -> bool:
+def is_partial_request() -> bool:
     """Return whether the page's script requests only the list."""
     return request.args.get("_part") == "list"

@@ -16,11 +16,11 @@ from blueprints.api_v4 import (
     resources,
     users,
 )
-from web.access.bearer_token import PRIVATE_TOKEN
+from web.access.bearer_token import PRIVATE_TOKEN_HEADER
 from web.api import idempotency
-from web.api.callers import SUDO
-from web.api.list_headers import IGNORED_PARAMETERS
-from web.http.cors import LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
+from web.api.callers import SUDO_HEADER
+from web.api.list_headers import IGNORED_PARAMETERS_HEADER
+from web.http.cors import RATE_LIMIT_HEADERS, SIMPLE_HEADERS, CorsPolicy
 from web.http.endpoints import ErrorFormat, MachineBlueprint
 from web.releases import requested_release
 
@@ -36,13 +36,19 @@ api_v4 = MachineBlueprint(
         methods=("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"),
         headers=(
             *SIMPLE_HEADERS,
-            *(PRIVATE_TOKEN, SUDO, idempotency.HEADER, "If-None-Match", requested_release.HEADER),
+            *(
+                PRIVATE_TOKEN_HEADER,
+                SUDO_HEADER,
+                idempotency.IDEMPOTENCY_KEY_HEADER,
+                "If-None-Match",
+                requested_release.RELEASE_HEADER,
+            ),
         ),
         exposed=(
             *("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page"),
             *("X-Prev-Page", "ETag", "Deprecation", "Sunset"),
-            *LIMIT_HEADERS,
-            IGNORED_PARAMETERS,
+            *RATE_LIMIT_HEADERS,
+            IGNORED_PARAMETERS_HEADER,
         ),
     ),
 )

@@ -7,80 +7,84 @@ from typing import Any
 from flask import Response
 
 from domain.oauth.personal_tokens import actions
-from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
-from web.access.bearer_token import API_LOCATIONS, presented_token
-from web.api.description.described import refuses_with
-from web.api.operations import Resources
-from web.http.errors import bearer_refusal
-from web.http.work import work
+from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejection
+from web.access.bearer_token import API_TOKEN_LOCATIONS, find_presented_token
+from web.api.description.described import rejects_with
+from web.api.operations import ResourceBlueprint
+from web.http.errors import build_bearer_error_response
+from web.http.work import unit_of_work
 
 
-def _ends_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
+def _revoke_family_of_reused_token(view: Callable[..., Response]) -> Callable[..., Response]:
     """Revoke the successors of a rotated token when a request presents the rotated token."""
 
     @wraps(view)
     def watched(**variables: Any) -> Response:
         try:
             return view(**variables)
-        except BearerRefusedError as error:
-            if error.refusal is not Refusal.REVOKED:
+        except InvalidTokenError as error:
+            if error.refusal is not TokenRejection.REVOKED:
                 raise
-            actions.end_reused_family(work(), presented_token(*API_LOCATIONS) or "")
+            actions.revoke_reused_family(
+                unit_of_work(), find_presented_token(*API_TOKEN_LOCATIONS) or ""
+            )
             # The error is returned and not raised, so that the revocation is committed.
-            return bearer_refusal(error)
+            return build_bearer_error_response(error)
 
     return watched
 
 
-_TOKEN = "/<int:token_id>"  # noqa: S105 - a part of a URL
-_ALL = "/personal_access_tokens"
-_SELF, _ONE = f"{_ALL}/self", f"{_ALL}{_TOKEN}"
-personal_access_tokens = Resources("personal_access_tokens", __name__)
-personal_access_tokens.bind("GET", _ALL, actions.list_tokens)
-personal_access_tokens.bind("GET", _SELF, actions.show_presented_token, around=[refuses_with(404)])
-personal_access_tokens.bind("GET", _ONE, actions.show_token)
+_TOKEN_PATH = "/<int:token_id>"  # noqa: S105 - a part of a URL
+_COLLECTION_PATH = "/personal_access_tokens"
+_SELF_PATH, _ITEM_PATH = f"{_COLLECTION_PATH}/self", f"{_COLLECTION_PATH}{_TOKEN_PATH}"
+personal_access_tokens = ResourceBlueprint("personal_access_tokens", __name__)
+personal_access_tokens.bind("GET", _COLLECTION_PATH, actions.list_tokens)
+personal_access_tokens.bind(
+    "GET", _SELF_PATH, actions.show_presented_token, around=[rejects_with(404)]
+)
+personal_access_tokens.bind("GET", _ITEM_PATH, actions.show_token)
 personal_access_tokens.bind(
     "POST",
-    f"{_SELF}/rotate",
+    f"{_SELF_PATH}/rotate",
     actions.rotate_presented_token,
     status=200,
-    around=[_ends_family_of_reused_token, refuses_with(404, 405)],
+    around=[_revoke_family_of_reused_token, rejects_with(404, 405)],
 )
 personal_access_tokens.bind(
     "POST",
-    f"{_ONE}/rotate",
+    f"{_ITEM_PATH}/rotate",
     actions.rotate_token,
     status=200,
-    around=[_ends_family_of_reused_token],
+    around=[_revoke_family_of_reused_token],
 )
 personal_access_tokens.bind(
-    "DELETE", _SELF, actions.revoke_presented_token, around=[refuses_with(404)]
+    "DELETE", _SELF_PATH, actions.revoke_presented_token, around=[rejects_with(404)]
 )
-personal_access_tokens.bind("DELETE", _ONE, actions.revoke_token)
+personal_access_tokens.bind("DELETE", _ITEM_PATH, actions.revoke_token)
 personal_access_tokens.bind(
     "POST", "/users/<int:user_id>/personal_access_tokens", actions.create_token
 )
 
-resource_tokens = Resources(
+resource_tokens = ResourceBlueprint(
     "resource_tokens",
     __name__,
     url_prefix="/<any(projects, groups):kind>/<path:reference>/access_tokens",
 )
 resource_tokens.bind("GET", "", actions.list_resource_tokens)
 resource_tokens.bind("POST", "", actions.create_resource_token)
-resource_tokens.bind("GET", _TOKEN, actions.show_resource_token)
+resource_tokens.bind("GET", _TOKEN_PATH, actions.show_resource_token)
 resource_tokens.bind(
     "POST",
     "/self/rotate",
     actions.rotate_presented_resource_token,
     status=200,
-    around=[_ends_family_of_reused_token, refuses_with(405)],
+    around=[_revoke_family_of_reused_token, rejects_with(405)],
 )
 resource_tokens.bind(
     "POST",
-    f"{_TOKEN}/rotate",
+    f"{_TOKEN_PATH}/rotate",
     actions.rotate_resource_token,
     status=200,
-    around=[_ends_family_of_reused_token],
+    around=[_revoke_family_of_reused_token],
 )
-resource_tokens.bind("DELETE", _TOKEN, actions.revoke_resource_token)
+resource_tokens.bind("DELETE", _TOKEN_PATH, actions.revoke_resource_token)

@@ -2,26 +2,26 @@
 
 from flask import Response
 
-from blueprints.admin.event_files import event_file
+from blueprints.admin.event_files import build_event_file
 from domain.audit.types import AuditEventFilters
 from domain.projects import audit_event_actions as actions
-from web.api.description.described import answers_with
-from web.api.operations import Resources, operation
+from web.api.description.described import responds_with
+from web.api.operations import ResourceBlueprint, operation
 
-audit_events = Resources("audit_events", __name__, url_prefix="/audit_events")
-audit_events.bind_usual(actions, "/<int:event_id>")
+audit_events = ResourceBlueprint("audit_events", __name__, url_prefix="/audit_events")
+audit_events.bind_usual_actions(actions, "/<int:event_id>")
 
-namespace_audit_events = Resources(
+namespace_audit_events = ResourceBlueprint(
     "namespace_audit_events",
     __name__,
     url_prefix="/<any(projects, groups):kind>/<path:reference>/audit_events",
 )
-namespace_audit_events.bind_usual(actions, "/<int:event_id>")
+namespace_audit_events.bind_usual_actions(actions, "/<int:event_id>")
 
 
 @audit_events.get("/export.<any(csv, jsonl):extension>")
-@answers_with(csv="text/csv", jsonl="application/jsonl")
+@responds_with(csv="text/csv", jsonl="application/jsonl")
 @operation("audit_events.download", query=AuditEventFilters).but(is_heavy=True)
 def download(query: AuditEventFilters, extension: str) -> Response:
-    """Export the events that match the filters, as a file."""
-    return event_file(query.wanted, kind=extension)
+    """Export the matching audit events as CSV or JSON Lines."""
+    return build_event_file(query.wanted, kind=extension)

@@ -5,17 +5,19 @@ from http import HTTPStatus
 from blueprints.git.commits import read_commit
 from domain.ci_cd.types import CommitQuery, RepositoryCommit
 from domain.projects.views import ProjectView
-from web.api.description.described import refuses_with
-from web.api.operations import Resources, operation
+from web.api.description.described import rejects_with
+from web.api.operations import ResourceBlueprint, operation
 
-commits = Resources("commits", __name__, url_prefix="/projects/<path:reference>/repository/commits")
+commits = ResourceBlueprint(
+    "commits", __name__, url_prefix="/projects/<path:reference>/repository/commits"
+)
 
 
 @commits.get("/<path:revision>", endpoint="show")
-@refuses_with(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
+@rejects_with(HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE)
 @operation("commits.show", query=CommitQuery, returns=RepositoryCommit)
 def show(project: ProjectView, revision: str, query: CommitQuery) -> RepositoryCommit:
-    """Show a commit of the repository.
+    """Show a commit of a project's repository.
 
     The commit must have been pushed. A commit that only has statuses is not found.
     """

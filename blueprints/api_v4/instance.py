@@ -6,10 +6,10 @@ from flask import Blueprint
 
 from domain.core.errors import InvalidParametersError
 from domain.core.types.base import Body, Resource
-from web.admin.settings import settings_now, store_settings
+from web.admin.settings import get_settings_in_transaction, store_changed_settings
 from web.api.operations import operation
 from web.api.schemas.instance import (
-    API_NAMES,
+    API_NAMES_BY_SETTING,
     Appearance,
     AppearanceBody,
     InstanceSettings,
@@ -17,13 +17,13 @@ from web.api.schemas.instance import (
     InstanceSettingsOfRelease,
     Metadata,
     Version,
-    changed_settings,
-    present_appearance,
-    present_settings,
+    build_appearance_resource,
+    build_settings_resource,
+    list_changed_settings,
 )
-from web.build import running_build
+from web.build import get_running_build
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.releases.rehearsal import rehearse_change
 from web.services import now, settings
 
@@ -34,18 +34,18 @@ instance = Blueprint("instance", __name__)
 @operation("instance.version", returns=Version)
 def version() -> Version:
     """Show the running release."""
-    return Version(**_running())
+    return Version(**_get_running_version())
 
 
 @instance.get("/metadata")
 @operation("instance.metadata", returns=Metadata)
 def metadata() -> Metadata:
-    """Show the running release in the extended form."""
-    return Metadata(**_running())
+    """Show the metadata of the instance."""
+    return Metadata(**_get_running_version())
 
 
-def _running() -> dict[str, Any]:
-    build = running_build()
+def _get_running_version() -> dict[str, Any]:
+    build = get_running_build()
     return {
         "version": f"{settings().release}.0",
         "gatebell_version": build.version,
@@ -60,7 +60,7 @@ instance_settings = Blueprint("instance_settings", __name__, url_prefix="/applic
 @operation("instance_settings.show", returns=InstanceSettings)
 def show() -> Resource:
     """Show the settings that can be changed while the service is running."""
-    return present_settings(settings_now(session=db.session()))
+    return build_settings_resource(get_settings_in_transaction(session=db.session()))
 
 
 @instance_settings.put("/settings")
@@ -70,33 +70,38 @@ def show() -> Resource:
     returns=InstanceSettings | InstanceSettingsOfRelease,
 )
 def change(body: Body) -> Resource:
-    """Change settings, which every process applies within a second."""
+    """Change the settings of the instance.
+
+    Every process applies the new settings within a second.
+    """
     session = db.session()
-    release = changed_settings(body).get("release")
-    rehearsal = rehearse_change(release, settings_now(session=session), session=session, now=now())
-    _store(body)
-    return present_settings(settings_now(session=session), rehearsal)
+    release = list_changed_settings(body).get("release")
+    rehearsal = rehearse_change(
+        release, get_settings_in_transaction(session=session), session=session, now=now()
+    )
+    _store_changes(body)
+    return build_settings_resource(get_settings_in_transaction(session=session), rehearsal)
 
 
 @instance_settings.get("/appearance")
 @operation("instance_settings.show_appearance", returns=Appearance)
 def show_appearance() -> Resource:
     """Show the texts of the sign-in page and the messages on every page."""
-    return present_appearance(settings_now(session=db.session()))
+    return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 
 
 @instance_settings.put("/appearance")
 @operation("instance_settings.change_appearance", body=AppearanceBody, returns=Appearance)
 def change_appearance(body: Body) -> Resource:
     """Change the texts of the sign-in page and the messages on every page."""
-    _store(body)
-    return present_appearance(settings_now(session=db.session()))
+    _store_changes(body)
+    return build_appearance_resource(get_settings_in_transaction(session=db.session()))
 
 
-def _store(body: Body) -> None:
+def _store_changes(body: Body) -> None:
     try:
-        store_settings(work(), changed_settings(body))
+        store_changed_settings(unit_of_work(), list_changed_settings(body))
     except InvalidParametersError as error:
         raise InvalidParametersError(
-            [each._replace(field=API_NAMES[each.field]) for each in error.problems]
+            [each._replace(field=API_NAMES_BY_SETTING[each.field]) for each in error.problems]
         ) from error

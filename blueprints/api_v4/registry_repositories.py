@@ -4,67 +4,76 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from domain.core.errors import QueryError
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.projects.views import ProjectView
 from domain.registry import actions
-from domain.registry.repositories import get_repository, numbered_tags, tags_after
+from domain.registry.repositories import get_repository, list_tags_after, list_tags_with_offset
 from domain.registry.types import RegistryTagName, TagListQuery
-from domain.releases.schedule import BY_ID
-from web.api.operations import Resources, operation
+from domain.releases.schedule import CHANGES_BY_ID
+from web.api.operations import ResourceBlueprint, operation
 from web.extensions import db
-from web.releases.requested_release import requested_release
+from web.releases.requested_release import get_requested_release
 from web.services import registry_policy
 
-registry_repositories = Resources("registry_repositories", __name__)
-_ALL = "/projects/<path:reference>/registry/repositories"
-_ONE = f"{_ALL}/<int:repository_id>"
-_TAGS = f"{_ONE}/tags"
-_TAG = f"{_TAGS}/<tag_name>"
+registry_repositories = ResourceBlueprint("registry_repositories", __name__)
+_COLLECTION_PATH = "/projects/<path:reference>/registry/repositories"
+_ITEM_PATH = f"{_COLLECTION_PATH}/<int:repository_id>"
+_TAGS_PATH = f"{_ITEM_PATH}/tags"
+_TAG_PATH = f"{_TAGS_PATH}/<tag_name>"
 #: Change that removes numbered pages from lists of tags.
-_OFFSET_PAGINATION = BY_ID["registry-tags-offset-pagination"]
+_OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["registry-tags-offset-pagination"]
 
-registry_repositories.bind("GET", _ALL, actions.list_repositories)
+registry_repositories.bind("GET", _COLLECTION_PATH, actions.list_repositories)
 registry_repositories.bind(
-    "GET", "/groups/<path:reference>/registry/repositories", actions.list_repositories_of_group
+    "GET", "/groups/<path:reference>/registry/repositories", actions.list_group_repositories
 )
 registry_repositories.bind(
     "GET", "/registry/repositories/<int:repository_id>", actions.show_repository
 )
-registry_repositories.bind("DELETE", _ONE, actions.delete_repository, status=HTTPStatus.ACCEPTED)
-registry_repositories.bind("GET", _TAG, actions.show_tag)
-registry_repositories.bind("DELETE", _TAG, actions.delete_tag)
-registry_repositories.bind("DELETE", _TAGS, actions.delete_tags, status=HTTPStatus.ACCEPTED)
+registry_repositories.bind(
+    "DELETE", _ITEM_PATH, actions.delete_repository, status=HTTPStatus.ACCEPTED
+)
+registry_repositories.bind("GET", _TAG_PATH, actions.show_tag)
+registry_repositories.bind("DELETE", _TAG_PATH, actions.delete_tag)
+registry_repositories.bind("DELETE", _TAGS_PATH, actions.delete_tags, status=HTTPStatus.ACCEPTED)
 
 
-@registry_repositories.get(_TAGS)
+@registry_repositories.get(_TAGS_PATH)
 @operation("registry_repositories.tags", query=TagListQuery, returns=RegistryTagName)
-def tags(project: ProjectView, repository_id: int, query: TagListQuery) -> Found[RegistryTagName]:
+def tags(
+    project: ProjectView, repository_id: int, query: TagListQuery
+) -> ListPage[RegistryTagName]:
     """List the tags of a registry repository."""
     session, host = db.session(), registry_policy().host
     repository = get_repository(repository_id, project_id=project.id, session=session)
-    if _is_by_key(query):
-        page = tags_after(repository, query.cursor, limit=query.size, session=session)
-        return Found(
+    if _is_keyset_page(query):
+        page = list_tags_after(repository, query.cursor, limit=query.size, session=session)
+        return ListPage(
             items=[RegistryTagName.of(each, host) for each in page.tags],
             next_cursor=page.tags[-1].name if page.has_more else None,
         )
-    found = numbered_tags(repository, offset=query.offset, limit=query.size, session=session)
+    found = list_tags_with_offset(
+        repository, offset=query.offset, limit=query.size, session=session
+    )
     items = [RegistryTagName.of(each, host) for each in found]
-    numbered = Found(items=items, total=repository.tags_count)
+    numbered = ListPage(items=items, total=repository.tags_count)
     if numbered.has_more_than(query.page * query.size):
         # A later release removes numbered pages, so links lead to keyset pages, which stay.
         return replace(numbered, next_cursor=items[-1].name)
     return numbered
 
 
-def _is_by_key(query: TagListQuery) -> bool:
+def _is_keyset_page(query: TagListQuery) -> bool:
     """Return whether the page is requested by key.
 
     Raise QueryError if a keyset request also has a page number.
     """
     if query.pagination != "keyset":
-        return _OFFSET_PAGINATION.applies_in(requested_release())
+        return _OFFSET_PAGINATION_CHANGE.applies_in(get_requested_release())
     if query.page != 1:
-        message = "page can only be 1: follow the link with rel=next to the next page"
+        message = (
+            "`page` must be 1 with keyset pagination. Follow the link with rel=next to the next "
+            "page."
+        )
         raise QueryError(message, field="page")
     return True

@@ -2,20 +2,20 @@
 
 from flask import Response
 
-from domain.alerts.listing.queries import LARGEST_IID
-from domain.projects.views import Holder, ProjectView
+from domain.alerts.listing.queries import MAX_IID
+from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import actions
 from domain.reports import incident_documents as documents
 from domain.reports.types import ReportQuery
-from web.api.description.described import answers_with
-from web.api.operations import Resources, operation
-from web.http.text_files import text_file
-from web.http.work import work
+from web.api.description.described import responds_with
+from web.api.operations import ResourceBlueprint, operation
+from web.http.text_files import build_text_file_response
+from web.http.work import unit_of_work
 
-_PROJECT = "/projects/<path:reference>"
-_DOCUMENT = f"{_PROJECT}/incidents/<int(max={LARGEST_IID}):iid>"
+_PROJECT_PATH = "/projects/<path:reference>"
+_INCIDENT_PATH = f"{_PROJECT_PATH}/incidents/<int(max={MAX_IID}):iid>"
 
-on_call_reports = Resources(
+on_call_reports = ResourceBlueprint(
     "on_call_reports",
     __name__,
     url_prefix="/<any(projects, groups):kind>/<path:reference>/on_call",
@@ -24,29 +24,35 @@ on_call_reports.bind("GET", "/report", actions.show_report)
 
 
 @on_call_reports.get("/report.<any(md, csv):file_type>")
-@answers_with(md="text/markdown", csv="text/csv")
+@responds_with(md="text/markdown", csv="text/csv")
 @operation("on_call_reports.download", query=ReportQuery).but(is_heavy=True)
-def download(holder: Holder, query: ReportQuery, file_type: str) -> Response:
-    """Export a report as Markdown, or its pages as CSV."""
-    return text_file(actions.write_report(work(), holder, query, file_type), f"report.{file_type}")
+def download(holder: ProjectOrGroup, query: ReportQuery, file_type: str) -> Response:
+    """Export an on-call report as Markdown, or its pages as CSV."""
+    return build_text_file_response(
+        actions.export_report(unit_of_work(), holder, query, file_type), f"report.{file_type}"
+    )
 
 
 @on_call_reports.get("/report/figures.csv")
-@answers_with(file="text/csv")
+@responds_with(file="text/csv")
 @operation("on_call_reports.download_figures", query=ReportQuery).but(is_heavy=True)
-def download_figures(holder: Holder, query: ReportQuery) -> Response:
-    """Export the figures of a report as CSV."""
-    return text_file(actions.write_figures(work(), holder, query), "figures.csv")
+def download_figures(holder: ProjectOrGroup, query: ReportQuery) -> Response:
+    """Export the figures of an on-call report as CSV."""
+    return build_text_file_response(
+        actions.export_figures(unit_of_work(), holder, query), "figures.csv"
+    )
 
 
-incident_documents = Resources("incident_documents", __name__, url_prefix=_DOCUMENT)
+incident_documents = ResourceBlueprint("incident_documents", __name__, url_prefix=_INCIDENT_PATH)
 incident_documents.bind("GET", "/document", documents.show_document)
 incident_documents.bind("PUT", "/document", documents.change_document)
 
 
 @incident_documents.get("/document.md", endpoint="download")
-@answers_with(file="text/markdown")
+@responds_with(file="text/markdown")
 @operation("incident_documents.download")
 def download_document(project: ProjectView, iid: int) -> Response:
-    """Export the post-incident document in Markdown."""
-    return text_file(documents.write_document(work(), project, iid), f"incident-{iid}.md")
+    """Export the post-incident document as Markdown."""
+    return build_text_file_response(
+        documents.export_document(unit_of_work(), project, iid), f"incident-{iid}.md"
+    )

@@ -6,9 +6,9 @@ Resources with custom views, such as downloads, have their own modules in this p
 from http import HTTPStatus
 
 from domain.accounts.identity_providers import actions as identity_provider_actions
-from domain.alerts.listing.queries import LARGEST_IID
+from domain.alerts.listing.queries import MAX_IID
 from domain.ci_cd import deployment_actions, environment_actions, release_actions, status_actions
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.delivery.audit_streams import actions as audit_stream_actions
 from domain.delivery.webhooks import actions as webhook_actions
 from domain.heartbeats import actions as heartbeat_actions
@@ -26,146 +26,163 @@ from domain.paging.silences import actions as silence_actions
 from domain.projects import invitation_actions, member_actions
 from domain.projects import member_roles as role_actions
 from domain.reports import actions as report_actions
-from web.access.api_limits import Family
-from web.api.description.described import refuses_with
-from web.api.operations import Resources
+from web.access.api_limits import RateLimitFamily
+from web.api.description.described import rejects_with
+from web.api.operations import ResourceBlueprint
 
-_PROJECT = "/projects/<path:reference>"
-_NAMESPACE = "/<any(projects, groups):kind>/<path:reference>"
+_PROJECT_PATH = "/projects/<path:reference>"
+_NAMESPACE_PATH = "/<any(projects, groups):kind>/<path:reference>"
 
 
-def _one(name: str, largest: int = LARGEST_ID) -> str:
+def _build_id_path(name: str, largest: int = MAX_ID) -> str:
     """Return the part of a URL for a number; the converter rejects numbers above `largest`."""
     return f"/<int(max={largest}):{name}>"
 
 
-def _of(place: str, name: str) -> Resources:
+def _build_resources(place: str, name: str) -> ResourceBlueprint:
     """Return resources below `place`, with their own name as their part of the URL."""
-    return Resources(name, __name__, url_prefix=f"{place}/{name}")
+    return ResourceBlueprint(name, __name__, url_prefix=f"{place}/{name}")
 
 
 # Contacts and notification channels.
-contacts = _of("/user", "contacts")
-contacts.bind_usual(contact_actions, _one("contact_id"))
-contacts.bind("POST", f"{_one('contact_id')}/confirm", contact_actions.confirm_contact, status=200)
-contacts.bind("POST", f"{_one('contact_id')}/send_code", contact_actions.send_code, status=200)
-contacts.bind("POST", f"{_one('contact_id')}/test", contact_actions.send_contact_test, status=200)
+contacts = _build_resources("/user", "contacts")
+contacts.bind_usual_actions(contact_actions, _build_id_path("contact_id"))
+contacts.bind(
+    "POST", f"{_build_id_path('contact_id')}/confirm", contact_actions.confirm_contact, status=200
+)
+contacts.bind(
+    "POST", f"{_build_id_path('contact_id')}/send_code", contact_actions.send_code, status=200
+)
+contacts.bind(
+    "POST", f"{_build_id_path('contact_id')}/test", contact_actions.send_contact_test, status=200
+)
 contacts.bind("GET", "/preferences", contact_actions.show_preferences)
 contacts.bind("PUT", "/preferences", contact_actions.change_preferences)
 
-contact_rules = Resources("contact_rules", __name__, url_prefix="/user/contacts/rules")
-contact_rules.bind_usual(contact_rule_actions, _one("rule_id"))
+contact_rules = ResourceBlueprint("contact_rules", __name__, url_prefix="/user/contacts/rules")
+contact_rules.bind_usual_actions(contact_rule_actions, _build_id_path("rule_id"))
 contact_rules.bind("GET", "/summary", contact_rule_actions.summarize_rules)
 
-notification_channels = _of(_NAMESPACE, "notification_channels")
-notification_channels.bind_usual(contact_actions, _one("channel_id"))
+notification_channels = _build_resources(_NAMESPACE_PATH, "notification_channels")
+notification_channels.bind_usual_actions(contact_actions, _build_id_path("channel_id"))
 notification_channels.bind(
-    "POST", f"{_one('channel_id')}/test", contact_actions.send_channel_test, status=200
+    "POST", f"{_build_id_path('channel_id')}/test", contact_actions.send_channel_test, status=200
 )
 
 # Applications of the instance. Owners of other applications can also list their rejected requests.
-_APPLICATION = "/<int:application_id>"
-applications = _of("", "applications")
+_APPLICATION_PATH = "/<int:application_id>"
+applications = _build_resources("", "applications")
 applications.bind("GET", "", application_actions.list_applications)
 applications.bind("POST", "", application_actions.create_application)
-applications.bind("DELETE", _APPLICATION, application_actions.delete_application)
-applications.bind("POST", f"{_APPLICATION}/renew-secret", application_actions.renew_secret)
-applications.bind("GET", f"{_APPLICATION}/people", application_actions.list_application_users)
+applications.bind("DELETE", _APPLICATION_PATH, application_actions.delete_application)
+applications.bind("POST", f"{_APPLICATION_PATH}/renew-secret", application_actions.renew_secret)
+applications.bind("GET", f"{_APPLICATION_PATH}/people", application_actions.list_application_users)
 applications.bind(
-    "GET", f"{_APPLICATION}/refused_requests", application_actions.list_refused_requests
+    "GET", f"{_APPLICATION_PATH}/refused_requests", application_actions.list_rejected_requests
 )
 
 # Members, invitations and roles.
-members = _of(_NAMESPACE, "members")
-members.bind("GET", "", member_actions.list_direct_members, limit=Family.MEMBERS)
-members.bind("GET", "/all", member_actions.list_all_members, limit=Family.MEMBERS)
-members.bind("GET", "/<int:user_id>", member_actions.show_direct_member, limit=Family.MEMBERS)
-members.bind("GET", "/all/<int:user_id>", member_actions.show_member, limit=Family.MEMBERS)
+members = _build_resources(_NAMESPACE_PATH, "members")
+members.bind("GET", "", member_actions.list_direct_members, limit=RateLimitFamily.MEMBERS)
+members.bind("GET", "/all", member_actions.list_all_members, limit=RateLimitFamily.MEMBERS)
+members.bind(
+    "GET", "/<int:user_id>", member_actions.show_direct_member, limit=RateLimitFamily.MEMBERS
+)
+members.bind("GET", "/all/<int:user_id>", member_actions.show_member, limit=RateLimitFamily.MEMBERS)
 members.bind("POST", "", member_actions.add_members)
 members.bind("PUT", "/<int:user_id>", member_actions.change_member)
 members.bind("DELETE", "/<int:user_id>", member_actions.remove_member)
 
-invitations = _of(_NAMESPACE, "invitations")
-invitations.bind("GET", "", invitation_actions.list_invitations, limit=Family.MEMBERS)
-invitations.bind("POST", "", invitation_actions.invite)
+invitations = _build_resources(_NAMESPACE_PATH, "invitations")
+invitations.bind("GET", "", invitation_actions.list_invitations, limit=RateLimitFamily.MEMBERS)
+invitations.bind("POST", "", invitation_actions.send_invitations)
 invitations.bind("PUT", "/<string:email>", invitation_actions.change_invitation)
 invitations.bind("DELETE", "/<string:email>", invitation_actions.revoke_invitation)
 
-member_roles = _of("", "member_roles")
-member_roles.bind_usual(role_actions, "/<int:role_id>")
+member_roles = _build_resources("", "member_roles")
+member_roles.bind_usual_actions(role_actions, "/<int:role_id>")
 
-group_member_roles = Resources(
+group_member_roles = ResourceBlueprint(
     "group_member_roles", __name__, url_prefix="/groups/<string:reference>/member_roles"
 )
-group_member_roles.bind_usual(role_actions, "/<int:role_id>")
+group_member_roles.bind_usual_actions(role_actions, "/<int:role_id>")
 
 # Destinations of the audit log.
-audit_streams = _of("", "audit_streams")
-audit_streams.bind_usual(audit_stream_actions, "/<int:stream_id>")
+audit_streams = _build_resources("", "audit_streams")
+audit_streams.bind_usual_actions(audit_stream_actions, "/<int:stream_id>")
 audit_streams.bind("POST", "/<int:stream_id>/rotate_secret", audit_stream_actions.rotate_secret)
 audit_streams.bind("POST", "/<int:stream_id>/test", audit_stream_actions.send_test, status=200)
 
-_HEARTBEAT = _one("heartbeat_id")
-heartbeats = _of(_PROJECT, "heartbeats")
-heartbeats.bind_usual(heartbeat_actions, _HEARTBEAT)
-heartbeats.bind("POST", f"{_HEARTBEAT}/pause", heartbeat_actions.pause_heartbeat, status=200)
-heartbeats.bind("POST", f"{_HEARTBEAT}/resume", heartbeat_actions.resume_heartbeat, status=200)
-heartbeats.bind("GET", f"{_HEARTBEAT}/url", heartbeat_actions.show_url, writes=True)
-heartbeats.bind("POST", f"{_HEARTBEAT}/reset_url", heartbeat_actions.reset_url)
-heartbeats.bind("GET", f"{_HEARTBEAT}/pings", heartbeat_actions.list_pings)
+_HEARTBEAT_PATH = _build_id_path("heartbeat_id")
+heartbeats = _build_resources(_PROJECT_PATH, "heartbeats")
+heartbeats.bind_usual_actions(heartbeat_actions, _HEARTBEAT_PATH)
+heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/pause", heartbeat_actions.pause_heartbeat, status=200)
+heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/resume", heartbeat_actions.resume_heartbeat, status=200)
+heartbeats.bind("GET", f"{_HEARTBEAT_PATH}/url", heartbeat_actions.show_url, writes=True)
+heartbeats.bind("POST", f"{_HEARTBEAT_PATH}/reset_url", heartbeat_actions.reset_url)
+heartbeats.bind("GET", f"{_HEARTBEAT_PATH}/pings", heartbeat_actions.list_pings)
 
 # Schedules, current on-call users, and changes of shifts.
-_SCHEDULES, _SCHEDULE = f"{_NAMESPACE}/on_call/schedules", _one("schedule_id")
-on_call_schedules = Resources("on_call_schedules", __name__, url_prefix=_SCHEDULES)
-on_call_schedules.bind_usual(on_call_actions, _SCHEDULE)
+_SCHEDULES_PATH, _SCHEDULE_PATH = (
+    f"{_NAMESPACE_PATH}/on_call/schedules",
+    _build_id_path("schedule_id"),
+)
+on_call_schedules = ResourceBlueprint("on_call_schedules", __name__, url_prefix=_SCHEDULES_PATH)
+on_call_schedules.bind_usual_actions(on_call_actions, _SCHEDULE_PATH)
 on_call_schedules.bind("GET", "/current", on_call_actions.show_all_on_call)
-on_call_schedules.bind("GET", f"{_SCHEDULE}/current", on_call_actions.show_on_call)
-on_call_schedules.bind("GET", f"{_SCHEDULE}/shifts", on_call_actions.list_shifts)
-on_call_schedules.bind("GET", f"{_SCHEDULE}/balance", on_call_actions.show_balance)
+on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/current", on_call_actions.show_on_call)
+on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/shifts", on_call_actions.list_shifts)
+on_call_schedules.bind("GET", f"{_SCHEDULE_PATH}/balance", on_call_actions.show_balance)
 
-on_call_overrides = Resources(
-    "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/overrides"
+on_call_overrides = ResourceBlueprint(
+    "on_call_overrides", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/overrides"
 )
-on_call_overrides.bind_usual(change_actions, _one("override_id"))
+on_call_overrides.bind_usual_actions(change_actions, _build_id_path("override_id"))
 
-on_call_swaps = Resources("on_call_swaps", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/swaps")
-on_call_swaps.bind_usual(change_actions, _one("swap_id"))
-
-on_call_handover_notes = Resources(
-    "on_call_handover_notes", __name__, url_prefix=f"{_SCHEDULES}{_SCHEDULE}/handover_notes"
+on_call_swaps = ResourceBlueprint(
+    "on_call_swaps", __name__, url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/swaps"
 )
-on_call_handover_notes.bind_usual(report_actions, _one("note_id"))
-on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handover_note)
+on_call_swaps.bind_usual_actions(change_actions, _build_id_path("swap_id"))
 
-own_on_call = Resources("own_on_call", __name__, url_prefix="/user/on_call")
+on_call_handover_notes = ResourceBlueprint(
+    "on_call_handover_notes",
+    __name__,
+    url_prefix=f"{_SCHEDULES_PATH}{_SCHEDULE_PATH}/handover_notes",
+)
+on_call_handover_notes.bind_usual_actions(report_actions, _build_id_path("note_id"))
+on_call_handover_notes.bind("GET", "/draft", report_actions.draft_handoff_note)
+
+own_on_call = ResourceBlueprint("own_on_call", __name__, url_prefix="/user/on_call")
 own_on_call.bind("GET", "", my_on_call.show_own_on_call)
 own_on_call.bind("GET", "/cover", my_on_call.preview_cover)
 own_on_call.bind("POST", "/cover", my_on_call.cover_shifts)
-_MAY_BE_MISSING = [refuses_with(HTTPStatus.NOT_FOUND)]
-own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_BE_MISSING)
+_MAY_RETURN_404 = [rejects_with(HTTPStatus.NOT_FOUND)]
+own_on_call.bind("GET", "/calendar", feeds.show_own_calendar, around=_MAY_RETURN_404)
 own_on_call.bind("POST", "/calendar", feeds.renew_own_calendar)
-own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_BE_MISSING)
+own_on_call.bind("DELETE", "/calendar", feeds.end_own_calendar, around=_MAY_RETURN_404)
 
 # Incidents and their rules.
-_INCIDENT = f"{_PROJECT}/incidents{_one('iid', LARGEST_IID)}"
-incidents = _of(_PROJECT, "incidents")
-incidents.bind_usual(incident_actions, _one("iid", LARGEST_IID))
+_INCIDENT_PATH = f"{_PROJECT_PATH}/incidents{_build_id_path('iid', MAX_IID)}"
+incidents = _build_resources(_PROJECT_PATH, "incidents")
+incidents.bind_usual_actions(incident_actions, _build_id_path("iid", MAX_IID))
 incidents.bind(
-    "POST", f"{_one('iid', LARGEST_IID)}/page", incident_actions.page_responders, status=200
+    "POST", f"{_build_id_path('iid', MAX_IID)}/page", incident_actions.page_responders, status=200
 )
 
-incident_alerts = Resources("incident_alerts", __name__, url_prefix=f"{_INCIDENT}/alerts")
-incident_alerts.bind_usual(incident_actions, _one("alert_iid", LARGEST_IID))
+incident_alerts = ResourceBlueprint(
+    "incident_alerts", __name__, url_prefix=f"{_INCIDENT_PATH}/alerts"
+)
+incident_alerts.bind_usual_actions(incident_actions, _build_id_path("alert_iid", MAX_IID))
 
-incident_notes = Resources("incident_notes", __name__, url_prefix=f"{_INCIDENT}/notes")
-incident_notes.bind_usual(note_actions, _one("note_id"))
+incident_notes = ResourceBlueprint("incident_notes", __name__, url_prefix=f"{_INCIDENT_PATH}/notes")
+incident_notes.bind_usual_actions(note_actions, _build_id_path("note_id"))
 
-incident_rules = _of(_PROJECT, "incident_rules")
-incident_rules.bind_usual(rule_actions, _one("rule_id"))
+incident_rules = _build_resources(_PROJECT_PATH, "incident_rules")
+incident_rules.bind_usual_actions(rule_actions, _build_id_path("rule_id"))
 
 # Identity providers for sign-in.
-identity_providers = _of("/admin", "identity_providers")
-identity_providers.bind_usual(identity_provider_actions, "/<int:provider_id>")
+identity_providers = _build_resources("/admin", "identity_providers")
+identity_providers.bind_usual_actions(identity_provider_actions, "/<int:provider_id>")
 identity_providers.bind(
     "POST",
     "/<int:provider_id>/test",
@@ -174,79 +191,81 @@ identity_providers.bind(
 )
 
 # Results that external CI reports.
-environments = _of(_PROJECT, "environments")
-environments.bind_usual(environment_actions, "/<int:environment_id>")
+environments = _build_resources(_PROJECT_PATH, "environments")
+environments.bind_usual_actions(environment_actions, "/<int:environment_id>")
 environments.bind(
     "POST", "/<int:environment_id>/stop", environment_actions.stop_environment, status=200
 )
 
-deployments = _of(_PROJECT, "deployments")
-deployments.bind_usual(deployment_actions, "/<int:deployment_id>")
+deployments = _build_resources(_PROJECT_PATH, "deployments")
+deployments.bind_usual_actions(deployment_actions, "/<int:deployment_id>")
 
-commit_statuses = Resources("commit_statuses", __name__, url_prefix=_PROJECT)
+commit_statuses = ResourceBlueprint("commit_statuses", __name__, url_prefix=_PROJECT_PATH)
 commit_statuses.bind("GET", "/repository/commits/<sha:sha>/statuses", status_actions.list_statuses)
 commit_statuses.bind("POST", "/statuses/<sha:sha>", status_actions.report_status)
 
-_RELEASE = "/<path:tag_name>"
-_LINKS = f"{_RELEASE}/assets/links"
-_LINK = f"{_LINKS}/<int:link_id>"
-releases = _of(_PROJECT, "releases")
+_RELEASE_PATH = "/<path:tag_name>"
+_LINKS_PATH = f"{_RELEASE_PATH}/assets/links"
+_LINK_PATH = f"{_LINKS_PATH}/<int:link_id>"
+releases = _build_resources(_PROJECT_PATH, "releases")
 releases.bind("GET", "", release_actions.list_releases)
-releases.bind("GET", "/permalink/latest", release_actions.show_latest)
-releases.bind("GET", _RELEASE, release_actions.show_release)
+releases.bind("GET", "/permalink/latest", release_actions.show_latest_release)
+releases.bind("GET", _RELEASE_PATH, release_actions.show_release)
 releases.bind("POST", "", release_actions.create_release)
-releases.bind("PUT", _RELEASE, release_actions.change_release)
-releases.bind("DELETE", _RELEASE, release_actions.delete_release, status=200)
-releases.bind("GET", _LINKS, release_actions.list_links)
-releases.bind("GET", _LINK, release_actions.show_link)
-releases.bind("POST", _LINKS, release_actions.create_link)
-releases.bind("PUT", _LINK, release_actions.change_link)
-releases.bind("DELETE", _LINK, release_actions.delete_link, status=200)
+releases.bind("PUT", _RELEASE_PATH, release_actions.change_release)
+releases.bind("DELETE", _RELEASE_PATH, release_actions.delete_release, status=200)
+releases.bind("GET", _LINKS_PATH, release_actions.list_links)
+releases.bind("GET", _LINK_PATH, release_actions.show_link)
+releases.bind("POST", _LINKS_PATH, release_actions.create_link)
+releases.bind("PUT", _LINK_PATH, release_actions.change_link)
+releases.bind("DELETE", _LINK_PATH, release_actions.delete_link, status=200)
 
 # Webhooks. GitLab's hooks are created and changed as webhooks, since none of GitLab's events occur
 # here.
-_WEBHOOK, _SENT = _one("webhook_id"), _one("delivery_id")
-webhooks = _of(_PROJECT, "webhooks")
-webhooks.bind_usual(webhook_actions, _WEBHOOK)
-webhooks.bind("POST", f"{_WEBHOOK}/rotate_secret", webhook_actions.rotate_secret)
-webhooks.bind("POST", f"{_WEBHOOK}/test", webhook_actions.send_test, status=200)
+_WEBHOOK_PATH, _DELIVERY_PATH = _build_id_path("webhook_id"), _build_id_path("delivery_id")
+webhooks = _build_resources(_PROJECT_PATH, "webhooks")
+webhooks.bind_usual_actions(webhook_actions, _WEBHOOK_PATH)
+webhooks.bind("POST", f"{_WEBHOOK_PATH}/rotate_secret", webhook_actions.rotate_secret)
+webhooks.bind("POST", f"{_WEBHOOK_PATH}/test", webhook_actions.send_test, status=200)
 
-hooks = _of(_PROJECT, "hooks")
-hooks.bind_usual(webhook_actions, _WEBHOOK)
+hooks = _build_resources(_PROJECT_PATH, "hooks")
+hooks.bind_usual_actions(webhook_actions, _WEBHOOK_PATH)
 
-webhook_deliveries = Resources(
-    "webhook_deliveries", __name__, url_prefix=f"{_PROJECT}/webhooks{_WEBHOOK}/deliveries"
+webhook_deliveries = ResourceBlueprint(
+    "webhook_deliveries", __name__, url_prefix=f"{_PROJECT_PATH}/webhooks{_WEBHOOK_PATH}/deliveries"
 )
-webhook_deliveries.bind_usual(webhook_actions, _SENT)
-webhook_deliveries.bind("POST", f"{_SENT}/send_again", webhook_actions.send_again, status=202)
+webhook_deliveries.bind_usual_actions(webhook_actions, _DELIVERY_PATH)
+webhook_deliveries.bind(
+    "POST", f"{_DELIVERY_PATH}/send_again", webhook_actions.resend_delivery, status=202
+)
 
 # Escalation policies, alert routes, and silences.
-escalation_policies = _of(_NAMESPACE, "escalation_policies")
-escalation_policies.bind_usual(escalation_actions, "/<int:policy_id>")
+escalation_policies = _build_resources(_NAMESPACE_PATH, "escalation_policies")
+escalation_policies.bind_usual_actions(escalation_actions, "/<int:policy_id>")
 
-alert_routes = _of(_NAMESPACE, "alert_routes")
-alert_routes.bind_usual(escalation_actions, "/<int:route_id>")
+alert_routes = _build_resources(_NAMESPACE_PATH, "alert_routes")
+alert_routes.bind_usual_actions(escalation_actions, "/<int:route_id>")
 alert_routes.bind("POST", "/dry_run", escalation_actions.show_dry_run)
 
-silences = _of(_NAMESPACE, "silences")
-silences.bind_usual(silence_actions, "/<int:silence_id>")
+silences = _build_resources(_NAMESPACE_PATH, "silences")
+silences.bind_usual_actions(silence_actions, "/<int:silence_id>")
 silences.bind("GET", "/preview", silence_actions.preview_silence)
 
-flap_settings = _of(_PROJECT, "flap_settings")
+flap_settings = _build_resources(_PROJECT_PATH, "flap_settings")
 flap_settings.bind("GET", "", silence_actions.show_flap_settings)
 flap_settings.bind("PUT", "", silence_actions.change_flap_settings)
 
-_ALERT = f"{_PROJECT}/alerts{_one('iid', LARGEST_IID)}"
-alert_mutes = Resources("alert_mutes", __name__, url_prefix=_ALERT)
+_ALERT_PATH = f"{_PROJECT_PATH}/alerts{_build_id_path('iid', MAX_IID)}"
+alert_mutes = ResourceBlueprint("alert_mutes", __name__, url_prefix=_ALERT_PATH)
 alert_mutes.bind("GET", "/mute", silence_actions.show_mute)
 
 # Timelines of alerts and incidents.
-alert_timeline = Resources("alert_timeline", __name__, url_prefix=f"{_ALERT}/timeline")
+alert_timeline = ResourceBlueprint("alert_timeline", __name__, url_prefix=f"{_ALERT_PATH}/timeline")
 alert_timeline.bind("GET", "", timeline_actions.list_alert_timeline)
 
-incident_timeline = Resources("incident_timeline", __name__, url_prefix=_INCIDENT)
+incident_timeline = ResourceBlueprint("incident_timeline", __name__, url_prefix=_INCIDENT_PATH)
 incident_timeline.bind("GET", "/timeline", timeline_actions.list_incident_timeline)
 incident_timeline.bind("GET", "/surroundings", timeline_actions.show_surroundings)
 
-maintenance_windows = _of(_NAMESPACE, "maintenance_windows")
-maintenance_windows.bind_usual(maintenance_window_actions, "/<int:window_id>")
+maintenance_windows = _build_resources(_NAMESPACE_PATH, "maintenance_windows")
+maintenance_windows.bind_usual_actions(maintenance_window_actions, "/<int:window_id>")

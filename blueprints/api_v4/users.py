@@ -19,59 +19,62 @@ from domain.accounts.types import (
 from domain.accounts.users import find_user
 from domain.core.database.paging import parse_id
 from domain.core.errors import QueryError
-from domain.core.types.base import Done, Found
+from domain.core.types.base import Done, ListPage
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.projects.types import Project, ProjectQuery, find_projects
-from domain.releases.schedule import BY_ID
-from web.access.api_limits import Family
-from web.api.operations import Resources, operation, ready_operation
+from domain.releases.schedule import CHANGES_BY_ID
+from web.access.api_limits import RateLimitFamily
+from web.api.operations import ResourceBlueprint, fast_operation, operation
 from web.extensions import db
-from web.http.json_responses import json_response
-from web.http.work import work
-from web.releases.requested_release import requested_release
+from web.http.json_responses import build_json_response
+from web.http.work import unit_of_work
+from web.releases.requested_release import get_requested_release
 from web.services import settings
 
-users = Resources("users", __name__)
+users = ResourceBlueprint("users", __name__)
 #: Change that removes numbered pages from the list of users.
-_OFFSET_PAGINATION = BY_ID["users-offset-pagination"]
+_OFFSET_PAGINATION_CHANGE = CHANGES_BY_ID["users-offset-pagination"]
 
 
 @users.get("/user")
-@ready_operation("users.current", returns=CurrentUser)
+@fast_operation("users.current", returns=CurrentUser)
 def current(bearer: Bearer) -> dict[str, object]:
-    """Show the user of the token."""
+    """Show the current user."""
     return bearer.profile.as_json(settings().base_url)
 
 
 @users.put("/user")
 @operation("users.rename_current", body=NameBody, returns=CurrentUser)
 def rename_current(bearer: Bearer, body: NameBody) -> Response:
-    """Change the name of the user of the token."""
-    own_account.rename(work(), body)
-    return json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
+    """Change the name of the current user."""
+    own_account.rename_own_account(unit_of_work(), body)
+    return build_json_response(replace(bearer.profile, name=body.name).as_json(settings().base_url))
 
 
 @users.get("/user/keys")
 @operation("users.ssh_keys", query=SshKeyQuery, returns=SshKey)
-def ssh_keys(query: SshKeyQuery) -> Found[SshKey]:
-    """List the SSH keys of the user.
+def ssh_keys(query: SshKeyQuery) -> ListPage[SshKey]:
+    """List the SSH keys of the current user.
 
-    The list is always empty because Git requires HTTP.
+    The list is always empty, because Git repositories are available only over HTTP.
     """
     del query
-    return Found(items=[], total=0)
+    return ListPage(items=[], total=0)
 
 
 @users.get("/users")
-@operation("users.index", query=UserQuery, returns=Account | User, limit=Family.USERS)
-def index(query: UserQuery) -> Found[Account] | Found[User]:
-    """List users with an active account, or all accounts for administrators."""
-    if _OFFSET_PAGINATION.applies_in(requested_release()):
+@operation("users.index", query=UserQuery, returns=Account | User, limit=RateLimitFamily.USERS)
+def index(query: UserQuery) -> ListPage[Account] | ListPage[User]:
+    """List users.
+
+    Administrators get all accounts, other callers only active ones.
+    """
+    if _OFFSET_PAGINATION_CHANGE.applies_in(get_requested_release()):
         if query.order_by != "id":
-            message = "order_by can only be id: this list has no numbered pages any more."
+            message = "`order_by` must be id, because this list no longer has numbered pages."
             raise QueryError(message, field="order_by")
         query = query.model_copy(update={"pagination": "keyset"})
-    found = actions.list_users(work(), query)
+    found = actions.list_users(unit_of_work(), query)
     if query.order_by == "id" and found.has_more_than(query.page * query.size):
         # A later release removes numbered pages, so links lead to keyset pages, which stay.
         return replace(found, next_cursor=str(found.items[-1].id))
@@ -79,18 +82,19 @@ def index(query: UserQuery) -> Found[Account] | Found[User]:
 
 
 @users.get("/users/<string:user>/projects")
-@operation("users.projects", query=ProjectQuery, returns=Project, limit=Family.PROJECTS)
-def projects(query: ProjectQuery, user: str) -> Found[Project]:
-    """List the projects of a user that the caller is a member of.
+@operation("users.projects", query=ProjectQuery, returns=Project, limit=RateLimitFamily.PROJECTS)
+def projects(query: ProjectQuery, user: str) -> ListPage[Project]:
+    """List the projects that a user owns.
 
-    The user is given by id or user name. Administrators see all of the user's projects.
+    The user is given by id or user name. Administrators get all projects of the user, other
+    callers only the projects that they are members of.
     """
-    owner_id = _id_of(user)
-    actions.show_user(work(), owner_id)
-    return find_projects(work(), query, owner_id=owner_id)
+    owner_id = _find_user_id(user)
+    actions.show_user(unit_of_work(), owner_id)
+    return find_projects(unit_of_work(), query, owner_id=owner_id)
 
 
-def _id_of(user: str) -> int:
+def _find_user_id(user: str) -> int:
     """Return the id of a user who is given by id or user name, or 0 if there is no such user."""
     number = parse_id(user)
     if number is not None or "@" in user:  # an email address would reveal its owner
@@ -107,13 +111,17 @@ for _act in (
 ):
     users.bind("POST", f"/users/<int:user_id>/{_act.verb}", _act, returns=Done)
 
-users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=Family.USER)
+users.bind("GET", "/users/<int:user_id>", actions.show_user, limit=RateLimitFamily.USER)
 users.bind("POST", "/users", actions.create_user)
 users.bind("PUT", "/users/<int:user_id>", actions.change_user)
 users.bind("POST", "/users/<int:user_id>/approve", sign_up.approve_user)
 users.bind("POST", "/users/<int:user_id>/reject", sign_up.reject_user, status=HTTPStatus.OK)
 users.bind(
-    "GET", "/users/<int:user_id>/export", actions.export_user, limit=Family.USER, writes=True
+    "GET",
+    "/users/<int:user_id>/export",
+    actions.export_user,
+    limit=RateLimitFamily.USER,
+    writes=True,
 )
 users.bind("DELETE", "/users/<int:user_id>", actions.delete_user)
 users.bind("DELETE", "/users/<int:user_id>/identities/<provider>", disconnect_user)

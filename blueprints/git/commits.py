@@ -6,29 +6,29 @@ from threading import BoundedSemaphore
 
 from flask import url_for
 
-from domain.ci_cd.combined_status import combined_status
+from domain.ci_cd.combined_status import find_combined_status
 from domain.ci_cd.types import CommitStats, RepositoryCommit
 from domain.core.database.locks import release_locks
 from domain.git.commits import ChangedLines, CommitDetails, CommitReader
 from domain.git.errors import GitUnavailableError, RepositoryBusyError
-from domain.git.storage import repository_path
+from domain.git.storage import get_repository_path
 from domain.projects.views import ProjectView
 from web.extensions import db
-from web.http.public_urls import public_url
+from web.http.public_urls import build_public_url
 from web.services import git
 
 #: Number of digits of an abbreviated hash.
-_SHORT = 8
+_SHORT_HASH_LENGTH = 8
 #: Maximum number of requests of a web process that read repositories at the same time.
-_READERS = BoundedSemaphore(4)
-_PATIENCE_SECONDS = 3.0
-_RETRY_AFTER = 5
+_READ_SLOTS = BoundedSemaphore(4)
+_SLOT_TIMEOUT_SECONDS = 3.0
+_RETRY_AFTER_SECONDS = 5
 
 
-def clone_url(project: ProjectView) -> str:
+def build_clone_url(project: ProjectView) -> str:
     """Return the URL to clone a project from."""
     page = url_for("projects.show_namespace", full_path=project.path)
-    return public_url(f"{page}.git")
+    return build_public_url(f"{page}.git")
 
 
 def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> RepositoryCommit:
@@ -38,8 +38,8 @@ def read_commit(project: ProjectView, revision: str, *, with_stats: bool) -> Rep
     """
     with _open_reader(project) as reader:
         commit = reader.find_commit(revision)
-        lines = reader.changed_lines(commit) if with_stats else None
-    return _shown(project, commit, lines)
+        lines = reader.count_changed_lines(commit) if with_stats else None
+    return _build_commit(project, commit, lines)
 
 
 @contextmanager
@@ -51,23 +51,23 @@ def _open_reader(project: ProjectView) -> Iterator[CommitReader]:
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
-    path = repository_path(own.root, project.id, project.created_at)
+    path = get_repository_path(own.root, project.id, project.created_at)
     release_locks(db.session())
-    if not _READERS.acquire(timeout=_PATIENCE_SECONDS):
+    if not _READ_SLOTS.acquire(timeout=_SLOT_TIMEOUT_SECONDS):
         message = "The server is busy with other repositories. Try again in a moment."
-        raise RepositoryBusyError(message, retry_after=_RETRY_AFTER)
+        raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
         yield CommitReader(own, path)
     finally:
-        _READERS.release()
+        _READ_SLOTS.release()
 
 
-def _shown(
+def _build_commit(
     project: ProjectView, commit: CommitDetails, lines: ChangedLines | None
 ) -> RepositoryCommit:
     return RepositoryCommit(
         id=commit.id,
-        short_id=commit.id[:_SHORT],
+        short_id=commit.id[:_SHORT_HASH_LENGTH],
         title=commit.title,
         message=commit.message,
         author_name=commit.author.name,
@@ -78,15 +78,15 @@ def _shown(
         committed_date=commit.committer.at,
         created_at=commit.committer.at,
         parent_ids=list(commit.parents),
-        web_url=public_url(url_for("projects.show_namespace", full_path=project.path)),
+        web_url=build_public_url(url_for("projects.show_namespace", full_path=project.path)),
         project_id=project.id,
-        status=combined_status(commit.id, project_id=project.id, session=db.session()),
+        status=find_combined_status(commit.id, project_id=project.id, session=db.session()),
         last_pipeline=None,
-        stats=_stats(lines),
+        stats=_build_stats(lines),
     )
 
 
-def _stats(lines: ChangedLines | None) -> CommitStats | None:
+def _build_stats(lines: ChangedLines | None) -> CommitStats | None:
     if lines is None:
         return None
     return CommitStats(

@@ -23,78 +23,79 @@ from flask import Response, request
 from gunicorn.http.errors import ParseException
 from werkzeug.exceptions import HTTPException
 
-from blueprints.git.process_slots import Caller, ProcessSlot, ProcessSlots
+from blueprints.git.process_slots import ProcessSlot, ProcessSlots, SlotCaller
 from domain.core.errors import DomainError
-from domain.git.access import GitService, download_event
+from domain.git.access import GitService, build_download_event
 from domain.git.errors import (
-    GitBodyError,
     GitBodyTooLargeError,
-    GitEncodingError,
     GitFailedError,
     GitUnavailableError,
+    InvalidGitBodyError,
+    UnsupportedGitEncodingError,
 )
-from domain.git.program import ASKING_BEFORE_REFS_MOVE
+from domain.git.program import PUSH_CONFIGURATION
 from domain.git.storage import (
-    check_room,
+    check_free_space,
     ensure_repository,
-    note_push,
-    repository_path,
+    get_repository_path,
+    mark_pushed,
 )
-from domain.git.subprocess import Child, ChildTimeoutError
-from domain.projects.listing import note_push_to
+from domain.git.subprocess import ChildProcess, ChildTimeoutError
+from domain.projects.listing import store_push_time
 from domain.releases.version import parse_release
 from web.access.git_marks import GitAccess
 from web.database.errors import SQLAlchemyError
-from web.http.audit_events import prepare_event
-from web.http.extensions import client_address
-from web.http.transactions import prepared
+from web.http.audit_events import prepare_event_storage
+from web.http.extensions import get_client_address
+from web.http.transactions import defer_transaction
 from web.metrics import count_git_transfer
 from web.server.request_body import DeadlineBody
 from web.services import git, now, settings
 
 _log = logging.getLogger("gatebell.git")
-_PIECE = 65_536
+_MAX_READ_BYTES = 65_536
 #: Maximum size of a decompressed piece in bytes.
-_MOST_AT_ONCE = 1024 * 1024
-_GZIP = frozenset({"gzip", "x-gzip"})
-_PLAIN = frozenset({"", "identity"})
+_MAX_DECOMPRESSED_BYTES = 1024 * 1024
+_GZIP_ENCODINGS = frozenset({"gzip", "x-gzip"})
+_IDENTITY_ENCODINGS = frozenset({"", "identity"})
 #: Signature of a pack and the first bytes of its version (gitformat-pack).
-_PACK_BEGINS = b"PACK\x00\x00\x00"
+_PACK_SIGNATURE = b"PACK\x00\x00\x00"
 #: Maximum number of bytes of the child's output that are held back while the client still sends.
-_MOST_HELD = 1024 * 1024
+_MAX_HELD_BYTES = 1024 * 1024
 #: Seconds for the child to exit after it has closed its output.
-_EXIT_SECONDS = 10.0
+_EXIT_TIMEOUT_SECONDS = 10.0
 
 
 def is_compressed(environ: dict[str, Any]) -> bool:
     """Return whether a body is compressed with gzip.
 
-    Raise GitEncodingError for other content codings.
+    Raise UnsupportedGitEncodingError for other content codings.
     """
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip().lower()
-    if encoding not in _GZIP | _PLAIN:
-        raise GitEncodingError("The only supported content encoding is gzip.")
-    return encoding in _GZIP
+    if encoding not in _GZIP_ENCODINGS | _IDENTITY_ENCODINGS:
+        raise UnsupportedGitEncodingError("The only supported content encoding is gzip.")
+    return encoding in _GZIP_ENCODINGS
 
 
-def pieces_of(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterator[bytes]:
+def iterate_body(environ: dict[str, Any], *, seconds: float, limit: int) -> Iterator[bytes]:
     """Return the pieces of a body, which may be read after the view has returned.
 
     `seconds` is the timeout for each piece. `limit` is the maximum size of the decompressed body in
-    bytes. The iterator raises GitBodyError, GitBodyTooLargeError, and the errors of a lost
+    bytes. The iterator raises InvalidGitBodyError, GitBodyTooLargeError, and the errors of a lost
     connection.
     """
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody):
         body.stream(seconds=seconds)
-    raw = _raw(body)
-    return _limited(_gunzipped(raw) if is_compressed(environ) else raw, limit)
+    raw = _read_raw(body)
+    return _limit_size(_gunzip(raw) if is_compressed(environ) else raw, limit)
 
 
 def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
     """Read a whole body, or its first `most` bytes, and return an iterator over all its pieces.
 
-    Raise GitBodyError if the body is incomplete, or the error of a body that does not arrive.
+    Raise InvalidGitBodyError if the body is incomplete, or the error of a body that does not
+    arrive.
     """
     begun: list[bytes] = []
     try:
@@ -103,39 +104,41 @@ def read_ahead(pieces: Iterator[bytes], *, most: int) -> Iterator[bytes]:
             if sum(map(len, begun)) >= most:
                 break
     except OSError as error:
-        raise GitBodyError("The body is incomplete.") from error
+        raise InvalidGitBodyError("The body is incomplete.") from error
     return chain(begun, pieces)
 
 
-def leave_body(environ: dict[str, Any], *, has_ended: bool) -> None:
+def close_after_unread_body(environ: dict[str, Any], *, has_ended: bool) -> None:
     """Close the connection after the response if the rest of the body was not read."""
     body = environ["wsgi.input"]
     if isinstance(body, DeadlineBody) and not has_ended:
         body.end_connection()
 
 
-def _raw(body: Any) -> Iterator[bytes]:
-    while piece := body.read(_PIECE):
+def _read_raw(body: Any) -> Iterator[bytes]:
+    while piece := body.read(_MAX_READ_BYTES):
         yield piece
 
 
-def _gunzipped(raw: Iterator[bytes]) -> Iterator[bytes]:
+def _gunzip(raw: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
         for piece in raw:
             rest = piece
             while rest:
-                yield unpacker.decompress(rest, _MOST_AT_ONCE)
+                yield unpacker.decompress(rest, _MAX_DECOMPRESSED_BYTES)
                 rest = unpacker.unconsumed_tail
             if unpacker.unused_data:
-                raise GitBodyError("The gzip body goes on behind its end.")
+                raise InvalidGitBodyError("The gzip body is followed by other data.")
     except zlib.error as error:
-        raise GitBodyError("The body is not gzip, as its Content-Encoding says.") from error
+        raise InvalidGitBodyError(
+            "The body is not valid gzip, but Content-Encoding is gzip."
+        ) from error
     if not unpacker.eof:
-        raise GitBodyError("The gzip body is incomplete.")
+        raise InvalidGitBodyError("The gzip body is incomplete.")
 
 
-def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+def _limit_size(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
     count = 0
     for piece in pieces:
         count += len(piece)
@@ -145,7 +148,7 @@ def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransferPlan:
+class GitTransferOptions:
     """The details of a transfer, and the callbacks to call during it."""
 
     #: Name of the Git service, for the log.
@@ -164,11 +167,11 @@ class TransferPlan:
     when_done: Callable[[], None] | None = None
 
 
-class Transfer:
+class GitTransfer:
     """An iterable response whose content a running child process writes."""
 
     def __init__(
-        self, plan: TransferPlan, child: Child, slot: ProcessSlot, *, begun: bytes
+        self, plan: GitTransferOptions, child: ChildProcess, slot: ProcessSlot, *, begun: bytes
     ) -> None:
         """Initialize the transfer; `begun` is the output that the child wrote after the headers."""
         self._plan = plan
@@ -181,22 +184,22 @@ class Transfer:
         self._has_pack = False
         self._outcome = "cut off"
         # The finalizer also runs if the response is discarded before it is iterated over.
-        self._end = finalize(self, _end, child, slot)
+        self._end = finalize(self, _end_child, child, slot)
 
-    def take_body(self) -> None:
+    def feed_body(self) -> None:
         """Pass the body to the child until it ends or the child has written a lot of output.
 
         This happens before the response starts, so that an invalid body gets an error message.
-        Raise GitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that does
-        not arrive.
+        Raise InvalidGitBodyError, GitBodyTooLargeError, GitFailedError, or the error of a body that
+        does not arrive.
         """
         try:
             self._feed()
         except OSError as error:
-            raise GitBodyError("The body is incomplete.") from error
+            raise InvalidGitBodyError("The body is incomplete.") from error
         except ChildTimeoutError as error:
             self._outcome = "timed out"
-            raise GitFailedError("Git on this server does not respond.") from error
+            raise GitFailedError("Git on this server did not respond in time.") from error
         except BaseException:
             self._outcome = "bad body"
             raise
@@ -223,12 +226,13 @@ class Transfer:
         """End the child, release its slot and write a log line. Further calls have no effect."""
         if not self._end.alive:
             return
-        leave_body(self._plan.environ, has_ended=self._has_read_all)
+        close_after_unread_body(self._plan.environ, has_ended=self._has_read_all)
         status, said = self._end() or (None, "")
         count_git_transfer(self._plan.service, self._outcome)
         _log.info(
-            "git transfer",
+            "Git transfer ended.",
             extra={
+                "event": "git.transfer_ended",
                 "service": self._plan.service,
                 "project_id": self._plan.project_id,
                 "user_id": self._plan.user_id,
@@ -248,7 +252,7 @@ class Transfer:
             self._received += len(piece)
             self._held += self._child.write(piece)
             sleep(0)  # let other greenlets run
-            if len(self._held) > _MOST_HELD:
+            if len(self._held) > _MAX_HELD_BYTES:
                 return
         self._has_read_all = True
         self._child.end_input()
@@ -262,7 +266,7 @@ class Transfer:
             sleep(0)
 
     def _finish(self) -> None:
-        status = self._child.wait(_EXIT_SECONDS)
+        status = self._child.wait(_EXIT_TIMEOUT_SECONDS)
         self._outcome = "done" if status == 0 else "failed"
         if status == 0 and self._plan.when_done:
             self._plan.when_done()
@@ -280,8 +284,8 @@ class Transfer:
 
     def _look_for_pack(self, piece: bytes, announce: Callable[[], None]) -> None:
         seen = self._tail + piece
-        self._tail = seen[1 - len(_PACK_BEGINS) :]
-        if _PACK_BEGINS in seen:
+        self._tail = seen[1 - len(_PACK_SIGNATURE) :]
+        if _PACK_SIGNATURE in seen:
             self._has_pack, self._tail = True, b""
             announce()
 
@@ -290,7 +294,7 @@ class Transfer:
             raise ChildTimeoutError
 
 
-def _end(child: Child, slot: ProcessSlot) -> tuple[int, str]:
+def _end_child(child: ChildProcess, slot: ProcessSlot) -> tuple[int, str]:
     """End a child; return its exit status and the last part of its error output."""
     try:
         status, said = child.end(), ""
@@ -302,83 +306,85 @@ def _end(child: Child, slot: ProcessSlot) -> tuple[int, str]:
 
 
 #: Maximum size of a decompressed read request in bytes. Such requests contain only object names.
-_READ_REQUEST_LIMIT = 64 * 1024 * 1024
+_MAX_READ_REQUEST_BYTES = 64 * 1024 * 1024
 #: Number of bytes to read before Git starts, which is enough for several thousand object names.
-_READ_AHEAD = 256 * 1024
+_READ_AHEAD_BYTES = 256 * 1024
 #: Maximum size of a push in bytes without its pack: a push has one line for each branch.
-_BESIDE_PACK = 64 * 1024 * 1024
-_MOST_HEAD = 8_192
+_MAX_PUSH_BYTES_WITHOUT_PACK = 64 * 1024 * 1024
+_MAX_HEAD_BYTES = 8_192
 #: Pattern for protocol parameters, separated by colons (gitprotocol-http).
-_PROTOCOL = re.compile(r"[a-z0-9=.:_-]{1,200}")
-_TOLD = frozenset({"content-type", "cache-control", "expires", "pragma"})
+_PROTOCOL_PATTERN = re.compile(r"[a-z0-9=.:_-]{1,200}")
+_FORWARDED_HEADERS = frozenset({"content-type", "cache-control", "expires", "pragma"})
 
 
-def serve(wanted: GitAccess, url_path: str) -> Response:
+def serve_git(wanted: GitAccess, url_path: str) -> Response:
     """Return the response of http-backend; `url_path` is the part of the URL after the repository.
 
     Raise an error of `domain.git.errors` before anything is transferred.
     """
-    path = _prepare(wanted)
+    path = _prepare_repository(wanted)
     is_call = request.method == "POST"
-    is_first_taken = is_call and _is_taken_first(wanted)
+    is_first_taken = is_call and _is_body_read_first(wanted)
     with ExitStack() as undone:
         if is_call:
-            undone.callback(leave_body, request.environ, has_ended=False)
+            undone.callback(close_after_unread_body, request.environ, has_ended=False)
         # Read the body first, so that a request whose body does not arrive holds no slot.
-        pieces = _pieces(wanted) if is_call else iter(())
-        slot = _slots().take(Caller(address=client_address(), user_id=wanted.user_id))
+        pieces = _read_pieces(wanted) if is_call else iter(())
+        slot = _get_process_slots().take(
+            SlotCaller(address=get_client_address(), user_id=wanted.user_id)
+        )
         undone.callback(slot.release)
         child = git().start(
-            ["http-backend"], _environment(wanted, path, url_path), answer=wanted.answer
+            ["http-backend"], _build_environment(wanted, path, url_path), answer=wanted.answer
         )
         undone.callback(child.end)
         head, begun = _read_head(child)
-        transfer = Transfer(_plan(wanted, path, pieces), child, slot, begun=begun)
+        transfer = GitTransfer(_build_options(wanted, path, pieces), child, slot, begun=begun)
         undone.callback(transfer.close)
         if is_first_taken:
-            transfer.take_body()
-        response = _respond(transfer, head)
+            transfer.feed_body()
+        response = _build_response(transfer, head)
         undone.pop_all()
     return response
 
 
-def _prepare(wanted: GitAccess) -> Path:
+def _prepare_repository(wanted: GitAccess) -> Path:
     """Return the path of the repository, and create the repository if it does not exist."""
     own = git()
     if problem := own.problem():
         raise GitUnavailableError(f"Git on this server is {problem}.")
     _check_size(wanted)
-    path = repository_path(own.root, wanted.project.id, wanted.project.created_at)
+    path = get_repository_path(own.root, wanted.project.id, wanted.project.created_at)
     ensure_repository(own, path)
     return path
 
 
 def _check_size(wanted: GitAccess) -> None:
     """Raise an error if the declared body is too large, or if there is no disk space for a push."""
-    current, most = settings(), _most_of_body(wanted)
+    current, most = settings(), _get_max_body_bytes(wanted)
     if wanted.service is GitService.RECEIVE_PACK:
-        check_room(current.repositories_path, least=current.free_space_for_pushes_bytes)
+        check_free_space(current.repositories_path, least=current.free_space_for_pushes_bytes)
     if (request.content_length or 0) >= most:
         raise GitBodyTooLargeError(f"The body must be smaller than {most} bytes.")
 
 
-def _most_of_body(wanted: GitAccess) -> int:
+def _get_max_body_bytes(wanted: GitAccess) -> int:
     """Return the maximum size of a decompressed request body in bytes."""
     if wanted.service is GitService.RECEIVE_PACK:
-        return settings().push_limit_bytes + _BESIDE_PACK
-    return _READ_REQUEST_LIMIT
+        return settings().push_limit_bytes + _MAX_PUSH_BYTES_WITHOUT_PACK
+    return _MAX_READ_REQUEST_BYTES
 
 
-def _is_taken_first(wanted: GitAccess) -> bool:
+def _is_body_read_first(wanted: GitAccess) -> bool:
     """Return whether the body is read before the response starts, so that it can be rejected.
 
     This applies to lists of object names. It applies to packs only if they are compressed again,
-    which Git never does. Raise GitEncodingError for unsupported content codings.
+    which Git never does. Raise UnsupportedGitEncodingError for unsupported content codings.
     """
     return is_compressed(request.environ) or wanted.service is GitService.UPLOAD_PACK
 
 
-def _slots() -> ProcessSlots:
+def _get_process_slots() -> ProcessSlots:
     current = settings()
     return ProcessSlots(
         current.instance_path / "git_transfers",
@@ -387,13 +393,13 @@ def _slots() -> ProcessSlots:
     )
 
 
-def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]:
+def _build_environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]:
     """Return the CGI variables with the Git configuration for this request."""
     may_push = wanted.service is GitService.RECEIVE_PACK
     configuration = (
         ("http.receivepack", "true" if may_push else "false"),
         ("receive.maxInputSize", str(settings().push_limit_bytes)),
-        *(ASKING_BEFORE_REFS_MOVE if may_push else ()),
+        *(PUSH_CONFIGURATION if may_push else ()),
     )
     is_discovery = request.method != "POST"
     protocol = request.headers.get("Git-Protocol", "")
@@ -401,8 +407,8 @@ def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]
         **git().environment(path, configuration=configuration),
         "GIT_PROJECT_ROOT": str(path.parent),
         "GIT_HTTP_EXPORT_ALL": "1",
-        "GIT_HTTP_MAX_REQUEST_BUFFER": str(_READ_REQUEST_LIMIT),
-        "GIT_PROTOCOL": protocol if _PROTOCOL.fullmatch(protocol) else "",
+        "GIT_HTTP_MAX_REQUEST_BUFFER": str(_MAX_READ_REQUEST_BYTES),
+        "GIT_PROTOCOL": protocol if _PROTOCOL_PATTERN.fullmatch(protocol) else "",
         "PATH_INFO": f"/{path.name}/{url_path}",
         "QUERY_STRING": f"service={wanted.service}" if is_discovery else "",
         "REQUEST_METHOD": "POST" if request.method == "POST" else "GET",
@@ -412,7 +418,7 @@ def _environment(wanted: GitAccess, path: Path, url_path: str) -> dict[str, str]
     }
 
 
-def _read_head(child: Child) -> tuple[bytes, bytes]:
+def _read_head(child: ChildProcess) -> tuple[bytes, bytes]:
     """Return the headers of the CGI response, and the output that was read after them.
 
     http-backend writes the headers before it reads the body.
@@ -421,83 +427,91 @@ def _read_head(child: Child) -> tuple[bytes, bytes]:
         child.end_input()
     read = b""
     try:
-        while b"\r\n\r\n" not in read and len(read) < _MOST_HEAD:
+        while b"\r\n\r\n" not in read and len(read) < _MAX_HEAD_BYTES:
             piece = child.read()
             if not piece:
                 break
             read += piece
     except ChildTimeoutError as error:
-        raise GitFailedError("Git on this server does not respond.") from error
+        raise GitFailedError("Git on this server did not respond in time.") from error
     head, separator, rest = read.partition(b"\r\n\r\n")
     if not separator:
-        raise GitFailedError("Git failed; the server's log has the reason.")
+        raise GitFailedError("Git failed. See the server log for the reason.")
     return head, rest
 
 
-def _respond(transfer: Transfer, head: bytes) -> Response:
+def _build_response(transfer: GitTransfer, head: bytes) -> Response:
     lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n"))
     fields = {name.strip().lower(): value.strip() for name, _, value in lines}
     status = int(fields.get("status", "200")[:3])
     response = Response(transfer, status, direct_passthrough=True)
     for name, value in fields.items():
-        if name in _TOLD:
+        if name in _FORWARDED_HEADERS:
             response.headers[name] = value
     return response
 
 
-def _pieces(wanted: GitAccess) -> Iterator[bytes]:
+def _read_pieces(wanted: GitAccess) -> Iterator[bytes]:
     """Return the pieces of the body; a short list of object names is read completely first."""
-    patience, limit = settings().request_timeout_seconds, _most_of_body(wanted)
-    pieces = pieces_of(request.environ, seconds=patience, limit=limit)
+    patience, limit = settings().request_timeout_seconds, _get_max_body_bytes(wanted)
+    pieces = iterate_body(request.environ, seconds=patience, limit=limit)
     if wanted.service is GitService.UPLOAD_PACK:
-        return read_ahead(pieces, most=_READ_AHEAD)
+        return read_ahead(pieces, most=_READ_AHEAD_BYTES)
     return pieces
 
 
-def _plan(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> TransferPlan:
+def _build_options(wanted: GitAccess, path: Path, pieces: Iterator[bytes]) -> GitTransferOptions:
     is_push = wanted.service is GitService.RECEIVE_PACK
     is_call = request.method == "POST"
-    return TransferPlan(
+    return GitTransferOptions(
         service=wanted.service,
         project_id=wanted.project.id,
         user_id=wanted.user_id,
         pieces=pieces,
         environ=request.environ,
         seconds=settings().git_transfer_timeout_seconds,
-        when_done=_noting_push(wanted, path) if is_call and is_push else None,
-        when_pack_begins=_recording(wanted) if is_call and not is_push else None,
+        when_done=_build_push_callback(wanted, path) if is_call and is_push else None,
+        when_pack_begins=_build_download_callback(wanted) if is_call and not is_push else None,
     )
 
 
-def _noting_push(wanted: GitAccess, path: Path) -> Callable[[], None]:
+def _build_push_callback(wanted: GitAccess, path: Path) -> Callable[[], None]:
     """Return the callback that records a push after Git has accepted it."""
-    settle = partial(note_push, git(), path)
-    write = prepared(lambda session: note_push_to(wanted.project.id, session=session, now=now()))
+    settle = partial(mark_pushed, git(), path)
+    write = defer_transaction(
+        lambda session: store_push_time(wanted.project.id, session=session, now=now())
+    )
 
     def note() -> None:
         settle()
         try:
             write()
         except SQLAlchemyError as error:  # the branches have been updated in any case
-            _log.warning("push not noted", extra={"reason": type(error).__name__})
+            _log.warning(
+                "Push was accepted, but was not recorded in the database.",
+                extra={"event": "git.push_not_recorded", "reason": type(error).__name__},
+            )
 
     return note
 
 
-def _recording(wanted: GitAccess) -> Callable[[], None]:
+def _build_download_callback(wanted: GitAccess) -> Callable[[], None]:
     """Return the callback that stores the audit event of a download in its own short transaction.
 
     It is called before the first byte of the pack is sent: downloads that cannot be recorded are
     not sent.
     """
-    event = download_event(wanted.project, release=parse_release(settings().release))
-    store = prepare_event(event)
+    event = build_download_event(wanted.project, release=parse_release(settings().release))
+    store = prepare_event_storage(event)
 
     def record() -> None:
         try:
             store()
         except SQLAlchemyError as error:
-            _log.error("no audit event, no download", extra={"reason": type(error).__name__})
+            _log.error(
+                "Download was canceled because its audit event could not be stored.",
+                extra={"event": "git.download_canceled", "reason": type(error).__name__},
+            )
             raise ConnectionResetError(ECONNRESET, "The download was not recorded.") from error
 
     return record

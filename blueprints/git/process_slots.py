@@ -18,14 +18,14 @@ from typing import NamedTuple
 from domain.git.errors import RepositoryBusyError
 
 _POLL_SECONDS = 0.1
-_RETRY_AFTER = 10
+_RETRY_AFTER_SECONDS = 10
 _DIGEST_BYTES = 32
 #: Digest that represents an anonymous caller.
-_NOBODY = bytes(_DIGEST_BYTES)
+_ANONYMOUS_DIGEST = bytes(_DIGEST_BYTES)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Caller:
+class SlotCaller:
     """The caller whose transfer takes a slot."""
 
     #: IP address, as rate limits count it.
@@ -34,29 +34,33 @@ class Caller:
     user_id: int | None
 
 
-class _Mark(NamedTuple):
+class _SlotOwner(NamedTuple):
     """The digests of a caller's user and address, as stored in a slot."""
 
     user: bytes
     address: bytes
 
     @classmethod
-    def of(cls, caller: Caller) -> "_Mark":
-        user = _NOBODY if caller.user_id is None else _digest(f"user {caller.user_id}")
-        return cls(user, _digest(caller.address))
+    def of(cls, caller: SlotCaller) -> "_SlotOwner":
+        user = (
+            _ANONYMOUS_DIGEST
+            if caller.user_id is None
+            else _compute_digest(f"user {caller.user_id}")
+        )
+        return cls(user, _compute_digest(caller.address))
 
     @property
     def is_anonymous(self) -> bool:
-        return self.user == _NOBODY
+        return self.user == _ANONYMOUS_DIGEST
 
-    def is_of_same_person(self, other: "_Mark") -> bool:
+    def is_of_same_person(self, other: "_SlotOwner") -> bool:
         """Return whether both may be the same person: same user, or same address if anonymous."""
         if self.is_anonymous or other.is_anonymous:
             return self.address == other.address
         return self.user == other.user
 
 
-def _digest(text: str) -> bytes:
+def _compute_digest(text: str) -> bytes:
     return sha256(text.encode()).digest()
 
 
@@ -81,14 +85,14 @@ class ProcessSlots:
         self._count = count
         self._wait_seconds = wait_seconds
 
-    def take(self, caller: Caller) -> ProcessSlot:
+    def take(self, caller: SlotCaller) -> ProcessSlot:
         """Take a slot; wait for a free one if necessary.
 
         One user cannot block all others: a person gets at most half of the slots, with and without
         a token combined. Without a token, an address gets a quarter, and all anonymous callers
         together get half. Raise RepositoryBusyError if no slot becomes free in time.
         """
-        mark = _Mark.of(caller)
+        mark = _SlotOwner.of(caller)
         deadline = monotonic() + self._wait_seconds
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         while True:
@@ -97,22 +101,22 @@ class ProcessSlots:
                 return slot
             if monotonic() >= deadline:
                 message = "The server is busy with other Git transfers. Try again in a moment."
-                raise RepositoryBusyError(message, retry_after=_RETRY_AFTER)
+                raise RepositoryBusyError(message, retry_after=_RETRY_AFTER_SECONDS)
             sleep(_POLL_SECONDS)
 
-    def _try(self, mark: _Mark) -> ProcessSlot | None:
+    def _try(self, mark: _SlotOwner) -> ProcessSlot | None:
         """Take a free slot unless the caller has already reached its share."""
         with ExitStack() as opened:
             files = [opened.enter_context(self._open(number)) for number in range(self._count)]
-            held = [file for file in files if not _is_locked_by_us(file)]
+            held = [file for file in files if not _try_lock(file)]
             free = next((file for file in files if file not in held), None)
-            if free is None or self._has_its_share(mark, [_mark_in(file) for file in held]):
+            if free is None or self._has_its_share(mark, [_read_owner(file) for file in held]):
                 return None
             os.pwrite(free.fileno(), b"".join(mark), 0)
             # A duplicated descriptor of the same open file keeps the lock.
             return ProcessSlot(FileIO(os.dup(free.fileno()), "r+b"))
 
-    def _has_its_share(self, mark: _Mark, held: Sequence[_Mark]) -> bool:
+    def _has_its_share(self, mark: _SlotOwner, held: Sequence[_SlotOwner]) -> bool:
         half, quarter = (max(1, self._count // part) for part in (2, 4))
         if sum(map(mark.is_of_same_person, held)) >= half:
             return True
@@ -125,13 +129,13 @@ class ProcessSlots:
         return FileIO(descriptor, "r+b")
 
 
-def _is_locked_by_us(file: FileIO) -> bool:
+def _try_lock(file: FileIO) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
 
 
-def _mark_in(file: FileIO) -> _Mark:
+def _read_owner(file: FileIO) -> _SlotOwner:
     read = os.pread(file.fileno(), 2 * _DIGEST_BYTES, 0)
-    return _Mark(read[:_DIGEST_BYTES], read[_DIGEST_BYTES:])
+    return _SlotOwner(read[:_DIGEST_BYTES], read[_DIGEST_BYTES:])

@@ -3,60 +3,60 @@
 from flask import Response, request
 from flask.typing import ResponseReturnValue
 
-from blueprints.git.http_backend import serve
+from blueprints.git.http_backend import serve_git
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.access import GitService
 from web.access.decorators import open_to_anyone
-from web.access.git_marks import GitAccess, git_client
+from web.access.git_marks import GitAccess, git_access_required
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.json_responses import json_response
+from web.http.json_responses import build_json_response
 
 git = MachineBlueprint("git", __name__, errors=ErrorFormat.TEXT)
-_ANY = ("GET", "POST", "PUT", "DELETE")
-_LFS_TYPE = "application/vnd.git-lfs+json"
+_ALL_METHODS = ("GET", "POST", "PUT", "DELETE")
+_LFS_MEDIA_TYPE = "application/vnd.git-lfs+json"
 _NOT_IMPLEMENTED = 501
-_SMART_ONLY = "Only the smart protocol is served: use Git 1.6.6 or newer."
+_SMART_PROTOCOL_ONLY = "Only the smart HTTP protocol is supported. Use Git 1.6.6 or later."
 
 
 @git.get("/<repository:path>/info/refs")
-@git_client
+@git_access_required
 def refs(access: GitAccess) -> ResponseReturnValue:
     """Advertise the branches and tags, or the capabilities of protocol version 2."""
     if request.args.get("service") not in set(GitService):
-        raise ForbiddenError(_SMART_ONLY)
-    return serve(access, "info/refs")
+        raise ForbiddenError(_SMART_PROTOCOL_ONLY)
+    return serve_git(access, "info/refs")
 
 
 @git.post("/<repository:path>/<any('git-upload-pack', 'git-receive-pack'):service>")
 # The transactions of the session only read. A transfer writes in separate transactions.
-@git_client.but(writes=False)
+@git_access_required.but(writes=False)
 def pack(access: GitAccess) -> ResponseReturnValue:
     """Transfer objects to or from the client."""
-    return serve(access, access.service)
+    return serve_git(access, access.service)
 
 
-@git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ANY)
-@git_client.but(writes=False, errors=ErrorFormat.MESSAGE)
+@git.route("/<repository:path>/info/lfs/<path:endpoint>", methods=_ALL_METHODS)
+@git_access_required.but(writes=False, errors=ErrorFormat.MESSAGE)
 def lfs(access: GitAccess, endpoint: str) -> ResponseReturnValue:
     """Reject Git LFS requests with an error in the format of its batch API."""
     del access, endpoint
-    sentence = "Git LFS is not supported: push the files themselves, or store them elsewhere."
-    return json_response({"message": sentence}, _NOT_IMPLEMENTED)
+    sentence = "Git LFS is not supported. Push the files without LFS, or store them elsewhere."
+    return build_json_response({"message": sentence}, _NOT_IMPLEMENTED)
 
 
-@git.route("/<repository:path>/<path:file>", methods=_ANY)
+@git.route("/<repository:path>/<path:file>", methods=_ALL_METHODS)
 @open_to_anyone.but(writes=False)
 def files(path: str, file: str) -> ResponseReturnValue:
     """Reject requests of the dumb protocol, with the same error for every repository."""
     del path, file
-    raise NotFoundError(_SMART_ONLY)
+    raise NotFoundError(_SMART_PROTOCOL_ONLY)
 
 
 @git.after_request
-def speak_lfs(response: Response) -> Response:
+def set_lfs_headers(response: Response) -> Response:
     """Set the media type and the authentication challenge of Git LFS responses."""
     if request.endpoint == "git.lfs":
-        response.mimetype = _LFS_TYPE
+        response.mimetype = _LFS_MEDIA_TYPE
         if "WWW-Authenticate" in response.headers:
             response.headers["LFS-Authenticate"] = 'Basic realm="Git LFS"'
     return response

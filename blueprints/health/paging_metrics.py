@@ -8,40 +8,52 @@ from datetime import datetime
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from domain.housekeeping.clock_corrections import times_ahead
-from domain.paging.notifications.queue_state import TypeState, count_overdue, states_by_type
-from domain.paging.notifications.states import ENDED
+from domain.housekeeping.clock_corrections import count_future_times
+from domain.paging.notifications.queue_state import (
+    ContactTypeState,
+    count_overdue_pages,
+    find_contact_type_states,
+)
+from domain.paging.notifications.states import ENDED_STATES
 from web.database.errors import SQLAlchemyError
 from web.extensions import db
 from web.services import now
 
 _log = logging.getLogger("gatebell.pages")
-_LABEL = "channel"
+_TYPE_LABEL = "channel"
 
 
-def page_metrics() -> Sequence[Collector]:
+def collect_page_metrics() -> Sequence[Collector]:
     """Return the collector of page metrics, or an empty list if the database cannot be read."""
     try:
         session, moment = db.session(), now()
         return [
-            _Pages(
-                states_by_type(session=session, now=moment),
+            _PageCollector(
+                find_contact_type_states(session=session, now=moment),
                 moment,
-                overdue=count_overdue(session=session, now=moment),
-                ahead=sum(times_ahead(session=session, now=moment).values()),
+                overdue=count_overdue_pages(session=session, now=moment),
+                ahead=sum(count_future_times(session=session, now=moment).values()),
             )
         ]
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning("the state of pages is unknown", extra={"reason": type(error).__name__})
+        _log.warning(
+            "Metrics of %s could not be read from the database.",
+            "pages",
+            extra={
+                "event": "metrics.unavailable",
+                "metrics": "pages",
+                "reason": type(error).__name__,
+            },
+        )
         return ()
 
 
 @dataclass(frozen=True)
-class _Pages(Collector):
+class _PageCollector(Collector):
     """A collector of message metrics for each type of contact."""
 
-    states: Sequence[TypeState]
+    states: Sequence[ContactTypeState]
     moment: datetime
     overdue: int
     #: Number of stored times that are ahead of the clock.
@@ -50,23 +62,27 @@ class _Pages(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return gauges of queued messages, and counters of messages by outcome."""
         depth = GaugeMetricFamily(
-            "gatebell_page_queue_messages", "Messages that wait to be sent.", labels=[_LABEL]
+            "gatebell_page_queue_messages",
+            "Number of messages waiting to be sent.",
+            labels=[_TYPE_LABEL],
         )
         age = GaugeMetricFamily(
-            "gatebell_page_queue_age_seconds", "How long the oldest has waited.", labels=[_LABEL]
+            "gatebell_page_queue_age_seconds",
+            "Waiting time of the oldest message in seconds.",
+            labels=[_TYPE_LABEL],
         )
         failing = GaugeMetricFamily(
             "gatebell_page_failing_contacts",
-            "Contacts whose last attempt failed and for which something waits.",
-            labels=[_LABEL],
+            "Number of contacts with waiting messages whose last attempt failed.",
+            labels=[_TYPE_LABEL],
         )
         ended = CounterMetricFamily(
-            "gatebell_page_messages", "Messages by how they ended.", labels=[_LABEL, "outcome"]
+            "gatebell_page_messages", "Messages by outcome.", labels=[_TYPE_LABEL, "outcome"]
         )
         failed = CounterMetricFamily(
             "gatebell_page_failed_attempts",
-            "Attempts to send something to a contact that failed.",
-            labels=[_LABEL],
+            "Failed attempts to send a message to a contact.",
+            labels=[_TYPE_LABEL],
         )
         for each in self.states:
             failed.add_metric([each.type.name], each.failed_attempts)
@@ -74,16 +90,16 @@ class _Pages(Collector):
             depth.add_metric([each.type.name], each.waiting)
             age.add_metric([each.type.name], max(waited, 0.0))
             failing.add_metric([each.type.name], each.failing)
-            for outcome in ENDED:
+            for outcome in ENDED_STATES:
                 ended.add_metric([each.type.name, outcome.value], each.ended[outcome])
         overdue = GaugeMetricFamily(
             "gatebell_pages_overdue",
-            "Pages that should have been sent more than a minute ago.",
+            "Number of pages and messages that are more than a minute overdue.",
             value=self.overdue,
         )
         ahead = GaugeMetricFamily(
             "gatebell_times_ahead_of_clock",
-            "Stored times that something waits for and that a clock which ran ahead has stored.",
+            "Number of stored due times that were set by a clock that ran ahead.",
             value=self.ahead,
         )
         yield from (depth, age, failing, ended, failed, overdue, ahead)

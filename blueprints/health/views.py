@@ -16,77 +16,77 @@ from prometheus_client import CONTENT_TYPE_LATEST, ProcessCollector
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from blueprints.health.paging_metrics import page_metrics
-from domain.core.threads import serves_in_greenlets
+from blueprints.health.paging_metrics import collect_page_metrics
+from domain.core.threads import is_web_process
 from web.access.decorators import open_to_anyone
-from web.admin.host_state import host_metrics
+from web.admin.host_state import list_host_metrics
 from web.admin.instance_state import (
-    audit_stream_metrics,
-    integration_metrics,
-    job_metrics,
-    lasting_metrics,
-    mail_metrics,
-    webhook_metrics,
+    list_audit_stream_metrics,
+    list_integration_metrics,
+    list_job_metrics,
+    list_mail_metrics,
+    list_outage_safe_metrics,
+    list_webhook_metrics,
 )
-from web.api.description.described import HEALTH, Answer, Description
+from web.api.description.described import HEALTH, DescribedResponse, ViewDescription
 from web.api.schemas.instance import Liveness, Readiness
-from web.build import running_build
+from web.build import get_running_build
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.memory import proportional_bytes
-from web.metrics import Gauge, current_metrics
-from web.readiness import clock_warning, readiness_problem
-from web.sealing.sealer import seen_client
+from web.memory import measure_proportional_bytes
+from web.metrics import Gauge, render_metrics
+from web.readiness import find_clock_warning, find_readiness_problem
+from web.sealing.sealer import describe_seen_client
 from web.server.shutdown import is_shutting_down
-from web.server.tls import served_certificate
+from web.server.tls import get_served_certificate
 from web.services import git, settings
 from web.settings.reader import Settings
 
-_Join = Callable[[Iterable[float]], float]
+_CombineFunction = Callable[[Iterable[float]], float]
 #: Functions that combine metrics that are not summed. The limit applies to each process, and the
 #: server started with its first process.
-_JOINED: dict[str, _Join] = {
+_COMBINE_FUNCTIONS: dict[str, _CombineFunction] = {
     "process_max_fds": min,
     "process_open_fds": max,
     "process_start_time_seconds": min,
 }
 
 
-def process_metrics() -> list[Collector]:
+def build_process_collectors() -> list[Collector]:
     """Return the process collector; without gunicorn, prometheus_client has its own."""
-    return [_Processes()] if serves_in_greenlets() else []
+    return [_ProcessesCollector()] if is_web_process() else []
 
 
-class _Processes(Collector):
+class _ProcessesCollector(Collector):
     """A collector of the web processes and their parent process."""
 
     def collect(self) -> Iterator[Metric]:
         """Return the process metrics of prometheus_client, combined over all processes."""
         found: dict[str, list[Metric]] = {}
-        for pid in _pids():
+        for pid in _list_pids():
             for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
                 found.setdefault(metric.name, []).append(metric)
         for name, each in found.items():
             values = [sample.value for metric in each for sample in metric.samples]
-            joined = _JOINED.get(name, sum)(values)
+            joined = _COMBINE_FUNCTIONS.get(name, sum)(values)
             first = each[0]
             first.samples = [first.samples[0]._replace(value=joined)]
             yield first
         yield GaugeMetricFamily(
             "process_proportional_memory_bytes",
-            "Memory of all web processes of the host: what several of them share is counted once.",
-            value=_memory_of(_pids()),
+            "Memory of all web processes on the host in bytes. Shared memory is counted once.",
+            value=_sum_memory(_list_pids()),
         )
 
 
-def _memory_of(pids: Iterable[int]) -> int:
+def _sum_memory(pids: Iterable[int]) -> int:
     total = 0
     for pid in pids:
-        total += proportional_bytes(pid)
+        total += measure_proportional_bytes(pid)
         sleep(0)  # yield to other greenlets: the kernel takes milliseconds to add up one process
     return total
 
 
-def _pids() -> list[int]:
+def _list_pids() -> list[int]:
     """Return the pids of the server, or only this process if the kernel does not list them."""
     parent = os.getppid()
     try:
@@ -98,32 +98,32 @@ def _pids() -> list[int]:
 
 health = MachineBlueprint("health", __name__, errors=ErrorFormat.PAGE)
 _Address = IPv4Address | IPv6Address
-_FORWARDING = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")
-_HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING, "FORWARDED", "VIA"))
+_FORWARDING_HEADERS = ("X_FORWARDED_FOR", "X_FORWARDED_PROTO", "X_FORWARDED_HOST", "X_REAL_IP")
+_PROXY_HEADERS = tuple(f"HTTP_{name}" for name in (*_FORWARDING_HEADERS, "FORWARDED", "VIA"))
 _RETRY_AFTER_SECONDS = 2
-_NOT_FROM_HERE = "Only this host and METRICS_NETWORKS have access without METRICS_TOKEN.\n"
+_ACCESS_DENIED_TEXT = "Without METRICS_TOKEN, only this host and METRICS_NETWORKS have access.\n"
 
 
 @health.get("/healthz")
-@Description(name="health.liveness", tag=HEALTH, returns=Liveness)
+@ViewDescription(name="health.liveness", tag=HEALTH, returns=Liveness)
 @open_to_anyone
 def healthz() -> Response:
     """Return 200 if this process is running.
 
-    There are no further checks. `gatebell doctor` also receives the IP address that the service
-    sees for the request.
+    Nothing else is checked. For `gatebell doctor`, the response also contains the client's IP
+    address as the service sees it.
     """
-    return jsonify(status="ok", **seen_client(request))
+    return jsonify(status="ok", **describe_seen_client(request))
 
 
 @health.get("/readyz")
-@Description(
+@ViewDescription(
     name="health.readiness",
     tag=HEALTH,
     returns=Readiness,
     others={
-        503: Answer(
-            text="The service is not ready. The body names what is missing.",
+        503: DescribedResponse(
+            text="The service is not ready. The body contains the reason.",
             returns=Readiness,
             headers=("Retry-After",),
         )
@@ -133,29 +133,29 @@ def healthz() -> Response:
 def readyz() -> Response:
     """Return 200 if the database responds and its schema is current.
 
-    Requests can then be served. A host that is shutting down returns 503 until it has stopped.
+    The service can then handle requests. A host that is shutting down returns 503.
     """
     if is_shutting_down():
-        return _unavailable(status="stopping", database="not checked")
-    missing = readiness_problem()
+        return _build_unavailable_response(status="stopping", database="not checked")
+    missing = find_readiness_problem()
     if missing is None:
         remarks = {
-            "clock": clock_warning(),
-            "certificate": _certificate_remark(),
+            "clock": find_clock_warning(),
+            "certificate": _describe_certificate(),
             # Everything else works without Git.
             "git": git().problem(),
         }
         said = {name: remark for name, remark in remarks.items() if remark}
         return jsonify(status="ok", database="ok", **said)
-    return _unavailable(status="unavailable", database=missing)
+    return _build_unavailable_response(status="unavailable", database=missing)
 
 
-def _certificate_remark() -> str | None:
-    certificate = served_certificate()
+def _describe_certificate() -> str | None:
+    certificate = get_served_certificate()
     return (certificate.problem or certificate.expiry_warning()) if certificate else None
 
 
-def _unavailable(*, status: str, database: str) -> Response:
+def _build_unavailable_response(*, status: str, database: str) -> Response:
     response = jsonify(status=status, database=database)
     response.status_code = HTTPStatus.SERVICE_UNAVAILABLE
     response.headers["Retry-After"] = str(_RETRY_AFTER_SECONDS)
@@ -171,64 +171,64 @@ def metrics() -> Response:
     if expected and not compare_digest(given.encode(), expected.encode()):
         return Response(status=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
     if not expected and not _is_from_trusted_network(request.environ, settings()):
-        return Response(_NOT_FROM_HERE, HTTPStatus.FORBIDDEN, content_type="text/plain")
-    problem = readiness_problem()
-    counted = current_metrics(
-        audit_streams=audit_stream_metrics(),
-        collectors=(*process_metrics(), *page_metrics()),
+        return Response(_ACCESS_DENIED_TEXT, HTTPStatus.FORBIDDEN, content_type="text/plain")
+    problem = find_readiness_problem()
+    counted = render_metrics(
+        audit_streams=list_audit_stream_metrics(),
+        collectors=(*build_process_collectors(), *collect_page_metrics()),
         gauges=(
-            *_certificate_metrics(),
-            *lasting_metrics(problem, build=running_build()),
-            *webhook_metrics(),
-            *integration_metrics(),
-            *mail_metrics(),
-            *job_metrics(),
-            *host_metrics(settings()),
+            *_build_certificate_gauges(),
+            *list_outage_safe_metrics(problem, build=get_running_build()),
+            *list_webhook_metrics(),
+            *list_integration_metrics(),
+            *list_mail_metrics(),
+            *list_job_metrics(),
+            *list_host_metrics(settings()),
         ),
     )
     return Response(counted, content_type=CONTENT_TYPE_LATEST)
 
 
-def _certificate_metrics() -> Iterator[Gauge]:
-    if certificate := served_certificate():
+def _build_certificate_gauges() -> Iterator[Gauge]:
+    if certificate := get_served_certificate():
         yield Gauge(
             "gatebell_tls_certificate_expiry_timestamp_seconds",
-            "When the certificate expires that the web server shows.",
+            "Expiry time of the certificate that the web server uses, in seconds since the epoch.",
             certificate.expires_at.timestamp(),
         )
         yield Gauge(
             "gatebell_tls_certificate_rejected",
-            "Whether renewed files of the certificate cannot be used, so the old one stays.",
+            "1 if the renewed certificate files cannot be used, so that the old certificate stays.",
             int(certificate.problem is not None),
         )
 
 
 def _is_from_trusted_network(environ: Mapping[str, Any], settings: Settings) -> bool:
     """Return whether a request came from this machine or from one of METRICS_NETWORKS."""
-    address = _address(environ.get("REMOTE_ADDR", ""))
-    is_forwarded = any(name in environ for name in _HEADERS)
-    if address is None or (is_forwarded and not _is_clients_own(environ)):
+    address = _parse_address(environ.get("REMOTE_ADDR", ""))
+    is_forwarded = any(name in environ for name in _PROXY_HEADERS)
+    if address is None or (is_forwarded and not _is_client_address(environ)):
         return False
-    if any(address in network for network in _networks(settings.metrics_networks)):
+    if any(address in network for network in _parse_networks(settings.metrics_networks)):
         return True
-    return address.is_loopback and not is_forwarded and _may_be_direct(settings)
+    return address.is_loopback and not is_forwarded and _can_be_direct(settings)
 
 
-def _is_clients_own(environ: Mapping[str, Any]) -> bool:
+def _is_client_address(environ: Mapping[str, Any]) -> bool:
     """Return whether a trusted proxy set the address; see `web/http/lifecycle.py`."""
     original = environ.get("werkzeug.proxy_fix.orig", {})
     return bool(original) and original.get("REMOTE_ADDR") != environ["REMOTE_ADDR"]
 
 
-def _may_be_direct(settings: Settings) -> bool:
+def _can_be_direct(settings: Settings) -> bool:
     if settings.trusted_proxies:
         return True  # a proxy sets the client's IP address
     host = urlsplit(settings.base_url).hostname or ""
-    address = _address(host)
+    address = _parse_address(host)
     return host == "localhost" or (address is not None and address.is_loopback)
 
 
-def _address(text: str) -> _Address | None:
+def _parse_address(text: str) -> _Address | None:
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -238,5 +238,5 @@ def _address(text: str) -> _Address | None:
 
 
 @cache
-def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+def _parse_networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())

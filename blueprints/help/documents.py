@@ -22,15 +22,15 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from domain.core.markdown import aligned_by_class
+from domain.core.markdown import align_cells_by_class
 
-_KEPT = 128
-_IMAGES = "images/"
+_CACHED_DOCUMENTS = 128
+_IMAGES_FOLDER = "images/"
 #: Titles of code blocks without a file name, by language.
-_LANGUAGES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
-DOCS = Path(__file__).parents[2] / "docs"
+_LANGUAGE_TITLES = {"console": "Shell", "json": "JSON", "yaml": "YAML", "": "Text"}
+DOCS_FOLDER = Path(__file__).parents[2] / "docs"
 #: New names of renamed documents, by their former names.
-MOVED = {
+RENAMED_DOCUMENTS = {
     **{
         name: f"evidence/{name}"
         for name in (
@@ -47,20 +47,22 @@ MOVED = {
     "words": "glossary",
 }
 #: Name of the index, which /help itself shows.
-_INDEX = "README"
-_TITLE = re.compile(r"\A# (.+)\n")
-_SECTION = re.compile(r"^## (.+)$")
-_TOPIC = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
+_INDEX_NAME = "README"
+_TITLE_PATTERN = re.compile(r"\A# (.+)\n")
+_SECTION_PATTERN = re.compile(r"^## (.+)$")
+_TOPIC_PATTERN = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): (.+)$")
 
 #: Base URLs of an installation, as documents write them.
-_BASE_URLS = r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
-_CALLBACK = "https://app.example/callback"
-_PROJECT = "acme/shop"
+_BASE_URL_PATTERN = (
+    r"https://gate\.example(?![\w-]|\.\w)|https://gatebell\.example\.com(?![\w-]|\.\w)"
+)
+_EXAMPLE_CALLBACK = "https://app.example/callback"
+_EXAMPLE_PROJECT = "acme/shop"
 #: Pattern for values that are safe to insert into commands. Other users choose these values, so
 #: values with special characters for a shell or program are left out.
-_HARMLESS = re.compile(r"[\w:/.\-~%\[\]]+", re.ASCII)
-CLIENT_ID = "CLIENT_ID"
-INTEGRATION_URL = "INTEGRATION_URL"
+_SAFE_VALUE_PATTERN = re.compile(r"[\w:/.\-~%\[\]]+", re.ASCII)
+CLIENT_ID_PLACEHOLDER = "CLIENT_ID"
+INTEGRATION_URL_PLACEHOLDER = "INTEGRATION_URL"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ class Section:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values:
+class GuideValues:
     """The known values of a reader. Placeholders stay where a value is None."""
 
     base_url: str
@@ -104,42 +106,44 @@ class Values:
         """Return a text in which these values replace the placeholders."""
         known = self._by_placeholder()
         names = "|".join(re.escape(name) for name in sorted(known, key=len, reverse=True))
-        pattern = f"{_BASE_URLS}|{names}" if names else _BASE_URLS
+        pattern = f"{_BASE_URL_PATTERN}|{names}" if names else _BASE_URL_PATTERN
         return re.sub(pattern, lambda found: known.get(found[0], self.base_url), text)
 
     def _by_placeholder(self) -> Mapping[str, str]:
         project = self.project_path
         given = {
-            CLIENT_ID: self.client_id,
-            _CALLBACK: self.redirect_uri,
-            INTEGRATION_URL: self.integration_url,
-            _PROJECT: project,
-            quote(_PROJECT, safe=""): quote(project, safe="") if project else None,
+            CLIENT_ID_PLACEHOLDER: self.client_id,
+            _EXAMPLE_CALLBACK: self.redirect_uri,
+            INTEGRATION_URL_PLACEHOLDER: self.integration_url,
+            _EXAMPLE_PROJECT: project,
+            quote(_EXAMPLE_PROJECT, safe=""): quote(project, safe="") if project else None,
         }
         return {
-            name: value for name, value in given.items() if value and _HARMLESS.fullmatch(value)
+            name: value
+            for name, value in given.items()
+            if value and _SAFE_VALUE_PATTERN.fullmatch(value)
         }
 
 
 @cache
-def documents() -> Mapping[str, Document]:
+def load_documents() -> Mapping[str, Document]:
     """Return the documents by name. Each process reads them once.
 
     The result is empty if the service was installed without documents.
     """
-    return {each.name: each for each in map(_read, sorted(DOCS.rglob("*.md")))}
+    return {each.name: each for each in map(_read_document, sorted(DOCS_FOLDER.rglob("*.md")))}
 
 
 @cache
-def sections() -> tuple[Section, ...]:
+def load_sections() -> tuple[Section, ...]:
     """Return the sections of the index."""
     found: dict[str, list[Topic]] = {}
     title = ""
-    index = documents().get(_INDEX)
+    index = load_documents().get(_INDEX_NAME)
     for line in index.text.splitlines() if index else ():
-        if heading := _SECTION.match(line):
+        if heading := _SECTION_PATTERN.match(line):
             title = heading[1]
-        elif topic := _TOPIC.match(line):
+        elif topic := _TOPIC_PATTERN.match(line):
             made = Topic(name=topic[2], title=topic[1], about=topic[3])
             found.setdefault(title, []).append(made)
     return tuple(Section(title=title, topics=tuple(topics)) for title, topics in found.items())
@@ -147,22 +151,24 @@ def sections() -> tuple[Section, ...]:
 
 def find_document(name: str) -> Document | None:
     """Return a document by its name, or None."""
-    return None if name == _INDEX else documents().get(name)
+    return None if name == _INDEX_NAME else load_documents().get(name)
 
 
-def page_of(name: str) -> str:
+def get_page_path(name: str) -> str:
     """Return the path of a document's page, relative to the root of the service."""
-    return "/help" if name == _INDEX else f"/help/{name if _is_guide(name) else f'docs/{name}'}"
+    return (
+        "/help" if name == _INDEX_NAME else f"/help/{name if _is_guide(name) else f'docs/{name}'}"
+    )
 
 
 def _is_guide(name: str) -> bool:
     return name.startswith("guides/")
 
 
-def _read(file: Path) -> Document:
+def _read_document(file: Path) -> Document:
     text = file.read_text(encoding="utf-8")
-    title = _TITLE.search(text)
-    name = file.relative_to(DOCS).with_suffix("").as_posix()
+    title = _TITLE_PATTERN.search(text)
+    name = file.relative_to(DOCS_FOLDER).with_suffix("").as_posix()
     return Document(name=name, title=title[1] if title else name, text=text)
 
 
@@ -175,37 +181,37 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rendered:
+class RenderedDocument:
     """A rendered document without its title."""
 
     html: Markup
     headings: tuple[Heading, ...]
 
 
-def anchor_of(heading: str) -> str:
+def build_anchor(heading: str) -> str:
     """Return the anchor of a heading, in the format of GitHub and GitLab."""
     return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
-@lru_cache(maxsize=_KEPT)
-def rendered(document: Document, values: Values) -> Rendered:
+@lru_cache(maxsize=_CACHED_DOCUMENTS)
+def render_document(document: Document, values: GuideValues) -> RenderedDocument:
     """Render a document for a reader. This needs a request because blocks are templates."""
-    parser = _parser()
-    tokens = _below_title(parser.parse(document.text))
+    parser = _build_parser()
+    tokens = _skip_title(parser.parse(document.text))
     _mend_empty_headers(tokens)
     root = urlsplit(values.base_url).path.rstrip("/")
-    links = _Links(folder=posixpath.dirname(document.name), root=root, values=values)
-    headings = tuple(_with_anchors(tokens))
+    links = _LinkResolver(folder=posixpath.dirname(document.name), root=root, values=values)
+    headings = tuple(_set_anchors(tokens))
     for token in tokens:
         if token.type == "inline":
             token.children = list(links.followed(token.children or []))
         elif token.type == "fence":
             token.content = values.fill(token.content)
     html = parser.renderer.render(tokens, parser.options, {"labels": Counter()})
-    return Rendered(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
+    return RenderedDocument(html=Markup(html), headings=headings)  # noqa: S704 - of escaped parts
 
 
-def _below_title(tokens: list[Token]) -> list[Token]:
+def _skip_title(tokens: list[Token]) -> list[Token]:
     has_title = bool(tokens) and tokens[0].type == "heading_open" and tokens[0].tag == "h1"
     return tokens[3:] if has_title else tokens
 
@@ -217,13 +223,13 @@ def _mend_empty_headers(tokens: Sequence[Token]) -> None:
             opening.tag = closing.tag = "td"
 
 
-def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
+def _set_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
     """Set the anchors of headings, and yield the second-level headings."""
     seen: Counter[str] = Counter()
     for opening, inline in pairwise(tokens):
         if opening.type != "heading_open":
             continue
-        anchor = anchor_of(inline.content)
+        anchor = build_anchor(inline.content)
         seen[anchor] += 1
         if seen[anchor] > 1:
             anchor = f"{anchor}-{seen[anchor] - 1}"
@@ -234,14 +240,14 @@ def _with_anchors(tokens: Sequence[Token]) -> Iterator[Heading]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Links:
+class _LinkResolver:
     """The targets of a document's links and images."""
 
     #: Folder of the document, below `docs/`.
     folder: str
     #: Path of the service's base URL.
     root: str
-    values: Values
+    values: GuideValues
 
     def followed(self, tokens: Sequence[Token]) -> Iterator[Token]:
         """Yield the parts of a line; a link to a file outside the documents becomes plain text."""
@@ -266,24 +272,24 @@ class _Links:
         if not parts.path:
             return written
         path = posixpath.normpath(posixpath.join(self.folder, parts.path))
-        if path.startswith(_IMAGES):
+        if path.startswith(_IMAGES_FOLDER):
             return f"{self.root}/help/{path}"
         name = path.removesuffix(".md")
-        if name not in documents():
+        if name not in load_documents():
             return None
-        return f"{self.root}{page_of(name)}{f'#{parts.fragment}' if parts.fragment else ''}"
+        return f"{self.root}{get_page_path(name)}{f'#{parts.fragment}' if parts.fragment else ''}"
 
 
-def _parser() -> MarkdownIt:
+def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.use(aligned_by_class)
-    parser.add_render_rule("fence", _block)
-    parser.add_render_rule("table_open", _table)
-    parser.add_render_rule("table_close", _end_of_table)
+    parser.use(align_cells_by_class)
+    parser.add_render_rule("fence", _render_code_block)
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
     return parser
 
 
-def _block(
+def _render_code_block(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     """Render a code block; the text after the language is the file name.
@@ -292,30 +298,30 @@ def _block(
     """
     del renderer, options
     language, _, name = tokens[index].info.strip().partition(" ")
-    known = _LANGUAGES.get(language, language.capitalize())
+    known = _LANGUAGE_TITLES.get(language, language.capitalize())
     title = "Shell" if language == "sh" else name or known
-    label = _unique(title, env["labels"])
+    label = _make_unique(title, env["labels"])
     code_block = get_template_attribute("help/_parts.html", "code_block")
     return str(code_block(f"block-{index}", title, label, tokens[index].content))
 
 
-def _table(
+def _open_table(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     """Open a table in a box that scrolls horizontally and can be reached by keyboard."""
     del renderer, tokens, index, options
     table_open = get_template_attribute("help/_parts.html", "table_open")
-    return str(table_open(_unique("Table", env["labels"])))
+    return str(table_open(_make_unique("Table", env["labels"])))
 
 
-def _end_of_table(
+def _close_table(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     del renderer, tokens, index, options, env
     return "</table></div>\n"
 
 
-def _unique(label: str, seen: Counter[str]) -> str:
+def _make_unique(label: str, seen: Counter[str]) -> str:
     """Return a label that no other part of the page has."""
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"

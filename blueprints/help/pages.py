@@ -4,22 +4,22 @@ from flask import redirect, render_template, request, send_from_directory
 from flask.typing import ResponseReturnValue
 
 from blueprints.help.documents import (
-    DOCS,
-    MOVED,
+    DOCS_FOLDER,
+    RENAMED_DOCUMENTS,
     Document,
-    Values,
+    GuideValues,
     find_document,
-    page_of,
-    rendered,
-    sections,
+    get_page_path,
+    load_sections,
+    render_document,
 )
-from blueprints.help.readers import find_reader, offered_applications
-from blueprints.help.search import LONGEST_SEARCH, search
+from blueprints.help.readers import find_guide_reader, find_offered_applications
+from blueprints.help.search import MAX_SEARCH_LENGTH, search_documents
 from domain.core.errors import NotFoundError
-from domain.oauth.error_help import ERRORS
+from domain.oauth.error_help import OAUTH_ERRORS
 from web.access.decorators import open_to_anyone
 from web.http.endpoints import PageBlueprint
-from web.pages.list_query import list_query
+from web.pages.list_query import get_list_query
 from web.services import settings
 
 help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
@@ -29,12 +29,12 @@ help_pages = PageBlueprint("help_pages", __name__, url_prefix="/help")
 @open_to_anyone
 def index() -> ResponseReturnValue:
     """List the guides and documents, or the parts of them that match a search."""
-    asked = list_query("search").get("search", "").strip()
+    asked = get_list_query("search").get("search", "").strip()
     return render_template(
         "help/index.html",
-        sections=sections(),
-        asked=asked[:LONGEST_SEARCH],
-        found=search(asked) if asked else (),
+        sections=load_sections(),
+        asked=asked[:MAX_SEARCH_LENGTH],
+        found=search_documents(asked) if asked else (),
     )
 
 
@@ -42,17 +42,17 @@ def index() -> ResponseReturnValue:
 @open_to_anyone
 def guide(name: str) -> ResponseReturnValue:
     """Show a guide with the values of an application, integration or project of the reader."""
-    if new_name := MOVED.get(f"guides/{name}"):
-        return _redirect(new_name)
-    document = _existing(f"guides/{name}")
-    reader = find_reader(document)
+    if new_name := RENAMED_DOCUMENTS.get(f"guides/{name}"):
+        return _redirect_to_document(new_name)
+    document = _get_document(f"guides/{name}")
+    reader = find_guide_reader(document)
     return render_template(
         "help/document.html",
         document=document,
-        rendered=rendered(document, reader.values),
-        sections=sections(),
+        rendered=render_document(document, reader.values),
+        sections=load_sections(),
         reader=reader,
-        offered=offered_applications(document, reader),
+        offered=find_offered_applications(document, reader),
     )
 
 
@@ -61,45 +61,47 @@ def guide(name: str) -> ResponseReturnValue:
 def document(name: str) -> ResponseReturnValue:
     """Show a document."""
     if name.startswith("guides/"):
-        raise NotFoundError(_MISSING)
-    if new_name := MOVED.get(name):
-        return _redirect(new_name)
-    document = _existing(name)
+        raise NotFoundError(_NOT_FOUND_MESSAGE)
+    if new_name := RENAMED_DOCUMENTS.get(name):
+        return _redirect_to_document(new_name)
+    document = _get_document(name)
     return render_template(
         "help/document.html",
         document=document,
-        rendered=rendered(document, Values(base_url=settings().base_url)),
-        sections=sections(),
+        rendered=render_document(document, GuideValues(base_url=settings().base_url)),
+        sections=load_sections(),
         reader=None,
         offered=(),
     )
 
 
-@help_pages.get("/images/<name>.png")
+@help_pages.get("/images/<name>.<any(png, svg):extension>")
 @open_to_anyone
-def image(name: str) -> ResponseReturnValue:
+def image(name: str, extension: str) -> ResponseReturnValue:
     """Return an image of a document."""
-    return send_from_directory(DOCS / "images", f"{name}.png")
+    return send_from_directory(DOCS_FOLDER / "images", f"{name}.{extension}")
 
 
 @help_pages.get("/errors")
 @open_to_anyone
 def errors() -> ResponseReturnValue:
     """Explain the errors of the OAuth endpoints."""
-    return render_template("help/errors.html", errors=ERRORS)
+    return render_template("help/errors.html", errors=OAUTH_ERRORS)
 
 
-_MISSING = "This help page does not exist."
+_NOT_FOUND_MESSAGE = "Help page not found."
 
 
-def _redirect(name: str) -> ResponseReturnValue:
+def _redirect_to_document(name: str) -> ResponseReturnValue:
     """Redirect to the new name of a document and keep the query."""
     query = request.query_string.decode("ascii", "ignore")
-    return redirect(f"{request.script_root}{page_of(name)}{f'?{query}' if query else ''}", 301)
+    return redirect(
+        f"{request.script_root}{get_page_path(name)}{f'?{query}' if query else ''}", 301
+    )
 
 
-def _existing(name: str) -> Document:
+def _get_document(name: str) -> Document:
     found = find_document(name)
     if found is None:
-        raise NotFoundError(_MISSING)
+        raise NotFoundError(_NOT_FOUND_MESSAGE)
     return found

@@ -6,29 +6,33 @@ from dataclasses import dataclass, replace
 
 from flask import url_for
 
-from blueprints.help.documents import CLIENT_ID, Document, Values
-from domain.alerts.integrations.integrations import get_receiver
-from domain.core.database.paging import row_id
+from blueprints.help.documents import CLIENT_ID_PLACEHOLDER, Document, GuideValues
+from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.core.database.paging import get_row_id
 from domain.core.errors import ForbiddenError, NotFoundError
-from domain.oauth.clients.applications import get_any, get_own, newest_own
+from domain.oauth.clients.applications import (
+    get_any_application,
+    get_own_application,
+    list_newest_own_applications,
+)
 from domain.oauth.clients.types import ApplicationView
 from domain.projects.access import get_project
-from web.access.decorators import viewer
+from web.access.decorators import get_request_viewer
 from web.extensions import db
-from web.http.work import work
-from web.pages.list_query import list_query
+from web.http.work import unit_of_work
+from web.pages.list_query import get_list_query
 from web.services import settings
 
 #: Maximum number of applications that a guide offers.
-_MOST_OFFERED = 5
-_SCOPES = re.compile(r"^- \*\*Scopes\*\*: ([^.]*)\.", re.MULTILINE)
+_MAX_OFFERED_APPLICATIONS = 5
+_SCOPES_PATTERN = re.compile(r"^- \*\*Scopes\*\*: ([^.]*)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reader:
+class GuideReader:
     """The reader of a guide."""
 
-    values: Values
+    values: GuideValues
     #: Name and URL of the object that the values belong to. None if the guide shows placeholders.
     name: str | None = None
     url: str | None = None
@@ -39,41 +43,45 @@ class Reader:
     edit_url: str | None = None
 
 
-def find_reader(document: Document) -> Reader:
+def find_guide_reader(document: Document) -> GuideReader:
     """Return the reader of a guide, with the values of the query that the reader may see."""
-    query = list_query("application", "project", "integration")
-    values = Values(base_url=settings().base_url)
+    query = get_list_query("application", "project", "integration")
+    values = GuideValues(base_url=settings().base_url)
     try:
-        return _of_query(query, values, document)
+        return _find_reader_in_query(query, values, document)
     except (ForbiddenError, NotFoundError):
-        return Reader(values=values, is_refused=True)
+        return GuideReader(values=values, is_refused=True)
 
 
-def _of_query(query: Mapping[str, str], values: Values, document: Document) -> Reader:
+def _find_reader_in_query(
+    query: Mapping[str, str], values: GuideValues, document: Document
+) -> GuideReader:
     """Return the reader of a query.
 
     Raise ForbiddenError or NotFoundError if the viewer may not see the values.
     """
-    application_id = row_id(query, "application")
-    integration_id = row_id(query, "integration")
+    application_id = get_row_id(query, "application")
+    integration_id = get_row_id(query, "integration")
     project_path = query.get("project", "").strip("/")
     if not project_path.isprintable():  # no path, and databases reject it
         raise NotFoundError
     if application_id is not None:
-        return _of_application(application_id, values, document)
+        return _build_application_reader(application_id, values, document)
     if integration_id is not None:
-        return _of_integration(project_path, integration_id, values)
+        return _build_integration_reader(project_path, integration_id, values)
     if project_path:
-        return _of_project(project_path, values)
-    return Reader(values=values)
+        return _build_project_reader(project_path, values)
+    return GuideReader(values=values)
 
 
-def _of_application(application_id: int, values: Values, document: Document) -> Reader:
-    application = _application(application_id)
-    is_own = application.is_owned_by(viewer().user_id or 0)
+def _build_application_reader(
+    application_id: int, values: GuideValues, document: Document
+) -> GuideReader:
+    application = _get_visible_application(application_id)
+    is_own = application.is_owned_by(get_request_viewer().user_id or 0)
     pages = "applications" if is_own else "admin.applications"
-    asked = _scopes_of(document)
-    return Reader(
+    asked = _find_guide_scopes(document)
+    return GuideReader(
         values=replace(
             values,
             client_id=application.application_id,
@@ -86,35 +94,37 @@ def _of_application(application_id: int, values: Values, document: Document) -> 
     )
 
 
-def _scopes_of(document: Document) -> tuple[str, ...]:
+def _find_guide_scopes(document: Document) -> tuple[str, ...]:
     """Return the scopes that the application needs according to the guide."""
-    line = _SCOPES.search(document.text)
+    line = _SCOPES_PATTERN.search(document.text)
     return tuple(re.findall(r"`([a-z_]+)`", line[1])) if line else ()
 
 
-def _application(application_id: int) -> ApplicationView:
+def _get_visible_application(application_id: int) -> ApplicationView:
     """Return an application whose page the viewer may see.
 
     Raise NotFoundError if there is no such application.
     """
-    reader = viewer()
+    reader = get_request_viewer()
     if reader.user_id is None:
         raise NotFoundError
     if reader.is_admin:
-        return get_any(application_id, session=db.session())
-    return get_own(application_id, owner_id=reader.user_id, session=db.session())
+        return get_any_application(application_id, session=db.session())
+    return get_own_application(application_id, owner_id=reader.user_id, session=db.session())
 
 
-def _of_integration(project_path: str, integration_id: int, values: Values) -> Reader:
+def _build_integration_reader(
+    project_path: str, integration_id: int, values: GuideValues
+) -> GuideReader:
     """Return a reader with the values of an integration.
 
     Raise ForbiddenError if the viewer may not see the integration's credentials.
     """
-    project = get_project(project_path, viewer(), session=db.session())
+    project = get_project(project_path, get_request_viewer(), session=db.session())
     if not project.can_integrate:
         raise ForbiddenError
-    integration = get_receiver(work(), project, integration_id)
-    return Reader(
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    return GuideReader(
         values=replace(values, integration_url=integration.url, project_path=project.path),
         name=integration.name,
         url=url_for(
@@ -125,18 +135,22 @@ def _of_integration(project_path: str, integration_id: int, values: Values) -> R
     )
 
 
-def _of_project(project_path: str, values: Values) -> Reader:
-    project = get_project(project_path, viewer(), session=db.session())
-    return Reader(
+def _build_project_reader(project_path: str, values: GuideValues) -> GuideReader:
+    project = get_project(project_path, get_request_viewer(), session=db.session())
+    return GuideReader(
         values=replace(values, project_path=project.path),
         name=project.path,
         url=url_for("projects.show_namespace", full_path=project.path),
     )
 
 
-def offered_applications(document: Document, reader: Reader) -> tuple[ApplicationView, ...]:
+def find_offered_applications(
+    document: Document, reader: GuideReader
+) -> tuple[ApplicationView, ...]:
     """Return the viewer's newest applications if the guide shows placeholders for one."""
-    user_id = viewer().user_id
-    if user_id is None or reader.name is not None or CLIENT_ID not in document.text:
+    user_id = get_request_viewer().user_id
+    if user_id is None or reader.name is not None or CLIENT_ID_PLACEHOLDER not in document.text:
         return ()
-    return newest_own(user_id, count=_MOST_OFFERED, session=db.session())
+    return list_newest_own_applications(
+        user_id, count=_MAX_OFFERED_APPLICATIONS, session=db.session()
+    )

@@ -3,10 +3,10 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.listing.queries import LARGEST_IID
-from domain.core.database.paging import LARGEST_ID, parse_id
+from domain.alerts.listing.queries import MAX_IID
+from domain.core.database.paging import MAX_ID, parse_id
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.reading import read_body
+from domain.core.types.reading import validate_body
 from domain.incidents import actions, note_actions
 from domain.incidents.types import (
     IncidentAlertsBody,
@@ -16,62 +16,65 @@ from domain.incidents.types import (
     NewIncidentNote,
 )
 from domain.projects.views import ProjectView
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
 
 incident_changes = PageBlueprint(
     "incident_changes", __name__, url_prefix="/<names:project_path>/-/incidents"
 )
-_ONE = f"/<int(max={LARGEST_IID}):iid>"
+_INCIDENT_PATH = f"/<int(max={MAX_IID}):iid>"
 
 
-@incident_changes.post(f"{_ONE}/status")
-@permitted("incidents.change")
+@incident_changes.post(f"{_INCIDENT_PATH}/status")
+@permission_required("incidents.change")
 def change_status(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the status of an incident and of its alerts."""
-    with refusals_shown(InvalidError, NotFoundError):
-        change = read_body(IncidentChange, {"status": request.form.get("status", "")})
-        changed = actions.change_incident(work(), project, iid, change)
-        flash(f"The incident is {changed.status} now.")
-    return _to_incident(project, iid)
+    with show_errors_on_next_page(InvalidError, NotFoundError):
+        change = validate_body(IncidentChange, {"status": request.form.get("status", "")})
+        changed = actions.change_incident(unit_of_work(), project, iid, change)
+        flash(f"The incident is now {changed.status}.")
+    return _redirect_to_incident(project, iid)
 
 
-@incident_changes.post(f"{_ONE}/severity")
-@permitted("incidents.change")
+@incident_changes.post(f"{_INCIDENT_PATH}/severity")
+@permission_required("incidents.change")
 def change_severity(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the severity of an incident."""
-    return _change(project, iid, severity=request.form.get("severity", ""))
+    return _change_incident(project, iid, severity=request.form.get("severity", ""))
 
 
-@incident_changes.post(f"{_ONE}/assignees")
-@permitted("incidents.change")
+@incident_changes.post(f"{_INCIDENT_PATH}/assignees")
+@permission_required("incidents.change")
 def assign(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add an assignee to an incident, or remove an assignee."""
-    present = actions.show_incident(work(), project, iid).assignees
+    present = actions.show_incident(unit_of_work(), project, iid).assignees
     names = [person.username for person in present if person.username != request.form.get("remove")]
     added = request.form.get("add")
     names += [added] if added and added not in names else []
-    return _change(project, iid, assignees=names, page_assignees="page_now" in request.form)
+    return _change_incident(
+        project, iid, assignees=names, page_assignees="page_now" in request.form
+    )
 
 
-@incident_changes.post(f"{_ONE}/page")
-@permitted("incidents.page")
+@incident_changes.post(f"{_INCIDENT_PATH}/page")
+@permission_required("incidents.page")
 def page_person(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Page an assignee about an incident."""
-    with refusals_shown(InvalidError):
-        body = read_body(IncidentPageBody, {"users": request.form.get("user", "")})
-        actions.page_responders(work(), project, iid, body)
-        flash("Paged.")
-    return _to_incident(project, iid)
+    with show_errors_on_next_page(InvalidError):
+        name = request.form.get("user", "")
+        body = validate_body(IncidentPageBody, {"users": name})
+        actions.page_responders(unit_of_work(), project, iid, body)
+        flash(f"@{name} is being paged.")
+    return _redirect_to_incident(project, iid)
 
 
-@incident_changes.post(f"{_ONE}/edit")
-@permitted("incidents.change")
+@incident_changes.post(f"{_INCIDENT_PATH}/edit")
+@permission_required("incidents.change")
 def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Change the title, the description, and the options for linked alerts."""
-    return _change(
+    return _change_incident(
         project,
         iid,
         title=request.form.get("title"),
@@ -81,91 +84,95 @@ def edit(project: ProjectView, iid: int) -> ResponseReturnValue:
     )
 
 
-def _change(project: ProjectView, iid: int, **given: object) -> ResponseReturnValue:
-    unit = work()
-    with refusals_shown(InvalidError, NotFoundError):
-        changed = actions.change_incident(unit, project, iid, read_body(IncidentChange, given))
+def _change_incident(project: ProjectView, iid: int, **given: object) -> ResponseReturnValue:
+    unit = unit_of_work()
+    with show_errors_on_next_page(InvalidError, NotFoundError):
+        changed = actions.change_incident(unit, project, iid, validate_body(IncidentChange, given))
         if changed.updated_at == unit.now:
             flash("Incident saved.")
-    return _to_incident(project, iid)
+    return _redirect_to_incident(project, iid)
 
 
-@incident_changes.post(f"{_ONE}/alerts")
-@permitted("incident_alerts.create")
+@incident_changes.post(f"{_INCIDENT_PATH}/alerts")
+@permission_required("incident_alerts.create")
 def link(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Link an alert to an incident by its number."""
     number = parse_id(request.form.get("alert", "").strip().removeprefix("#"))
-    with refusals_shown(InvalidError, NotFoundError):
+    with show_errors_on_next_page(InvalidError, NotFoundError):
         if not number:
             raise InvalidError("Enter the number of an alert, such as 12.", field="alert")
-        alerts = IncidentAlertsBody(alerts=(min(number, LARGEST_IID),))
-        actions.link_alerts(work(), project, iid, alerts)
+        alerts = IncidentAlertsBody(alerts=(min(number, MAX_IID),))
+        actions.link_alerts(unit_of_work(), project, iid, alerts)
         flash(f"Alert #{number} linked.")
-    return _to_incident(project, iid, part="alerts")
+    return _redirect_to_incident(project, iid, part="alerts")
 
 
-@incident_changes.post(f"{_ONE}/alerts/<int(max={LARGEST_IID}):alert_iid>/unlink")
-@permitted("incident_alerts.delete")
+@incident_changes.post(f"{_INCIDENT_PATH}/alerts/<int(max={MAX_IID}):alert_iid>/unlink")
+@permission_required("incident_alerts.delete")
 def unlink(project: ProjectView, iid: int, alert_iid: int) -> ResponseReturnValue:
     """Unlink an alert from an incident."""
-    with refusals_shown(InvalidError, NotFoundError):
-        actions.unlink_alert(work(), project, iid, alert_iid)
+    with show_errors_on_next_page(InvalidError, NotFoundError):
+        actions.unlink_alert(unit_of_work(), project, iid, alert_iid)
         flash(f"Alert #{alert_iid} unlinked.")
-    return _to_incident(project, iid, part="alerts")
+    return _redirect_to_incident(project, iid, part="alerts")
 
 
-@incident_changes.post(f"{_ONE}/delete")
-@permitted("incidents.delete")
+@incident_changes.post(f"{_INCIDENT_PATH}/delete")
+@permission_required("incidents.delete")
 def delete(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Delete an incident; its alerts are kept."""
-    actions.delete_incident(work(), project, iid)
+    actions.delete_incident(unit_of_work(), project, iid)
     flash(f"Incident #{iid} deleted. Its alerts are kept.")
     return redirect(url_for("incidents.index", project_path=project.path))
 
 
-def _to_incident(project: ProjectView, iid: int, *, part: str | None = None) -> ResponseReturnValue:
+def _redirect_to_incident(
+    project: ProjectView, iid: int, *, part: str | None = None
+) -> ResponseReturnValue:
     return redirect(url_for("incidents.show", project_path=project.path, iid=iid, _anchor=part))
 
 
 incident_comments = PageBlueprint(
     "incident_comments",
     __name__,
-    url_prefix=f"/<names:project_path>/-/incidents/<int(max={LARGEST_IID}):iid>/notes",
+    url_prefix=f"/<names:project_path>/-/incidents/<int(max={MAX_IID}):iid>/notes",
 )
-_ONE_NOTE = f"/<int(max={LARGEST_ID}):note_id>"
+_COMMENT_PATH = f"/<int(max={MAX_ID}):note_id>"
 
 
 @incident_comments.post("")
-@permitted("incident_notes.create")
+@permission_required("incident_notes.create")
 def write(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Add a comment."""
     given = {"body": request.form.get("text", ""), "internal": "internal" in request.form}
-    with refusals_shown(InvalidError):
-        note_actions.create_note(work(), project, iid, read_body(NewIncidentNote, given))
-    return _to_timeline(project, iid)
+    with show_errors_on_next_page(InvalidError):
+        note_actions.create_note(
+            unit_of_work(), project, iid, validate_body(NewIncidentNote, given)
+        )
+    return _redirect_to_timeline(project, iid)
 
 
-@incident_comments.post(f"{_ONE_NOTE}/edit", endpoint="edit")
-@permitted("incident_notes.change")
+@incident_comments.post(f"{_COMMENT_PATH}/edit", endpoint="edit")
+@permission_required("incident_notes.change")
 def edit_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
     """Change the text of a comment."""
     given = {"body": request.form.get("text", "")}
-    with refusals_shown(InvalidError):
+    with show_errors_on_next_page(InvalidError):
         note_actions.change_note(
-            work(), project, iid, note_id, read_body(IncidentNoteChange, given)
+            unit_of_work(), project, iid, note_id, validate_body(IncidentNoteChange, given)
         )
-    return _to_timeline(project, iid)
+    return _redirect_to_timeline(project, iid)
 
 
-@incident_comments.post(f"{_ONE_NOTE}/delete", endpoint="delete")
-@permitted("incident_notes.delete")
+@incident_comments.post(f"{_COMMENT_PATH}/delete", endpoint="delete")
+@permission_required("incident_notes.delete")
 def delete_comment(project: ProjectView, iid: int, note_id: int) -> ResponseReturnValue:
     """Delete a comment."""
-    note_actions.delete_note(work(), project, iid, note_id)
+    note_actions.delete_note(unit_of_work(), project, iid, note_id)
     flash("Comment deleted.")
-    return _to_timeline(project, iid)
+    return _redirect_to_timeline(project, iid)
 
 
-def _to_timeline(project: ProjectView, iid: int) -> ResponseReturnValue:
+def _redirect_to_timeline(project: ProjectView, iid: int) -> ResponseReturnValue:
     url = url_for("incidents.show", project_path=project.path, iid=iid, _anchor="timeline")
     return redirect(url)

@@ -5,73 +5,90 @@ from collections.abc import Mapping
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.alerts.change_feed import Follower, waits_since
-from domain.alerts.handling.assignments import candidates
+from domain.alerts.change_feed import Follower, find_oldest_change_time
+from domain.alerts.handling.assignments import list_assignable_users
 from domain.alerts.listing.filters import SEVERITIES
-from domain.alerts.listing.queries import LARGEST_IID
-from domain.alerts.listing.sort_orders import read_cursor
-from domain.core.database.paging import Slice, parse_id
-from domain.core.database.paging import read_cursor as read_id
+from domain.alerts.listing.queries import MAX_IID
+from domain.alerts.listing.sort_orders import parse_sort_cursor
+from domain.core.database.paging import KeysetRange, parse_id
+from domain.core.database.paging import parse_cursor as read_id
 from domain.core.errors import ConflictError
-from domain.core.types.reading import read_body
+from domain.core.types.reading import validate_body
 from domain.incidents import actions
 from domain.incidents.listing import SORT_ORDERS, TABS, IncidentSlice
-from domain.incidents.note_actions import sees_internal
+from domain.incidents.note_actions import can_see_internal_comments
 from domain.incidents.rule_actions import find_rule_name
 from domain.incidents.timelines.actions import list_incident_timeline, show_surroundings
-from domain.incidents.timelines.sources import MOST_ALERTS
+from domain.incidents.timelines.sources import MAX_TIMELINE_ALERTS
 from domain.incidents.types import STATUSES, Incident, NewIncident
 from domain.projects.views import ProjectView
-from forms.incidents import PARAMETERS, IncidentForm, IncidentQuery, read_query
-from web.access.decorators import get_current_user, permitted
+from forms.incidents import (
+    INCIDENT_LIST_PARAMETERS,
+    IncidentForm,
+    IncidentListQuery,
+    parse_incident_list_query,
+)
+from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.list_query import CURSORS, Tab, list_query, page_links, page_size
-from web.pages.markdown import rendered_document
-from web.pages.timelines import TIMELINE, asked_timeline, shown_timeline
+from web.http.work import unit_of_work
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    Tab,
+    build_page_links,
+    get_list_query,
+    get_page_size,
+)
+from web.pages.markdown import render_markdown_document
+from web.pages.timelines import TIMELINE_PARAMETERS, build_timeline_page, get_requested_timeline
 from web.services import now
 
 incidents = PageBlueprint("incidents", __name__, url_prefix="/<names:project_path>/-/incidents")
 #: Part of a URL for an incident. The converter rejects numbers that databases reject.
-_ONE = f"/<int(max={LARGEST_IID}):iid>"
+_INCIDENT_PATH = f"/<int(max={MAX_IID}):iid>"
 #: Maximum number of names in a choice list. Other users can be assigned with the API.
-_MOST_CHOICES = 200
-_ALERTS_SHOWN = 20
+_MAX_CHOICES = 200
+_ALERTS_PER_PAGE = 20
 
 
 @incidents.get("")
-@permitted("incidents.index")
+@permission_required("incidents.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List incidents."""
-    query = read_query(list_query(*PARAMETERS, *CURSORS), project_id=project.id)
+    query = parse_incident_list_query(
+        get_list_query(*INCIDENT_LIST_PARAMETERS, *CURSOR_PARAMETERS), project_id=project.id
+    )
     # As in all lists, `before` leads to older rows.
     part = IncidentSlice(
-        size=page_size(),
+        size=get_page_size(),
         order=query.order,
-        following=read_cursor(request.args.get("before"), query.order),
-        preceding=read_cursor(request.args.get("after"), query.order),
+        following=parse_sort_cursor(request.args.get("before"), query.order),
+        preceding=parse_sort_cursor(request.args.get("after"), query.order),
     )
-    page, counts = actions.show_page(work(), project, query.wanted, part)
+    page, counts = actions.list_incidents_with_counts(unit_of_work(), project, query.wanted, part)
     return render_template(
         "incidents/index.html",
-        waits_since=waits_since(Follower.INCIDENTS, [project.id], session=db.session()),
+        waits_since=find_oldest_change_time(Follower.INCIDENTS, [project.id], session=db.session()),
         project=project,
         query=query,
-        page=page_links(page),
-        tabs=_tabs(project, query, counts),
+        page=build_page_links(page),
+        tabs=_build_tabs(project, query, counts),
         severities=SEVERITIES,
         sort_orders=tuple(SORT_ORDERS.values()),
-        people=_people(project),
+        people=_list_assignee_choices(project),
     )
 
 
-def _people(project: ProjectView) -> tuple[str, ...]:
+def _list_assignee_choices(project: ProjectView) -> tuple[str, ...]:
     me, today = get_current_user().username, now().date()
-    return candidates(project, me=me, most=_MOST_CHOICES, session=db.session(), today=today)
+    return list_assignable_users(
+        project, me=me, most=_MAX_CHOICES, session=db.session(), today=today
+    )
 
 
-def _tabs(project: ProjectView, query: IncidentQuery, counts: Mapping[str, int]) -> tuple[Tab, ...]:
+def _build_tabs(
+    project: ProjectView, query: IncidentListQuery, counts: Mapping[str, int]
+) -> tuple[Tab, ...]:
     return tuple(
         Tab(
             key=key,
@@ -86,64 +103,74 @@ def _tabs(project: ProjectView, query: IncidentQuery, counts: Mapping[str, int])
 
 
 @incidents.get("/new")
-@permitted("incidents.create")
+@permission_required("incidents.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Show the form for a new incident."""
-    list_query()
-    return _form_page(project, IncidentForm(formdata=None))
+    get_list_query()
+    return _render_new_incident_page(project, IncidentForm(formdata=None))
 
 
 @incidents.post("/new")
-@permitted("incidents.create")
+@permission_required("incidents.create")
 def create(project: ProjectView) -> ResponseReturnValue:
     """Open an incident without an alert."""
     form = IncidentForm()
-    made = form.carry_out(lambda: actions.create_incident(work(), project, form.read(NewIncident)))
-    return (_form_page(project, form), 422) if made is None else _to_new(project, made)
+    made = form.run_if_valid(
+        lambda: actions.create_incident(unit_of_work(), project, form.read(NewIncident))
+    )
+    return (
+        (_render_new_incident_page(project, form), 422)
+        if made is None
+        else _redirect_to_new_incident(project, made)
+    )
 
 
-def _form_page(project: ProjectView, form: IncidentForm) -> str:
+def _render_new_incident_page(project: ProjectView, form: IncidentForm) -> str:
     return render_template("incidents/new.html", project=project, form=form)
 
 
 @incidents.post("")
-@permitted("incidents.create")
+@permission_required("incidents.create")
 def create_from_alert(project: ProjectView) -> ResponseReturnValue:
     """Create an incident from an alert; the button is on the alert's page."""
     iid = parse_id(request.form.get("alert", "")) or 0
-    new = read_body(NewIncident, {"alerts": [min(iid, LARGEST_IID)]})
+    new = validate_body(NewIncident, {"alerts": [min(iid, MAX_IID)]})
     try:
-        return _to_new(project, actions.create_incident(work(), project, new))
+        return _redirect_to_new_incident(
+            project, actions.create_incident(unit_of_work(), project, new)
+        )
     except ConflictError as error:
         flash(str(error), "error")
         return redirect(url_for("alerts.show", project_path=project.path, iid=iid))
 
 
-def _to_new(project: ProjectView, made: Incident) -> ResponseReturnValue:
+def _redirect_to_new_incident(project: ProjectView, made: Incident) -> ResponseReturnValue:
     flash(f"Incident #{made.iid} created.")
     return redirect(url_for("incidents.show", project_path=project.path, iid=made.iid))
 
 
-@incidents.get(_ONE)
-@permitted("incidents.show")
+@incidents.get(_INCIDENT_PATH)
+@permission_required("incidents.show")
 def show(project: ProjectView, iid: int) -> ResponseReturnValue:
     """Show an incident with its alerts and timeline."""
-    given, query = list_query("alerts", *TIMELINE), asked_timeline()
-    incident = actions.show_incident(work(), project, iid)
-    alerts = Slice(size=_ALERTS_SHOWN, before=read_id(given.get("alerts")))
+    given, query = get_list_query("alerts", *TIMELINE_PARAMETERS), get_requested_timeline()
+    incident = actions.show_incident(unit_of_work(), project, iid)
+    alerts = KeysetRange(size=_ALERTS_PER_PAGE, before=read_id(given.get("alerts")))
     rule_id = incident.rule_id
     return render_template(
         "incidents/show.html",
         project=project,
         incident=incident,
-        rule=find_rule_name(work(), project, rule_id) if rule_id else None,
-        linked=actions.show_alerts(work(), project, iid, alerts),
-        timeline=shown_timeline(list_incident_timeline(work(), project, iid, query), query),
-        most_alerts=MOST_ALERTS,
-        around=show_surroundings(work(), project, iid),
-        people=_people(project),
+        rule=find_rule_name(unit_of_work(), project, rule_id) if rule_id else None,
+        linked=actions.list_incident_alerts_page(unit_of_work(), project, iid, alerts),
+        timeline=build_timeline_page(
+            list_incident_timeline(unit_of_work(), project, iid, query), query
+        ),
+        most_alerts=MAX_TIMELINE_ALERTS,
+        around=show_surroundings(unit_of_work(), project, iid),
+        people=_list_assignee_choices(project),
         severities=SEVERITIES,
         status_choices=STATUSES,
-        rendered_document=rendered_document,
-        writes_internal=sees_internal(project),
+        rendered_document=render_markdown_document,
+        writes_internal=can_see_internal_comments(project),
     )

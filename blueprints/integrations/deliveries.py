@@ -6,20 +6,24 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts import deliveries as domain
-from domain.alerts.deliveries import DeliverySelection, warnings_of
-from domain.alerts.handling.occurrences import MOST_TOUCHED, only_alerts, touched_alerts
+from domain.alerts.deliveries import DeliverySelection, find_delivery_warnings
+from domain.alerts.handling.occurrences import (
+    MAX_AFFECTED_ALERTS,
+    find_single_affected_alerts,
+    list_affected_alerts,
+)
 from domain.alerts.integrations import delivery_actions as actions
-from domain.alerts.integrations.integrations import get_receiver
+from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.trials import ReplayBody, ReplayResult
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.severity import proposed_severity, unknown_words
+from domain.alerts.reading.severity import find_unknown_words, propose_severity
 from domain.projects.views import ProjectView
 from forms.integrations import ReplayForm
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.list_query import asked_slice, list_query, page_links
+from web.http.work import unit_of_work
+from web.pages.list_query import build_page_links, get_list_query, get_requested_slice
 from web.pages.templating import pluralize
 
 deliveries = PageBlueprint(
@@ -30,74 +34,78 @@ deliveries = PageBlueprint(
 
 
 @deliveries.get("")
-@permitted("alert_deliveries.index")
+@permission_required("alert_deliveries.index")
 def index(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """List the deliveries with their outcomes."""
-    integration = get_receiver(work(), project, integration_id)
-    wanted = _wanted(integration_id)
-    page = domain.list_deliveries(wanted, asked_slice(), session=db.session())
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    wanted = _parse_delivery_filter(integration_id)
+    page = domain.list_deliveries(wanted, get_requested_slice(), session=db.session())
     with_one = [each.id for each in page.items if each.changed == 1]
-    found = warnings_of(integration_id, session=db.session())
+    found = find_delivery_warnings(integration_id, session=db.session())
     return render_template(
         "integrations/deliveries.html",
         project=project,
         integration=integration,
         wanted=wanted,
         shows=tuple(domain.DeliverySelection),
-        refusals=domain.count_refusals(integration_id, session=db.session()),
+        refusals=domain.count_rejections(integration_id, session=db.session()),
         warnings=found,
-        recent=domain.RECENT,
-        page=page_links(page),
-        only_alerts=only_alerts(with_one, session=db.session()),
+        recent=domain.MAX_RECENT_DELIVERIES,
+        page=build_page_links(page),
+        only_alerts=find_single_affected_alerts(with_one, session=db.session()),
         replays=ReplayForm(request.args, meta={"csrf": False}),
-        word_proposals=_proposals(found.unknown_words, integration),
+        word_proposals=_propose_severities(found.unknown_words, integration),
     )
 
 
-def _wanted(integration_id: int) -> domain.DeliveryFilter:
-    given = list_query("show", "status", "before", "after", "period")
+def _parse_delivery_filter(integration_id: int) -> domain.DeliveryFilter:
+    given = get_list_query("show", "status", "before", "after", "period")
     return domain.DeliveryFilter(
         integration_id=integration_id,
-        show=domain.read_selection(given.get("show")),
-        status_code=domain.read_status(given.get("status")),
+        show=domain.parse_selection(given.get("show")),
+        status_code=domain.parse_status_code(given.get("status")),
     )
 
 
 @deliveries.get("/<int:delivery_id>")
-@permitted("alert_deliveries.show")
+@permission_required("alert_deliveries.show")
 def show(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Show one delivery with its payload."""
-    integration = get_receiver(work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
     delivery = domain.get_delivery(integration_id, delivery_id, session=db.session())
     return render_template(
         "integrations/delivery.html",
         project=project,
         integration=integration,
-        alerts=touched_alerts(delivery_id, session=db.session()),
-        most_alerts=MOST_TOUCHED,
+        alerts=list_affected_alerts(delivery_id, session=db.session()),
+        most_alerts=MAX_AFFECTED_ALERTS,
         delivery=delivery,
-        word_proposals=_proposals(unknown_words(delivery.parse_warnings), integration),
+        word_proposals=_propose_severities(
+            find_unknown_words(delivery.parse_warnings), integration
+        ),
     )
 
 
-def _proposals(words: Iterable[str], integration: IntegrationView) -> tuple[tuple[str, str], ...]:
+def _propose_severities(
+    words: Iterable[str], integration: IntegrationView
+) -> tuple[tuple[str, str], ...]:
     """Return the unmapped severity words with their proposed severities."""
     known = integration.mapping.rules.severity_words
-    return tuple((word, proposed_severity(word).value) for word in words if word not in known)
+    return tuple((word, propose_severity(word).value) for word in words if word not in known)
 
 
 @deliveries.post("/replay")
-@permitted("alert_deliveries.replay").but(writes=False)
+@permission_required("alert_deliveries.replay").but(writes=False)
 def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Process the rejected deliveries of the chosen period again."""
-    form, unit = ReplayForm(), work()
+    form, unit = ReplayForm(), unit_of_work()
     if form.validate_on_submit():
         period = ReplayBody(since=unit.now - form.length, after=form.after.data or 0)
         result = actions.replay_deliveries(unit, project, integration_id, period)
-        _flash_replays(result)
+        _flash_replay_result(result)
         after, length = result.next_after, form.period.data
     else:
-        flash("Choose one of the periods.", "error")
+        flash("Choose a period.", "error")
         after, length = None, None
     url = url_for(
         "deliveries.index",
@@ -110,21 +118,21 @@ def replay(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(url)
 
 
-def _flash_replays(result: ReplayResult) -> None:
+def _flash_replay_result(result: ReplayResult) -> None:
     done, still = len(result.replayed), len(result.still_refused)
     told = f"{pluralize(done, 'delivery was', 'deliveries were')} replayed"
-    told += f", {still} are still rejected" if still else ""
-    told += ". Others are left: replay again to go on." if result.next_after else "."
+    told += f", {pluralize(still, 'is', 'are')} still rejected" if still else ""
+    told += ". More deliveries remain. Replay again to continue." if result.next_after else "."
     flash(told, "warning" if still and not done else "message")
 
 
 @deliveries.post("/<int:delivery_id>/send_again")
-@permitted("alert_deliveries.resend").but(writes=False)
+@permission_required("alert_deliveries.resend").but(writes=False)
 def send_again(project: ProjectView, integration_id: int, delivery_id: int) -> ResponseReturnValue:
     """Process the body of a delivery again as a new delivery, with the current mapping."""
-    resent = actions.resend(work(), project, integration_id, delivery_id)
+    resent = actions.resend_inbound_delivery(unit_of_work(), project, integration_id, delivery_id)
     if resent.outcome == "accepted":
-        flash(f"Delivery {delivery_id} was sent again as this delivery.")
+        flash(f"Delivery {delivery_id} was sent again. This is the new delivery.")
     else:
         flash("The delivery was processed again and rejected.", "error")
     url = url_for(

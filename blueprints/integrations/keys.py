@@ -6,22 +6,22 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.alerts.integrations import actions
-from domain.alerts.integrations.delivery_actions import send_test
-from domain.alerts.integrations.integrations import get_receiver
-from domain.alerts.integrations.set_up import set_up_of
+from domain.alerts.integrations.delivery_actions import send_test_alert_or_preview
+from domain.alerts.integrations.integrations import get_receiving_integration
+from domain.alerts.integrations.set_up import get_setup_progress
 from domain.alerts.integrations.trials import TestAlertBody, TestAlertResult
 from domain.alerts.integrations.types import IntegrationView, KeyRotation
-from domain.alerts.reading.parse_warnings import parse_warnings_on
+from domain.alerts.reading.parse_warnings import collect_error_warnings
 from domain.core.errors import DomainError
 from domain.core.grace_period import GracePeriod
-from domain.paging.escalations.routes import pages_nobody
+from domain.paging.escalations.routes import has_no_applicable_policy
 from domain.projects.views import ProjectView
 from forms.integrations import EndKeyForm, ResetKeyForm, TestAlertForm
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
 from web.services import now, settings
 
 integration_keys = PageBlueprint(
@@ -30,36 +30,36 @@ integration_keys = PageBlueprint(
     url_prefix="/<names:project_path>/-/settings/integrations/<int:integration_id>",
 )
 #: Maximum number of parse warnings shown with an error. Later items usually repeat the first ones.
-_MOST_REASONS = 5
+_MAX_SHOWN_WARNINGS = 5
 
 
 @integration_keys.get("/credentials")
-@permitted("alert_integration_keys.credentials")
+@permission_required("alert_integration_keys.credentials")
 def credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the URL, the keys, and snippets for senders."""
-    return _page(project, integration_id, ResetKeyForm())
+    return _render_credentials_page(project, integration_id, ResetKeyForm())
 
 
 @integration_keys.get("/setup")
-@permitted("alert_integration_keys.credentials")
+@permission_required("alert_integration_keys.credentials")
 def setup(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show only whether the integration receives alerts, for a page that polls it."""
-    integration = get_receiver(work(), project, integration_id)
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/_setup.html",
         project=project,
         integration=integration,
-        **_stage(project, integration_id),
+        **_find_setup_progress(project, integration_id),
     )
     return page, 200, {"Cache-Control": "no-store"}
 
 
 @integration_keys.post("/reset_key")
-@permitted("alert_integration_keys.rotate")
+@permission_required("alert_integration_keys.rotate")
 def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the key; the old key is accepted for the chosen grace period."""
-    form, unit = ResetKeyForm(), work()
-    made = form.carry_out(
+    form, unit = ResetKeyForm(), unit_of_work()
+    made = form.run_if_valid(
         lambda: actions.rotate_key(
             unit,
             project,
@@ -70,49 +70,51 @@ def reset_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
         )
     )
     if made is None:
-        return _page(project, integration_id, form)
+        return _render_credentials_page(project, integration_id, form)
     is_over = form.chosen is GracePeriod.NOW
     kept = "no longer works" if is_over else "stays valid for the chosen time"
     flash(f"Key reset. The old key {kept}.")
-    return _back(project, integration_id)
+    return _redirect_to_credentials(project, integration_id)
 
 
 @integration_keys.post("/end_previous_key")
-@permitted("alert_integration_keys.delete")
+@permission_required("alert_integration_keys.delete")
 def end_previous_key(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Revoke the previous key before its grace period ends."""
     form = EndKeyForm()
     if form.validate_on_submit():
-        actions.end_previous_key(work(), project, integration_id, form.seen.data or "")
+        actions.end_previous_key(unit_of_work(), project, integration_id, form.seen.data or "")
         flash("The previous key no longer works.")
-    return _back(project, integration_id)
+    return _redirect_to_credentials(project, integration_id)
 
 
-def _stage(project: ProjectView, integration_id: int) -> dict[str, Any]:
+def _find_setup_progress(project: ProjectView, integration_id: int) -> dict[str, Any]:
     """Return the setup progress: whether alerts arrive, and whether they page anyone."""
     session = db.session()
     return {
-        "set_up": set_up_of(integration_id, session=session),
-        "pages_nobody": pages_nobody(project.id, session=session),
+        "set_up": get_setup_progress(integration_id, session=session),
+        "pages_nobody": has_no_applicable_policy(project.id, session=session),
     }
 
 
-def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+def _redirect_to_credentials(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     path = project.path
     url = url_for("integration_keys.credentials", project_path=path, integration_id=integration_id)
     return redirect(url)
 
 
-def _page(project: ProjectView, integration_id: int, form: ResetKeyForm) -> ResponseReturnValue:
-    integration = get_receiver(work(), project, integration_id)
-    shown = actions.show_credentials(work(), project, integration_id)
+def _render_credentials_page(
+    project: ProjectView, integration_id: int, form: ResetKeyForm
+) -> ResponseReturnValue:
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    shown = actions.show_credentials(unit_of_work(), project, integration_id)
     page = render_template(
         "integrations/credentials.html",
         project=project,
         integration=integration,
         keys=shown,
         reset=form,
-        **_stage(project, integration_id),
+        **_find_setup_progress(project, integration_id),
         snippets=integration.format.snippets(
             shown.url, shown.key, base_url=settings().base_url, now=now()
         ),
@@ -128,40 +130,43 @@ test_alerts = PageBlueprint(
 
 
 @test_alerts.route("/test", methods=["GET", "POST"])
-@permitted("alert_integrations.test").but(writes=False)
+@permission_required("alert_integrations.test").but(writes=False)
 def send(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Send a test alert and explain its result; a dry run stores nothing."""
-    integration = get_receiver(work(), project, integration_id)
-    form = TestAlertForm(payload=_example(integration))
+    integration = get_receiving_integration(unit_of_work(), project, integration_id)
+    form = TestAlertForm(payload=_get_example_payload(integration))
     if not form.validate_on_submit():
-        return _test_page(project, integration, form)
+        return _render_test_page(project, integration, form)
     is_dry = request.form.get("do") == "dry_run"
     test = TestAlertBody.model_construct(payload=form.payload.data or "", dry_run=is_dry)
     try:
-        result = send_test(work(), project, integration_id, test)
+        result = send_test_alert_or_preview(unit_of_work(), project, integration_id, test)
     except DomainError as error:
-        form.object_to("payload", " ".join([str(error), *parse_warnings_on(error)[:_MOST_REASONS]]))
-        return _test_page(project, integration, form)
-    return _test_page(project, integration, form, result)
+        form.add_error(
+            "payload", " ".join([str(error), *collect_error_warnings(error)[:_MAX_SHOWN_WARNINGS]])
+        )
+        return _render_test_page(project, integration, form)
+    return _render_test_page(project, integration, form, result)
 
 
-def _example(integration: IntegrationView) -> str:
+def _get_example_payload(integration: IntegrationView) -> str:
     """Return an example payload: the sample of the integration's mapping if it has one."""
     sample = integration.sample if integration.has_mapping else None
     return sample or integration.format.example_body(now=now())
 
 
-def _test_page(
+def _render_test_page(
     project: ProjectView,
     integration: IntegrationView,
     form: TestAlertForm,
     result: TestAlertResult | None = None,
 ) -> ResponseReturnValue:
-    return form_page(
+    return render_form_page(
         "integrations/test.html",
         form,
         project=project,
         integration=integration,
         result=result,
-        pages_nobody=result is not None and pages_nobody(project.id, session=db.session()),
+        pages_nobody=result is not None
+        and has_no_applicable_policy(project.id, session=db.session()),
     )

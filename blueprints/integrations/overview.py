@@ -10,16 +10,16 @@ from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations import actions
 from domain.alerts.integrations import integrations as domain
 from domain.alerts.integrations import mapping_preview as domain_recognition
-from domain.alerts.integrations.mapping_actions import create_recognized
+from domain.alerts.integrations.mapping_actions import create_recognized_integration
 from domain.alerts.integrations.types import IntegrationWithKey, NewIntegration
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import NewIntegrationForm, SampleForm
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.services import now, reading
+from web.http.work import unit_of_work
+from web.services import now, parser_settings
 
 integrations = PageBlueprint(
     "integrations", __name__, url_prefix="/<names:project_path>/-/settings/integrations"
@@ -27,72 +27,74 @@ integrations = PageBlueprint(
 
 
 @integrations.get("")
-@permitted("alert_integrations.index")
+@permission_required("alert_integrations.index")
 def index(project: ProjectView) -> ResponseReturnValue:
     """List the name, type and status of each integration; developers may send test alerts."""
-    found = domain.list_integrations(work(), project)
+    found = domain.list_integrations(unit_of_work(), project)
     return render_template("integrations/index.html", project=project, integrations=found)
 
 
 @integrations.route("/new", methods=["GET", "POST"])
-@permitted("alert_integrations.create")
+@permission_required("alert_integrations.create")
 def new(project: ProjectView) -> ResponseReturnValue:
     """Add an integration and show its credentials."""
     form = NewIntegrationForm(type=request.args.get("type", FORMATS[0].name), active=True)
-    created = form.carry_out(
-        lambda: create_recognized(
-            work(), project, form.read(NewIntegration), form.sample.data or ""
+    created = form.run_if_valid(
+        lambda: create_recognized_integration(
+            unit_of_work(), project, form.read(NewIntegration), form.sample.data or ""
         )
     )
     if created is None:
-        return _new_page(form, project)
+        return _render_new_page(form, project)
     flash("Integration added.")
-    return redirect(_first_page(created, project))
+    return redirect(_build_first_page_url(created, project))
 
 
 @integrations.post("/new/recognize")
-@permitted("alert_recognition.recognize").but(writes=False)
+@permission_required("alert_recognition.recognize").but(writes=False)
 def recognize(project: ProjectView) -> ResponseReturnValue:
     """Recognize the tool that sent a payload, and propose a type, mapping and severities."""
     pasted = SampleForm()
     form = NewIntegrationForm(formdata=None, active=True)
     if not pasted.validate_on_submit():
-        return _new_page(form, project, pasted)
+        return _render_new_page(form, project, pasted)
     try:
-        found = domain_recognition.recognize(pasted.sample.data or "", now=now(), reading=reading())
+        found = domain_recognition.recognize_sample(
+            pasted.sample.data or "", now=now(), reading=parser_settings()
+        )
     except InvalidError as error:
-        pasted.object_to(error.field, str(error))
-        return _new_page(form, project, pasted)
+        pasted.add_error(error.field, str(error))
+        return _render_new_page(form, project, pasted)
     proposed = found.proposal.format
     form.type.data, form.name.data = proposed.name, found.proposal.tool or ""
     form.sample.data = found.sample.text
     form.api_url.data = proposed.api_url.usual if proposed.api_url else None
-    return _new_page(form, project, pasted, found)
+    return _render_new_page(form, project, pasted, found)
 
 
-def _first_page(created: IntegrationWithKey, project: ProjectView) -> str:
+def _build_first_page_url(created: IntegrationWithKey, project: ProjectView) -> str:
     endpoint = "integration_keys.credentials" if created.url else "integration_settings.configure"
     return url_for(endpoint, project_path=project.path, integration_id=created.id)
 
 
 @integrations.get("/<int:integration_id>/delete")
-@permitted("alert_integrations.delete")
+@permission_required("alert_integrations.delete")
 def delete(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show the confirmation page for deleting an integration."""
-    integration = domain.get_integration(work(), project, integration_id)
+    integration = domain.get_integration(unit_of_work(), project, integration_id)
     return render_template("integrations/delete.html", project=project, integration=integration)
 
 
 @integrations.post("/<int:integration_id>/delete")
-@permitted("alert_integrations.delete")
+@permission_required("alert_integrations.delete")
 def remove(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the integration and keep its alerts."""
-    gone = actions.delete_integration(work(), project, integration_id)
+    gone = actions.delete_integration(unit_of_work(), project, integration_id)
     flash(f"{gone.name} was deleted. Its alerts are kept.")
     return redirect(url_for("integrations.index", project_path=project.path))
 
 
-def _new_page(
+def _render_new_page(
     form: NewIntegrationForm,
     project: ProjectView,
     pasted: SampleForm | None = None,
@@ -106,7 +108,7 @@ def _new_page(
         form=form,
         pasted=pasted,
         recognition=recognition,
-        may_map=domain.allows_several(work()),
-        types=domain.types_of(project.id, session=db.session()),
+        may_map=domain.can_customize_integrations(unit_of_work()),
+        types=domain.list_integration_types_in_use(project.id, session=db.session()),
     )
     return page, 422 if form.errors or pasted.errors else 200

@@ -8,18 +8,18 @@ from flask.typing import ResponseReturnValue
 from domain.alerts.deliveries import get_delivery
 from domain.alerts.integrations import actions, mapping_actions, samples
 from domain.alerts.integrations import integrations as domain
-from domain.alerts.integrations.mapping_actions import get_mappable
+from domain.alerts.integrations.mapping_actions import get_mappable_integration
 from domain.alerts.integrations.mapping_preview import (
     MappingPreview,
     SamplePreview,
-    preview_on_deliveries,
-    preview_on_sample,
+    preview_deliveries,
+    preview_sample,
 )
-from domain.alerts.integrations.received_labels import received_labels
+from domain.alerts.integrations.received_labels import find_received_labels
 from domain.alerts.integrations.samples import MappingDraft
 from domain.alerts.integrations.types import IntegrationChange, IntegrationView
 from domain.alerts.reading.mapping_rules import Operator
-from domain.core.database.paging import row_id
+from domain.core.database.paging import get_row_id
 from domain.core.errors import InvalidError
 from domain.projects.views import ProjectView
 from forms.integrations import (
@@ -27,14 +27,14 @@ from forms.integrations import (
     MappingForm,
     SeverityWordForm,
     SeverityWordsForm,
-    words_form,
+    build_severity_words_form,
 )
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
-from web.services import now, reading
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
+from web.services import now, parser_settings
 
 integration_settings = PageBlueprint(
     "integration_settings",
@@ -44,7 +44,7 @@ integration_settings = PageBlueprint(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Editor:
+class _MappingEditor:
     """The mapping form, its draft, and previews of the draft."""
 
     form: MappingForm
@@ -58,123 +58,143 @@ class _Editor:
         """Alert that the sample would create, or None without a draft."""
         if self.draft is None:
             return None
-        return preview_on_sample(self.draft, self.integration.format, now=now(), reading=reading())
+        return preview_sample(
+            self.draft, self.integration.format, now=now(), reading=parser_settings()
+        )
 
 
 @integration_settings.route("/configure", methods=["GET", "POST"])
-@permitted("alert_integrations.change")
+@permission_required("alert_integrations.change")
 def configure(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Show all settings, and change the name, the API URL and whether the integration is active."""
-    integration = domain.get_integration(work(), project, integration_id)
-    form = _form_of(integration, is_posted=True)
+    integration = domain.get_integration(unit_of_work(), project, integration_id)
+    form = _build_settings_form(integration, is_posted=True)
     form.use(request.form.get("use", ""))
-    if form.carry_out(
+    if form.run_if_valid(
         lambda: actions.change_integration(
-            work(), project, integration_id, form.read(IntegrationChange)
+            unit_of_work(), project, integration_id, form.read(IntegrationChange)
         )
     ):
         flash("Integration saved.")
-        return _back(project, integration_id)
-    return _page(project, integration, form, _editor_of(integration))
+        return _redirect_to_settings(project, integration_id)
+    return _render_settings_page(project, integration, form, _build_editor(integration))
 
 
 @integration_settings.post("/mapping")
-@permitted("alert_mappings.change")
+@permission_required("alert_mappings.change")
 def change_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Parse a sample, preview a mapping, or save it; a new sample has to be mapped first."""
-    integration, form = get_mappable(work(), project, integration_id), MappingForm()
-    draft, action = _posted_draft(form, integration), request.form.get("do")
+    integration, form = (
+        get_mappable_integration(unit_of_work(), project, integration_id),
+        MappingForm(),
+    )
+    draft, action = _parse_posted_draft(form, integration), request.form.get("do")
     if draft is None or draft.is_new_sample or action != "save":
-        preview = _mapping_preview(integration, draft) if draft and action == "try" else None
-        editor = _Editor(form=form, integration=integration, draft=draft, mapping_preview=preview)
-        return _page(project, integration, _form_of(integration, is_posted=False), editor)
-    mapping_actions.save_draft(work(), project, integration_id, draft)
+        preview = _build_mapping_preview(integration, draft) if draft and action == "try" else None
+        editor = _MappingEditor(
+            form=form, integration=integration, draft=draft, mapping_preview=preview
+        )
+        return _render_settings_page(
+            project, integration, _build_settings_form(integration, is_posted=False), editor
+        )
+    mapping_actions.save_draft(unit_of_work(), project, integration_id, draft)
     flash("Mapping saved. It applies to new deliveries.")
-    return _back(project, integration_id)
+    return _redirect_to_settings(project, integration_id)
 
 
 @integration_settings.post("/mapping/preview")
-@permitted("alert_mappings.preview").but(writes=False)
+@permission_required("alert_mappings.preview").but(writes=False)
 def preview_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Return the part of the page with the alert that the sample would create."""
-    integration, form = get_mappable(work(), project, integration_id), MappingForm()
-    editor = _Editor(form=form, integration=integration, draft=_posted_draft(form, integration))
+    integration, form = (
+        get_mappable_integration(unit_of_work(), project, integration_id),
+        MappingForm(),
+    )
+    editor = _MappingEditor(
+        form=form, integration=integration, draft=_parse_posted_draft(form, integration)
+    )
     page = render_template("integrations/_sample_preview.html", editor=editor)
     return page, 422 if form.errors else 200
 
 
 @integration_settings.post("/mapping/remove")
-@permitted("alert_mappings.delete")
+@permission_required("alert_mappings.delete")
 def remove_mapping(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Delete the sample and the mapping."""
-    mapping_actions.delete_mapping(work(), project, integration_id)
+    mapping_actions.delete_mapping(unit_of_work(), project, integration_id)
     flash("Mapping removed. New deliveries are read with the default field names.")
-    return _back(project, integration_id)
+    return _redirect_to_settings(project, integration_id)
 
 
-def _form_of(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
+def _build_settings_form(integration: IntegrationView, *, is_posted: bool) -> IntegrationForm:
     declared = integration.type.api_url
     usual = declared.usual if declared else None
     values = {**vars(integration), "api_url": integration.api_url or usual}
     form = IntegrationForm(**values) if is_posted else IntegrationForm(formdata=None, **values)
     form.api_url.flags.required = bool(declared and declared.refusal)
     form.name.flags.required = domain.needs_name(integration, session=db.session())
-    form.joined_with.choices = domain.joinable(integration, session=db.session())
+    form.joined_with.choices = domain.list_joinable_integrations(integration, session=db.session())
     return form
 
 
-def _posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
+def _parse_posted_draft(form: MappingForm, integration: IntegrationView) -> MappingDraft | None:
     """Return the posted draft, or add the errors to the form and return None."""
     if not form.validate_on_submit():
         return None
     try:
-        return samples.read_draft(
+        return samples.parse_draft(
             form.sample.data or "",
             form.chosen,
             integration,
             mapped_for=form.mapped_for.data or "",
-            nesting_limit=reading().nesting_limit,
+            nesting_limit=parser_settings().nesting_limit,
         )
     except InvalidError as error:
-        form.object_to(error.field, str(error))
+        form.add_error(error.field, str(error))
         return None
 
 
-def _editor_of(integration: IntegrationView) -> _Editor:
+def _build_editor(integration: IntegrationView) -> _MappingEditor:
     """Return the editor with the saved mapping, or with the body of a delivery as a new sample."""
-    delivery_id = row_id(request.args, "sample")
+    delivery_id = get_row_id(request.args, "sample")
     if delivery_id is None:
         form = MappingForm(formdata=None, sample=integration.sample)
-        return _Editor(form=form, integration=integration, draft=_draft_of(integration, form))
+        return _MappingEditor(
+            form=form, integration=integration, draft=_load_draft(integration, form)
+        )
     text = get_delivery(integration.id, delivery_id, session=db.session()).body or ""
     form = MappingForm(formdata=None, sample=text)
-    return _Editor(form=form, integration=integration, draft=_draft_of(integration, form, text))
+    return _MappingEditor(
+        form=form, integration=integration, draft=_load_draft(integration, form, text)
+    )
 
 
-def _draft_of(
+def _load_draft(
     integration: IntegrationView, form: MappingForm, text: str | None = None
 ) -> MappingDraft | None:
     """Return the draft of a new sample, or else the saved draft.
 
     If the sample is invalid, add the errors to the form and return None.
     """
-    limit = reading().nesting_limit
+    limit = parser_settings().nesting_limit
     try:
         if text is None:
-            return samples.saved_draft(integration, nesting_limit=limit)
-        sample = samples.read_sample(text, nesting_limit=limit)
-        return samples.proposed_draft(sample, integration.mapping.rules.severity_words)
+            return samples.load_saved_draft(integration, nesting_limit=limit)
+        sample = samples.parse_sample(text, nesting_limit=limit)
+        return samples.build_proposed_draft(sample, integration.mapping.rules.severity_words)
     except InvalidError as error:
-        form.object_to(error.field, str(error))
+        form.add_error(error.field, str(error))
         return None
 
 
-def _mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
+def _build_mapping_preview(integration: IntegrationView, draft: MappingDraft) -> MappingPreview:
     mappings = (integration.mapping, draft.mapping)
-    return preview_on_deliveries(integration.id, mappings, session=db.session(), reading=reading())
+    return preview_deliveries(
+        integration.id, mappings, session=db.session(), reading=parser_settings()
+    )
 
 
-def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+def _redirect_to_settings(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     path = project.path
     url = url_for(
         "integration_settings.configure", project_path=path, integration_id=integration_id
@@ -182,8 +202,11 @@ def _back(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     return redirect(url)
 
 
-def _page(
-    project: ProjectView, integration: IntegrationView, form: IntegrationForm, editor: _Editor
+def _render_settings_page(
+    project: ProjectView,
+    integration: IntegrationView,
+    form: IntegrationForm,
+    editor: _MappingEditor,
 ) -> ResponseReturnValue:
     page = render_template(
         "integrations/configure.html",
@@ -191,10 +214,10 @@ def _page(
         integration=integration,
         form=form,
         editor=editor,
-        words=words_form(integration.mapping.rules.severity_words),
+        words=build_severity_words_form(integration.mapping.rules.severity_words),
         operators=tuple(Operator),
-        may_map=domain.allows_several(work()),
-        received=received_labels(work(), integration),
+        may_map=domain.can_customize_integrations(unit_of_work()),
+        received=find_received_labels(unit_of_work(), integration),
     )
     return page, 422 if form.errors or editor.form.errors else 200
 
@@ -207,33 +230,33 @@ severity_words = PageBlueprint(
 
 
 @severity_words.post("")
-@permitted("alert_mappings.change")
+@permission_required("alert_mappings.change")
 def save(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Replace the table of severity words."""
-    with refusals_shown(InvalidError, ValueError):
+    with show_errors_on_next_page(InvalidError, ValueError):
         table = SeverityWordsForm().table
-        mapping_actions.save_severity_words(work(), project, integration_id, table)
+        mapping_actions.save_severity_words(unit_of_work(), project, integration_id, table)
         flash("Severity words saved. They apply to new deliveries.")
-    return _back_to_words(project, integration_id)
+    return _redirect_to_severity_words(project, integration_id)
 
 
 @severity_words.post("/add")
-@permitted("alert_mappings.change")
+@permission_required("alert_mappings.change")
 def add(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     """Add a severity word, or change the severity of an existing word."""
     form = SeverityWordForm()
     word, severity = form.word.data or "", form.severity.data
     try:
-        mapping_actions.add_severity_word(work(), project, integration_id, word, severity)
+        mapping_actions.add_severity_word(unit_of_work(), project, integration_id, word, severity)
     except InvalidError as error:
         flash(str(error), "error")
-        return _back_to_words(project, integration_id)
-    flash(f"“{word}” is {severity} from now on. Send deliveries again to apply it to them.")
+        return _redirect_to_severity_words(project, integration_id)
+    flash(f"“{word}” now means {severity}. To apply this to stored deliveries, send them again.")
     url = url_for("deliveries.index", project_path=project.path, integration_id=integration_id)
     return redirect(url)
 
 
-def _back_to_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:
+def _redirect_to_severity_words(project: ProjectView, integration_id: int) -> ResponseReturnValue:
     url = url_for(
         "integration_settings.configure",
         project_path=project.path,

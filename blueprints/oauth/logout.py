@@ -5,20 +5,20 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.oauth import endpoints as domain
-from domain.oauth.clients.redirect_uris import destination_of
+from domain.oauth.clients.redirect_uris import describe_redirect_destination
 from domain.oauth.endpoints import BrowserSession, LogoutRequest, LogoutStep
 from domain.oauth.protocol import ProtocolError, ProtocolRequest
 from web.access.decorators import get_current_user, open_to_anyone
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
 from web.http.extensions import csrf
-from web.http.outdated_forms import OUTDATED_FORM
-from web.oauth import end_this_sign_in, request_in_form, request_in_query, send
+from web.http.outdated_forms import OUTDATED_FORM_MESSAGE
+from web.oauth import build_flask_response, read_form_request, read_query_request, sign_out_browser
 from web.sealing.forms import (
-    open_confirmation,
-    open_request,
-    seal_confirmation,
-    seal_request,
+    open_logout_form,
+    open_logout_request,
+    seal_logout_form,
+    seal_logout_request,
 )
 from web.services import services, settings
 
@@ -33,10 +33,12 @@ def ask() -> ResponseReturnValue:
         return ""
     carried = request.args.get("request")
     try:
-        asked = open_request(carried) if carried else _checked(request_in_query())
+        asked = (
+            open_logout_request(carried) if carried else _check_logout_request(read_query_request())
+        )
     except ProtocolError as error:
-        return _refuse(error)
-    return _follow(asked)
+        return _render_error(error)
+    return _perform_step(asked)
 
 
 @logout.post("/logout")
@@ -49,49 +51,49 @@ def decide() -> ResponseReturnValue:
     in a sealed form.
     """
     if "decision" not in request.form:
-        return _redirect_to_page()
+        return _redirect_post_to_question()
     sign_in_id = get_current_user().sign_in_id if current_user.is_authenticated else None
-    form = open_confirmation(request.form.get("request", ""), sign_in_id=sign_in_id)
+    form = open_logout_form(request.form.get("request", ""), sign_in_id=sign_in_id)
     if not form.is_valid:
-        flash(OUTDATED_FORM, "warning")
-        return _back_to_question(form.asked)
+        flash(OUTDATED_FORM_MESSAGE, "warning")
+        return _redirect_to_question(form.asked)
     if request.form["decision"] != "sign_out":
         return redirect(url_for("home.index"))
     return _sign_out(form.asked)
 
 
-def _checked(asked: ProtocolRequest) -> LogoutRequest:
-    return domain.check_logout(asked, issuer=settings().base_url, session=db.session())
+def _check_logout_request(asked: ProtocolRequest) -> LogoutRequest:
+    return domain.parse_logout_request(asked, issuer=settings().base_url, session=db.session())
 
 
-def _redirect_to_page() -> ResponseReturnValue:
+def _redirect_post_to_question() -> ResponseReturnValue:
     try:
-        asked = _checked(request_in_form())
+        asked = _check_logout_request(read_form_request())
     except ProtocolError as error:
-        return _refuse(error)
-    return _back_to_question(asked)
+        return _render_error(error)
+    return _redirect_to_question(asked)
 
 
-def _back_to_question(asked: LogoutRequest) -> ResponseReturnValue:
-    return redirect(url_for("logout.ask", request=seal_request(asked)), code=303)
+def _redirect_to_question(asked: LogoutRequest) -> ResponseReturnValue:
+    return redirect(url_for("logout.ask", request=seal_logout_request(asked)), code=303)
 
 
-def _follow(asked: LogoutRequest) -> ResponseReturnValue:
-    step = domain.next_step(
-        asked, _browser_session(), session=db.session(), keyring=services().keyring
+def _perform_step(asked: LogoutRequest) -> ResponseReturnValue:
+    step = domain.find_next_logout_step(
+        asked, _find_browser_session(), session=db.session(), keyring=services().keyring
     )
     match step:
         case LogoutStep.SIGN_OUT:
             return _sign_out(asked)
         case LogoutStep.ASK:
-            return _ask(asked)
+            return _render_confirmation(asked)
         case LogoutStep.REDIRECT:
-            return _return(asked)
+            return _redirect_to_application(asked)
         case LogoutStep.SHOW_DONE:
-            return _page("done", asked)
+            return _render_page("done", asked)
 
 
-def _browser_session() -> BrowserSession | None:
+def _find_browser_session() -> BrowserSession | None:
     if not current_user.is_authenticated:
         return None
     user = get_current_user()
@@ -99,36 +101,44 @@ def _browser_session() -> BrowserSession | None:
 
 
 def _sign_out(asked: LogoutRequest) -> ResponseReturnValue:
-    end_this_sign_in(asked.application_name or "")
-    return _return(asked)
+    sign_out_browser(asked.application_name or "")
+    return _redirect_to_application(asked)
 
 
-def _return(asked: LogoutRequest) -> ResponseReturnValue:
-    location = domain.return_url(asked)
-    return send(domain.redirect_to(location)) if location else _page("done", asked)
+def _redirect_to_application(asked: LogoutRequest) -> ResponseReturnValue:
+    location = domain.build_return_url(asked)
+    return (
+        build_flask_response(domain.build_redirect(location))
+        if location
+        else _render_page("done", asked)
+    )
 
 
-def _ask(asked: LogoutRequest) -> ResponseReturnValue:
-    return _page("ask", asked, seal_confirmation(asked, sign_in_id=get_current_user().sign_in_id))
+def _render_confirmation(asked: LogoutRequest) -> ResponseReturnValue:
+    return _render_page(
+        "ask", asked, seal_logout_form(asked, sign_in_id=get_current_user().sign_in_id)
+    )
 
 
 def _is_of_another_user(asked: LogoutRequest) -> bool:
     return current_user.is_authenticated and asked.user_id not in {None, current_user.id}
 
 
-def _page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
+def _render_page(state: str, asked: LogoutRequest, ticket: str = "") -> str:
     return render_template(
         "authorize/logout.html",
         state=state,
         application_name=asked.application_name,
         is_another_user=_is_of_another_user(asked),
-        return_url=domain.return_url(asked),
-        destination=destination_of(asked.redirect_uri) if asked.redirect_uri else None,
+        return_url=domain.build_return_url(asked),
+        destination=describe_redirect_destination(asked.redirect_uri)
+        if asked.redirect_uri
+        else None,
         request_token=ticket,
     )
 
 
-def _refuse(error: ProtocolError) -> ResponseReturnValue:
+def _render_error(error: ProtocolError) -> ResponseReturnValue:
     page = render_template(
         "authorize/logout.html", state="refused", description=error.description, error=error.error
     )

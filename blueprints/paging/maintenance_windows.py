@@ -5,13 +5,18 @@ from flask.typing import ResponseReturnValue
 
 from domain.paging.maintenance_windows import actions
 from domain.paging.maintenance_windows.types import MaintenanceWindow, WindowChange
-from domain.projects.views import Holder
-from forms.maintenance_windows import MaintenanceWindowForm, form_of
-from web.access.decorators import get_current_user, permitted
+from domain.projects.views import ProjectOrGroup
+from forms.maintenance_windows import MaintenanceWindowForm, build_window_form
+from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.pages.list_query import CURSORS, asked_slice, list_query, page_links
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import (
+    CURSOR_PARAMETERS,
+    build_page_links,
+    get_list_query,
+    get_requested_slice,
+)
 
 maintenance_windows = NamespaceBlueprint(
     "maintenance_windows", __name__, below="maintenance_windows"
@@ -19,61 +24,63 @@ maintenance_windows = NamespaceBlueprint(
 
 
 @maintenance_windows.get("")
-@permitted("maintenance_windows.index")
-def index(holder: Holder) -> ResponseReturnValue:
+@permission_required("maintenance_windows.index")
+def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """List maintenance windows with their next occurrences."""
-    list_query(*CURSORS)
+    get_list_query(*CURSOR_PARAMETERS)
     return render_template(
         "maintenance_windows/index.html",
         holder=holder,
-        page=page_links(actions.show_page(work(), holder, asked_slice())),
-        above=actions.show_above(work(), holder),
+        page=build_page_links(
+            actions.get_window_page(unit_of_work(), holder, get_requested_slice())
+        ),
+        above=actions.list_inherited_windows(unit_of_work(), holder),
     )
 
 
 @maintenance_windows.route("/new", methods=["GET", "POST"])
-@permitted("maintenance_windows.create")
-def create(holder: Holder) -> ResponseReturnValue:
+@permission_required("maintenance_windows.create")
+def create(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a maintenance window."""
     form = MaintenanceWindowForm(time_zone=get_current_user().time_zone)
-    made = form.carry_out(lambda: actions.create_window(work(), holder, form.window()))
+    made = form.run_if_valid(lambda: actions.create_window(unit_of_work(), holder, form.window()))
     if made is None:
-        return _form_page(holder, form, None)
+        return _render_form(holder, form, None)
     flash(f"Maintenance window “{made.name}” created.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
 @maintenance_windows.route("/<int:window_id>/edit", methods=["GET", "POST"])
-@permitted("maintenance_windows.edit")
-def edit(holder: Holder, window_id: int) -> ResponseReturnValue:
+@permission_required("maintenance_windows.edit")
+def edit(holder: ProjectOrGroup, window_id: int) -> ResponseReturnValue:
     """Change a maintenance window."""
-    window = actions.show_window(work(), holder, window_id)
-    form = form_of(window)
-    changed = form.carry_out(
+    window = actions.show_window(unit_of_work(), holder, window_id)
+    form = build_window_form(window)
+    changed = form.run_if_valid(
         lambda: actions.change_window(
-            work(), holder, window_id, WindowChange(**form.window().given)
+            unit_of_work(), holder, window_id, WindowChange(**form.window().given)
         )
     )
     if changed is None:
-        return _form_page(holder, form, window)
+        return _render_form(holder, form, window)
     flash(f"Maintenance window “{changed.name}” saved.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
-def _form_page(
-    holder: Holder, form: MaintenanceWindowForm, window: MaintenanceWindow | None
+def _render_form(
+    holder: ProjectOrGroup, form: MaintenanceWindowForm, window: MaintenanceWindow | None
 ) -> ResponseReturnValue:
-    return form_page("maintenance_windows/edit.html", form, holder=holder, window=window)
+    return render_form_page("maintenance_windows/edit.html", form, holder=holder, window=window)
 
 
 @maintenance_windows.post("/<int:window_id>/delete")
-@permitted("maintenance_windows.delete")
-def delete(holder: Holder, window_id: int) -> ResponseReturnValue:
+@permission_required("maintenance_windows.delete")
+def delete(holder: ProjectOrGroup, window_id: int) -> ResponseReturnValue:
     """Delete a maintenance window."""
-    window = actions.delete_window(work(), holder, window_id)
+    window = actions.delete_window(unit_of_work(), holder, window_id)
     flash(f"Maintenance window “{window.name}” deleted.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
-def _to_list(holder: Holder) -> ResponseReturnValue:
+def _redirect_to_list(holder: ProjectOrGroup) -> ResponseReturnValue:
     return redirect(url_for("maintenance_windows.index", **holder.url_values))

@@ -9,24 +9,24 @@ from domain.alerts.environments import EnvironmentFilter
 from domain.alerts.listing import charts
 from domain.alerts.listing.filters import OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import list_alerts
-from domain.alerts.listing.sort_orders import AlertSlice, read_cursor
+from domain.alerts.listing.sort_orders import AlertSlice, parse_sort_cursor
 from domain.ci_cd import environment_actions as actions
-from domain.ci_cd.deployment_actions import newest_deployments
-from domain.ci_cd.environment_actions import environment_history
+from domain.ci_cd.deployment_actions import find_newest_deployment_by_environment
+from domain.ci_cd.environment_actions import find_deployment_history
 from domain.ci_cd.types import NewEnvironment
-from domain.core.database.paging import words
+from domain.core.database.paging import get_search_text
 from domain.core.errors import ConflictError, InvalidError
 from domain.projects.views import ProjectView
 from forms.projects import EnvironmentForm
-from web.access.decorators import permitted, project_member
+from web.access.decorators import permission_required, project_role_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.list_query import CURSORS, list_query, page_links, page_size
+from web.http.work import unit_of_work
+from web.pages.list_query import CURSOR_PARAMETERS, build_page_links, get_list_query, get_page_size
 from web.services import now
 
 #: Maximum number of deployments on an environment's page. The API lists all.
-_MOST_DEPLOYMENTS = 10
+_MAX_DEPLOYMENTS = 10
 
 environments = PageBlueprint(
     "environments", __name__, url_prefix="/<names:project_path>/-/environments"
@@ -34,29 +34,29 @@ environments = PageBlueprint(
 
 
 @environments.route("", methods=["GET"])
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
+@project_role_required(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def index(project: ProjectView) -> ResponseReturnValue:
     """List environments with their open alerts."""
-    return _list_page(project, EnvironmentForm(formdata=None))
+    return _render_list(project, EnvironmentForm(formdata=None))
 
 
-def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnValue:
-    given = list_query("search", "before")
-    search = words(given, "search").strip()
+def _render_list(project: ProjectView, form: EnvironmentForm) -> ResponseReturnValue:
+    given = get_list_query("search", "before")
+    search = get_search_text(given, "search").strip()
     objection = ""
     try:
-        domain.check_search(search)
+        domain.check_environment_search(search)
         wanted = EnvironmentFilter(project_id=project.id, search=search)
     except InvalidError as error:
         wanted, objection = EnvironmentFilter(project_id=project.id), str(error)
     found = domain.list_environments(
-        wanted, given.get("before"), size=page_size(), session=db.session()
+        wanted, given.get("before"), size=get_page_size(), session=db.session()
     )
     page = render_template(
         "environments/index.html",
         project=project,
-        page=page_links(found),
-        deployments=newest_deployments(work(), found.items),
+        page=build_page_links(found),
+        deployments=find_newest_deployment_by_environment(unit_of_work(), found.items),
         search=search,
         objection=objection,
         form=form,
@@ -67,21 +67,21 @@ def _list_page(project: ProjectView, form: EnvironmentForm) -> ResponseReturnVal
 
 
 @environments.post("")
-@permitted("environments.create")
+@permission_required("environments.create")
 def create(project: ProjectView) -> ResponseReturnValue:
     """Create an environment."""
     form = EnvironmentForm()
-    made = form.carry_out(
-        lambda: actions.create_environment(work(), project, form.read(NewEnvironment))
+    made = form.run_if_valid(
+        lambda: actions.create_environment(unit_of_work(), project, form.read(NewEnvironment))
     )
     if made is None:
-        return _list_page(project, form)
-    flash("Environment created. Alerts that name it show up here.")
-    return redirect(_environment_url(project, made.reference))
+        return _render_list(project, form)
+    flash("Environment created. Open alerts that name it are listed here.")
+    return redirect(_build_environment_url(project, made.reference))
 
 
 @environments.get("/<path:reference>")
-@project_member(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
+@project_role_required(at_least=Role.DEVELOPER, ability=Ability.READ_ENVIRONMENTS)
 def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     """Show an environment's open alerts and deployments, and a chart of the last days."""
     session = db.session()
@@ -89,45 +89,47 @@ def show(project: ProjectView, reference: str) -> ResponseReturnValue:
     wanted = AlertFilter(
         project_id=project.id, statuses=OPEN_STATUSES, environment=environment.name
     )
-    given = list_query(*CURSORS)
+    given = get_list_query(*CURSOR_PARAMETERS)
     part = AlertSlice(
-        size=page_size(),
-        following=read_cursor(given.get("before"), AlertSlice.order),
-        preceding=read_cursor(given.get("after"), AlertSlice.order),
+        size=get_page_size(),
+        following=parse_sort_cursor(given.get("before"), AlertSlice.order),
+        preceding=parse_sort_cursor(given.get("after"), AlertSlice.order),
     )
     return render_template(
         "environments/show.html",
         project=project,
         environment=environment,
-        page=page_links(list_alerts(wanted, part, session=session)),
-        days=charts.last_days(
+        page=build_page_links(list_alerts(wanted, part, session=session)),
+        days=charts.count_alerts_by_day(
             project.id, now().date(), environment=environment.name, session=session
         ),
-        history=environment_history(work(), project, environment, most=_MOST_DEPLOYMENTS),
+        history=find_deployment_history(
+            unit_of_work(), project, environment, most=_MAX_DEPLOYMENTS
+        ),
     )
 
 
 @environments.post("/<int:environment_id>/stop")
-@permitted("environments.stop")
+@permission_required("environments.stop")
 def stop(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Stop an environment until its next deployment."""
-    stopped = actions.stop_environment(work(), project, environment_id)
-    flash(f"{stopped.name} is stopped.")
-    return redirect(_environment_url(project, stopped.reference))
+    stopped = actions.stop_environment(unit_of_work(), project, environment_id)
+    flash(f"Environment {stopped.name} was stopped.")
+    return redirect(_build_environment_url(project, stopped.reference))
 
 
 @environments.post("/<int:environment_id>/delete")
-@permitted("environments.delete")
+@permission_required("environments.delete")
 def delete(project: ProjectView, environment_id: int) -> ResponseReturnValue:
     """Delete an environment; its alerts are kept."""
     try:
-        deleted = actions.delete_environment(work(), project, environment_id)
+        deleted = actions.delete_environment(unit_of_work(), project, environment_id)
     except ConflictError as error:
         flash(str(error), "error")
-        return redirect(_environment_url(project, f"~{environment_id}"))
-    flash(f"{deleted.name} was deleted. Its alerts are kept.")
+        return redirect(_build_environment_url(project, f"~{environment_id}"))
+    flash(f"Environment {deleted.name} was deleted. Its alerts are kept.")
     return redirect(url_for("environments.index", project_path=project.path))
 
 
-def _environment_url(project: ProjectView, reference: str) -> str:
+def _build_environment_url(project: ProjectView, reference: str) -> str:
     return url_for("environments.show", project_path=project.path, reference=reference)

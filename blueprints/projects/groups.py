@@ -7,47 +7,52 @@ from blueprints.projects.member_pages import add_member_pages
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.projects import group_actions as actions
 from domain.projects.access import get_group
-from domain.projects.listing import my_projects
+from domain.projects.my_projects import list_my_projects
 from domain.projects.types import NewGroup
 from forms.projects import GroupForm
-from web.access.decorators import signed_in, viewer
+from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
 
 groups = PageBlueprint("groups", __name__, url_prefix="/groups")
 
 
 @groups.route("/new", methods=["GET", "POST"])
-@signed_in
+@sign_in_required
 def new() -> ResponseReturnValue:
     """Create a group, which the user then owns."""
     form = GroupForm()
     try:
-        made = form.carry_out(lambda: actions.create_group(work(), _new_group(form)))
+        made = form.run_if_valid(
+            lambda: actions.create_group(unit_of_work(), _build_new_group(form))
+        )
     except (NotFoundError, ForbiddenError) as error:
-        form.object_to("path", str(error))
+        form.add_error("path", str(error))
         made = None
     if made is None:
-        return _new_page(form)
+        return _render_new_page(form)
     path = made.full_path
-    if made.parent_id is None and not my_projects(viewer(), most=1, session=db.session()).projects:
-        flash(f"Group {path} created. Create its first project next.")
+    if (
+        made.parent_id is None
+        and not list_my_projects(get_request_viewer(), most=1, session=db.session()).projects
+    ):
+        flash(f"Group {path} created. Next, create its first project.")
         return redirect(url_for("projects.new", group=path))
     flash(f"Group {path} created.")
     return redirect(url_for("projects.show_namespace", full_path=path))
 
 
-def _new_group(form: GroupForm) -> NewGroup:
+def _build_new_group(form: GroupForm) -> NewGroup:
     """Return the group that the form describes; its parent group is given by path."""
     above, _, segment = (form.path.data or "").rpartition("/")
-    parent_id = get_group(above, viewer(), session=db.session()).id if above else None
+    parent_id = get_group(above, get_request_viewer(), session=db.session()).id if above else None
     return NewGroup(path=segment, parent_id=parent_id)
 
 
-def _new_page(form: GroupForm) -> ResponseReturnValue:
-    return form_page("groups/new.html", form)
+def _render_new_page(form: GroupForm) -> ResponseReturnValue:
+    return render_form_page("groups/new.html", form)
 
 
 add_member_pages(groups, "/<names:group_path>/-/members")

@@ -6,19 +6,19 @@ from flask_login import current_user
 
 from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.lifecycle import sign_up
-from domain.accounts.sign_up import find_owner
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.sign_up import find_account_by_email
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.types import OwnAccountBody
 from domain.accounts.users import UserView
 from domain.core.errors import NotFoundError, TooManyAttemptsError
 from domain.projects import invitation_actions as actions
 from domain.projects.member_types import INVITATION_LIFETIME, Invitation
 from forms.account import OwnAccountForm
-from web.access.decorators import open_to_anyone, to_sign_in
+from web.access.decorators import open_to_anyone, redirect_to_sign_in
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.sealing.sealer import NOT_KEPT, BrokenSealError, unseal
+from web.http.work import unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS, BrokenSealError, unseal
 from web.services import settings, sign_up_policy
 
 invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations")
@@ -28,19 +28,19 @@ invitations = PageBlueprint("invitations", __name__, url_prefix="/-/invitations"
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show an invitation, or the form for an account to accept it with."""
-    invitation = actions.show_offer(work(), *_opened(sealed))
-    owner = find_owner(invitation.invite_email, session=db.session())
+    invitation = actions.show_pending_invitation(unit_of_work(), *_parse_link(sealed))
+    owner = find_account_by_email(invitation.invite_email, session=db.session())
     if owner is not None and not current_user.is_authenticated:
-        return to_sign_in()
+        return redirect_to_sign_in()
     policy, is_here = sign_up_policy(), current_user.is_authenticated
-    if not is_here and policy.admits_invited(invitation.invite_email):
-        return _account_page(OwnAccountForm(formdata=None), invitation, sealed)
+    if not is_here and policy.is_invited_address_allowed(invitation.invite_email):
+        return _render_account_page(OwnAccountForm(formdata=None), invitation, sealed)
     return render_template(
         "members/invitation.html",
         invitation=invitation,
         sealed=sealed,
         is_for_you=is_here and owner is not None and owner.id == current_user.id,
-        may_sign_up=policy.admits(invitation.invite_email),
+        may_sign_up=policy.is_address_allowed(invitation.invite_email),
     )
 
 
@@ -49,38 +49,38 @@ def show(sealed: str) -> ResponseReturnValue:
 def accept(sealed: str) -> ResponseReturnValue:
     """Accept an invitation, after creating an account for a visitor who has none."""
     if not current_user.is_authenticated:
-        return _join(sealed)
-    return _to_place(actions.accept(work(), *_opened(sealed)))
+        return _create_account_and_join(sealed)
+    return _redirect_to_namespace(actions.accept_invitation(unit_of_work(), *_parse_link(sealed)))
 
 
-def _join(sealed: str) -> ResponseReturnValue:
-    form, opened = OwnAccountForm(), _opened(sealed)
-    invitation = actions.show_offer(work(), *opened)
+def _create_account_and_join(sealed: str) -> ResponseReturnValue:
+    form, opened = OwnAccountForm(), _parse_link(sealed)
+    invitation = actions.show_pending_invitation(unit_of_work(), *opened)
     try:
-        made = form.carry_out(lambda: _make(opened, form))
+        made = form.run_if_valid(lambda: _create_account(opened, form))
     except TooManyAttemptsError as error:
-        form.object_to("username", str(error))
-        page, _, headers = _account_page(form, invitation, sealed)
+        form.add_error("username", str(error))
+        page, _, headers = _render_account_page(form, invitation, sealed)
         return page, 429, {**headers, "Retry-After": str(error.retry_after)}
     except NotFoundError as error:
         flash(str(error), "warning")
         return redirect(url_for("sessions.sign_in"))
     if made is None:
-        return _account_page(form, invitation, sealed)
-    sign_in_as(Authentication(user_id=made.id, methods=BY_PASSWORD))
-    return _to_place(invitation)
+        return _render_account_page(form, invitation, sealed)
+    sign_in_as(Authentication(user_id=made.id, methods=PASSWORD_METHODS))
+    return _redirect_to_namespace(invitation)
 
 
-def _make(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
-    return sign_up.join(work(), *opened, form.read(OwnAccountBody))
+def _create_account(opened: tuple[int, str], form: OwnAccountForm) -> UserView:
+    return sign_up.create_invited_account(unit_of_work(), *opened, form.read(OwnAccountBody))
 
 
-def _to_place(invitation: Invitation) -> ResponseReturnValue:
+def _redirect_to_namespace(invitation: Invitation) -> ResponseReturnValue:
     flash(f"You are a member of {invitation.path}.")
     return redirect(url_for("projects.show_namespace", full_path=invitation.path))
 
 
-def _account_page(
+def _render_account_page(
     form: OwnAccountForm, invitation: Invitation, sealed: str
 ) -> tuple[str, int, dict[str, str]]:
     page = render_template(
@@ -91,19 +91,20 @@ def _account_page(
         target=url_for("invitations.accept", sealed=sealed),
         minimum=settings().password_min_length,
     )
-    return page, 422 if form.errors else 200, NOT_KEPT
+    return page, 422 if form.errors else 200, SECRET_URL_HEADERS
 
 
-def _opened(sealed: str) -> tuple[int, str]:
+def _parse_link(sealed: str) -> tuple[int, str]:
     """Return the id and the email address from a link.
 
     Raise NotFoundError if the link is expired or incomplete.
     """
     try:
-        number, email = unseal(sealed, purpose=actions.SEALED_FOR, lifetime=INVITATION_LIFETIME)
+        number, email = unseal(
+            sealed, purpose=actions.INVITATION_SEAL_PURPOSE, lifetime=INVITATION_LIFETIME
+        )
     except BrokenSealError as error:
         raise NotFoundError(
-            "This invitation has expired, or its link is incomplete. Ask whoever invited you for "
-            "another one."
+            "This invitation has expired, or its link is incomplete. Ask for a new invitation."
         ) from error
     return int(number), str(email)

@@ -7,14 +7,14 @@ from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.access.roles import Role
-from domain.core.database.paging import Listed, ListPart, words
+from domain.core.database.paging import PageRequest, PageResult, get_search_text
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.projects import member_actions as actions
 from domain.projects.invitation_actions import list_invitations
-from domain.projects.listing import shared_groups
+from domain.projects.listing import find_shared_groups
 from domain.projects.member_lists import MemberFilter, get_direct_member, list_members
-from domain.projects.member_roles import usable_member_roles
+from domain.projects.member_roles import find_usable_member_roles
 from domain.projects.member_types import (
     Invitation,
     InvitationQuery,
@@ -23,24 +23,24 @@ from domain.projects.member_types import (
     MemberRole,
 )
 from domain.projects.shares import NewShare, share_project, unshare_project
-from domain.projects.views import Holder, MemberView, ProjectView, SharedGroup
+from domain.projects.views import MemberView, ProjectOrGroup, ProjectView, SharedGroup
 from forms.members import MemberForm, RoleForm, ShareForm
-from web.access.decorators import get_current_user, permitted
+from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.list_query import asked_part, list_query, numbered_links
+from web.http.work import unit_of_work
+from web.pages.list_query import build_numbered_links, get_list_query, get_requested_part
 from web.services import now
 
-_MOST_INVITATIONS = 100
+_MAX_INVITATIONS = 100
 #: Query parameters of the list.
-_OF_LIST = ("search", "page")
+_LIST_PARAMETERS = ("search", "page")
 
 
 class MemberPages:
     """The views that the member pages of groups and projects share."""
 
-    def __init__(self, holder: Holder) -> None:
+    def __init__(self, holder: ProjectOrGroup) -> None:
         """Store the group or project as the user sees it."""
         self.holder = holder
         self.namespace = holder.namespace
@@ -57,34 +57,38 @@ class MemberPages:
         """Add a member."""
         form = self._form()
         try:
-            added = form.carry_out(lambda: actions.add_members(work(), self.holder, form.new()))
+            added = form.run_if_valid(
+                lambda: actions.add_members(unit_of_work(), self.holder, form.new())
+            )
         except NotFoundError as error:
-            form.object_to("user", str(error))
+            form.add_error("user", str(error))
             added = None
         if added is None:
             return self._page(form)
         name = added.username if isinstance(added, Member) else form.user.data
-        flash(f"{name} is now {_named(form)} of {self.namespace.path}.")
-        return self._back()
+        flash(f"{name} now has the {_get_role_name(form)} role in {self.namespace.path}.")
+        return self._redirect_to_list()
 
     def share(self) -> ResponseReturnValue:
         """Share the project with a group."""
         form = self._share_form()
         try:
-            shared = form.carry_out(lambda: share_project(work(), self._project, _share_of(form)))
+            shared = form.run_if_valid(
+                lambda: share_project(unit_of_work(), self._project, _build_share(form))
+            )
         except (NotFoundError, ForbiddenError) as error:
-            form.object_to("group", str(error))
+            form.add_error("group", str(error))
             shared = None
         if shared is None:
             return self._page(self._form(formdata=None), share_form=form)
         flash(f"{self.namespace.path} is shared with {form.group.data}.")
-        return self._back(_anchor="groups")
+        return self._redirect_to_list(_anchor="groups")
 
     def unshare(self, group_id: int) -> ResponseReturnValue:
         """Stop sharing the project with a group."""
-        unshare_project(work(), self._project, group_id)
+        unshare_project(unit_of_work(), self._project, group_id)
         flash("The project is no longer shared with the group.")
-        return self._back(_anchor="groups")
+        return self._redirect_to_list(_anchor="groups")
 
     def change(self, member_id: int) -> ResponseReturnValue:
         """Change the role of a member to a standard or custom role."""
@@ -93,24 +97,26 @@ class MemberPages:
         wanted = MemberChange(access_level=role, member_role_id=custom.id if custom else None)
         user_id = self._member(member_id).user_id
         try:
-            changed = actions.change_member(work(), self.holder, user_id, wanted)
+            changed = actions.change_member(unit_of_work(), self.holder, user_id, wanted)
         except InvalidError as error:
             return self._refused(error)
-        flash(f"{changed.username} is now {_named(form)} of {self.namespace.path}.")
-        return self._back(_anchor=f"member-{member_id}")
+        flash(
+            f"{changed.username} now has the {_get_role_name(form)} role in {self.namespace.path}."
+        )
+        return self._redirect_to_list(_anchor=f"member-{member_id}")
 
     def remove(self, member_id: int) -> ResponseReturnValue:
         """Remove a member, or let the user leave."""
         member = self._member(member_id)
         try:
-            actions.remove_member(work(), self.holder, member.user_id)
+            actions.remove_member(unit_of_work(), self.holder, member.user_id)
         except InvalidError as error:
             return self._refused(error)
         if member.is_you:
             flash(f"You left {self.namespace.path}.")
             return redirect(url_for("home.groups_and_projects"))
         flash(f"{member.username} was removed from {self.namespace.path}.")
-        return self._back()
+        return self._redirect_to_list()
 
     def _member(self, member_id: int) -> MemberView:
         return get_direct_member(
@@ -122,7 +128,7 @@ class MemberPages:
         )
 
     def _custom_roles(self) -> tuple[MemberRole, ...]:
-        return usable_member_roles(self.namespace, session=db.session())
+        return find_usable_member_roles(self.namespace, session=db.session())
 
     def _form(self, **values: Any) -> MemberForm:
         custom = self._custom_roles() if self.holder.can_maintain else ()
@@ -138,8 +144,8 @@ class MemberPages:
     def _page(
         self, form: MemberForm, *, problem: str = "", share_form: ShareForm | None = None
     ) -> ResponseReturnValue:
-        search = words(list_query(*_OF_LIST), "search")
-        part, invitations = asked_part(order_by="role"), self._invitations()
+        search = get_search_text(get_list_query(*_LIST_PARAMETERS), "search")
+        part, invitations = get_requested_part(order_by="role"), self._invitations()
         found = self._found(search, part)
         page = render_template(
             "members/index.html",
@@ -147,11 +153,11 @@ class MemberPages:
             namespace=self.namespace,
             blueprint=self.blueprint,
             where=self.where,
-            part={name: request.args[name] for name in _OF_LIST if request.args.get(name)},
+            part={name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)},
             members=found.items,
             total=found.total,
             search=search,
-            pages_of_members=numbered_links(found, part),
+            pages_of_members=build_numbered_links(found, part),
             invitations=invitations.items,
             invitation_total=invitations.total,
             form=form,
@@ -171,9 +177,9 @@ class MemberPages:
         if self.namespace.project_id is None:
             return ()
         ids = [self.namespace.project_id]
-        return shared_groups(ids, now().date(), session=db.session()).get(ids[0], ())
+        return find_shared_groups(ids, now().date(), session=db.session()).get(ids[0], ())
 
-    def _found(self, search: str, part: ListPart) -> Listed[MemberView]:
+    def _found(self, search: str, part: PageRequest) -> PageResult[MemberView]:
         return list_members(
             self.namespace,
             MemberFilter(search=search),
@@ -183,55 +189,55 @@ class MemberPages:
             today=now().date(),
         )
 
-    def _invitations(self) -> Found[Invitation]:
+    def _invitations(self) -> ListPage[Invitation]:
         """Return the first pending invitations if the user may change them."""
         if not self.holder.can_maintain:
-            return Found(items=(), total=0)
-        first = InvitationQuery(per_page=_MOST_INVITATIONS)
-        return list_invitations(work(), self.holder, first)
+            return ListPage(items=(), total=0)
+        first = InvitationQuery(per_page=_MAX_INVITATIONS)
+        return list_invitations(unit_of_work(), self.holder, first)
 
-    def _back(self, **more: str) -> ResponseReturnValue:
+    def _redirect_to_list(self, **more: str) -> ResponseReturnValue:
         """Redirect to the same part of the list, and to a row of it."""
-        part = {name: request.args[name] for name in _OF_LIST if request.args.get(name)}
+        part = {name: request.args[name] for name in _LIST_PARAMETERS if request.args.get(name)}
         return redirect(url_for(f"{self.blueprint}.members", **{**part, **self.where, **more}))
 
 
-def _named(form: RoleForm) -> str:
+def _get_role_name(form: RoleForm) -> str:
     """Return the name of the chosen role or custom role."""
     custom = form.chosen_custom_role
     return custom.name if custom else form.chosen_role.label
 
 
-@permitted("members.index", to_post="members.create")
-def members(**holder: Holder) -> ResponseReturnValue:
+@permission_required("members.index", to_post="members.create")
+def members(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show the members; maintainers can add members."""
     pages = MemberPages(*holder.values())
     return pages.add() if request.method == "POST" else pages.show()
 
 
-@permitted("members.change")
-def change_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+@permission_required("members.change")
+def change_member(member_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Change the role of a member."""
     return MemberPages(*holder.values()).change(member_id)
 
 
-@permitted("members.delete")
-def remove_member(member_id: int, **holder: Holder) -> ResponseReturnValue:
+@permission_required("members.delete")
+def remove_member(member_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Remove a member, or leave the group or project."""
     return MemberPages(*holder.values()).remove(member_id)
 
 
-def _share_of(form: ShareForm) -> NewShare:
+def _build_share(form: ShareForm) -> NewShare:
     return form.read(NewShare, group_id=form.group.data, group_access=form.most.data)
 
 
-@permitted("projects.share")
+@permission_required("projects.share")
 def share(project: ProjectView) -> ResponseReturnValue:
     """Share a project with a group."""
     return MemberPages(project).share()
 
 
-@permitted("projects.unshare")
+@permission_required("projects.unshare")
 def unshare(group_id: int, project: ProjectView) -> ResponseReturnValue:
     """Stop sharing a project with a group."""
     return MemberPages(project).unshare(group_id)

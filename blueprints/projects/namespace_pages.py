@@ -8,34 +8,34 @@ from flask.typing import ResponseReturnValue
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import group_actions, project_actions
 from domain.projects.access import get_group
-from domain.projects.deletion import contents_of
-from domain.projects.listing import groups_to_create_in
+from domain.projects.deletion import count_contents
+from domain.projects.my_projects import list_groups_to_create_in
 from domain.projects.transfers import explain_transfer
 from domain.projects.types import GroupChange, GroupTransfer, ProjectChange, ProjectTransfer
-from domain.projects.views import GroupView, Holder
+from domain.projects.views import GroupView, ProjectOrGroup
 from forms.base import Form
 from forms.projects import ConfirmationForm, GroupSettingsForm, PathForm, TransferForm
-from web.access.decorators import permitted, viewer
+from web.access.decorators import get_request_viewer, permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
 
 #: Maximum number of groups in the choice list. Any other group can be entered.
-_MOST_GROUPS = 200
-_MOST_FORMER = 100
+_MAX_GROUPS = 200
+_MAX_FORMER_PATHS = 100
 _SETTINGS = (
     *("name", "description"),
     *("require_two_factor_authentication", "two_factor_grace_period"),
 )
 #: Errors of entered values that are shown in the form.
-_REFUSALS = (InvalidError, NotFoundError, ConflictError, ForbiddenError)
+_SHOWN_ERRORS = (InvalidError, NotFoundError, ConflictError, ForbiddenError)
 
 
 class NamespacePages:
     """The views that the settings pages of groups and projects share."""
 
-    def __init__(self, holder: Holder) -> None:
+    def __init__(self, holder: ProjectOrGroup) -> None:
         """Store the group or project as the user sees it."""
         self.holder = holder
         self.namespace = holder.namespace
@@ -50,23 +50,23 @@ class NamespacePages:
         if not form.validate_on_submit():
             return self._rename_page(form)
         try:
-            path = self._renamed(form.path.data or "")
-        except _REFUSALS as error:
-            form.object_to("path", str(error))
+            path = self._rename_path(form.path.data or "")
+        except _SHOWN_ERRORS as error:
+            form.add_error("path", str(error))
             return self._rename_page(form)
         if path == self.namespace.path:
-            return self._to_settings(path, "Nothing was changed.")
-        return self._to_settings(path, f"The path is now {path}. The old URLs lead here.")
+            return self._redirect_to_settings(path, "Nothing was changed.")
+        return self._redirect_to_settings(path, f"Path changed to {path}. Old URLs keep working.")
 
     def release(self, former_id: int) -> ResponseReturnValue:
         """Release a former path for other groups and projects."""
         try:
-            path = project_actions.release_path(work(), self.holder, former_id)
-        except _REFUSALS as error:
+            path = project_actions.release_path(unit_of_work(), self.holder, former_id)
+        except _SHOWN_ERRORS as error:
             form = PathForm(formdata=None, path=self.namespace.path.rpartition("/")[2])
             return self._rename_page(form, problem=str(error))
-        words = f"{path} was released. Its URLs no longer lead here."
-        return self._to_settings(self.namespace.path, words)
+        words = f"Path {path} released. URLs with this path no longer lead here."
+        return self._redirect_to_settings(self.namespace.path, words)
 
     def transfer(self) -> ResponseReturnValue:
         """Choose a target group, explain the effects of a transfer, and carry it out."""
@@ -74,61 +74,73 @@ class NamespacePages:
             return self._transfer_page(TransferForm(formdata=None))
         form = TransferForm() if request.method == "POST" else TransferForm(formdata=request.args)
         try:
-            target = project_actions.find_destination(work(), self.holder, form.to.data or "")
-        except _REFUSALS as error:
-            form.object_to("to", str(error))
+            target = project_actions.find_transfer_destination(
+                unit_of_work(), self.holder, form.to.data or ""
+            )
+        except _SHOWN_ERRORS as error:
+            form.add_error("to", str(error))
             return self._transfer_page(form)
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
             return self._transfer_page(form, target=target, is_chosen=True)
         try:
-            path = self._transferred(target)
-        except _REFUSALS as error:
-            form.object_to("confirmation", str(error))
+            path = self._transfer_to(target)
+        except _SHOWN_ERRORS as error:
+            form.add_error("confirmation", str(error))
             return self._transfer_page(form, target=target, is_chosen=True)
-        return self._to_settings(path, f"The {self.word} is now {path}.")
+        return self._redirect_to_settings(path, f"The {self.word} was transferred to {path}.")
 
     def delete(self) -> ResponseReturnValue:
         """Show what is deleted as well, and delete the group or project."""
         form = ConfirmationForm()
         if not (form.validate_on_submit() and form.confirms(self.namespace.path)):
-            contents = contents_of(self.namespace, session=db.session())
+            contents = count_contents(self.namespace, session=db.session())
             return self._page("delete", form, contents=contents)
         if isinstance(self.holder, GroupView):
-            group_actions.delete_group(work(), self.holder)
+            group_actions.delete_group(unit_of_work(), self.holder)
         else:
-            project_actions.delete_project(work(), self.holder)
+            project_actions.delete_project(unit_of_work(), self.holder)
         flash(f"The {self.word} {self.namespace.path} was deleted.")
         return redirect(url_for("home.groups_and_projects"))
 
-    def _renamed(self, segment: str) -> str:
+    def _rename_path(self, segment: str) -> str:
         """Change the last segment of the path, and return the full path."""
         if isinstance(self.holder, GroupView):
             change = GroupChange(path=segment)
-            return group_actions.change_group(work(), self.holder, change).full_path
-        made = project_actions.change_project(work(), self.holder, ProjectChange(path=segment))
+            return group_actions.change_group(unit_of_work(), self.holder, change).full_path
+        made = project_actions.change_project(
+            unit_of_work(), self.holder, ProjectChange(path=segment)
+        )
         return made.path_with_namespace
 
-    def _transferred(self, target: str | None) -> str:
+    def _transfer_to(self, target: str | None) -> str:
         """Transfer the group or project into a group or to the top level, and return its path."""
         if isinstance(self.holder, GroupView):
-            above = get_group(target, viewer(), session=db.session()) if target else None
+            above = (
+                get_group(target, get_request_viewer(), session=db.session()) if target else None
+            )
             move = GroupTransfer(group_id=above.id if above else None)
-            return group_actions.transfer_group(work(), self.holder, move).full_path
+            return group_actions.transfer_group(unit_of_work(), self.holder, move).full_path
         transfer = ProjectTransfer(namespace=target or "")
-        return project_actions.transfer_project(work(), self.holder, transfer).path_with_namespace
+        return project_actions.transfer_project(
+            unit_of_work(), self.holder, transfer
+        ).path_with_namespace
 
     def _rename_page(self, form: PathForm, *, problem: str = "") -> ResponseReturnValue:
-        former = project_actions.show_former_paths(work(), self.holder)[:_MOST_FORMER]
+        former = project_actions.show_former_paths(unit_of_work(), self.holder)[:_MAX_FORMER_PATHS]
         return self._page("rename", form, former_paths=former, problem=problem)
 
     def _transfer_page(
         self, form: TransferForm, *, target: str | None = None, is_chosen: bool = False
     ) -> ResponseReturnValue:
         session = db.session()
-        groups = groups_to_create_in(viewer(), chosen=None, most=_MOST_GROUPS, session=session)
+        groups = list_groups_to_create_in(
+            get_request_viewer(), chosen=None, most=_MAX_GROUPS, session=session
+        )
         explained = None
         if is_chosen:
-            explained = explain_transfer(self.namespace, target, viewer(), session=session)
+            explained = explain_transfer(
+                self.namespace, target, get_request_viewer(), session=session
+            )
         return self._page("transfer", form, groups=groups, target=target, explained=explained)
 
     def _page(
@@ -152,27 +164,27 @@ class NamespacePages:
         """Return the URL variables for a path."""
         return {f"{self.word}_path": path}
 
-    def _to_settings(self, path: str, words: str) -> ResponseReturnValue:
+    def _redirect_to_settings(self, path: str, words: str) -> ResponseReturnValue:
         flash(words)
         return redirect(url_for(self.settings, **self._where(path)))
 
 
-def rename(**holder: Holder) -> ResponseReturnValue:
+def rename(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Change the path."""
     return NamespacePages(*holder.values()).rename()
 
 
-def release(former_id: int, **holder: Holder) -> ResponseReturnValue:
+def release(former_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Release a former path."""
     return NamespacePages(*holder.values()).release(former_id)
 
 
-def transfer(**holder: Holder) -> ResponseReturnValue:
+def transfer(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Transfer the project or group into another group; groups also to the top level."""
     return NamespacePages(*holder.values()).transfer()
 
 
-def delete(**holder: Holder) -> ResponseReturnValue:
+def delete(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Delete the project or group with all its contents."""
     return NamespacePages(*holder.values()).delete()
 
@@ -184,8 +196,10 @@ def _add_pages(blueprint: PageBlueprint, noun: str) -> None:
         ("/transfer", transfer, f"{noun}.transfer"),
         ("/delete", delete, f"{noun}.delete"),
     ):
-        blueprint.route(url, methods=["GET", "POST"])(permitted(action)(view))
-    blueprint.post("/path/<int:former_id>/release")(permitted("former_paths.release")(release))
+        blueprint.route(url, methods=["GET", "POST"])(permission_required(action)(view))
+    blueprint.post("/path/<int:former_id>/release")(
+        permission_required("former_paths.release")(release)
+    )
 
 
 group_settings = PageBlueprint(
@@ -194,15 +208,15 @@ group_settings = PageBlueprint(
 
 
 @group_settings.route("/settings", methods=["GET", "POST"])
-@permitted("groups.change")
+@permission_required("groups.change")
 def general(group: GroupView) -> ResponseReturnValue:
     """Change the name, the description, and the two-factor requirement for members."""
     form = GroupSettingsForm.of(group)
-    changed = form.carry_out(
-        lambda: group_actions.change_group(work(), group, form.read(GroupChange))
+    changed = form.run_if_valid(
+        lambda: group_actions.change_group(unit_of_work(), group, form.read(GroupChange))
     )
     if changed is None:
-        return form_page("groups/general.html", form, group=group, namespace=group.namespace)
+        return render_form_page("groups/general.html", form, group=group, namespace=group.namespace)
     is_same = all(getattr(changed, name) == getattr(group, name) for name in _SETTINGS)
     flash("Nothing was changed." if is_same else "Settings saved.")
     return redirect(url_for("group_settings.general", group_path=group.path))

@@ -11,31 +11,31 @@ from domain.access.roles import Role
 from domain.oauth.personal_tokens import actions
 from domain.oauth.personal_tokens import resource_tokens as domain
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
-from domain.oauth.personal_tokens.resource_tokens import SCOPE_WORDS
+from domain.oauth.personal_tokens.resource_tokens import RESOURCE_SCOPES_BY_NAME
 from domain.oauth.personal_tokens.types import (
     AccessToken,
     NewResourceAccessToken,
     ResourceTokenBody,
 )
-from domain.projects.views import Holder, Namespace
+from domain.projects.views import Namespace, ProjectOrGroup
 from forms.access_token import ResourceTokenForm
-from web.access.decorators import permitted
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
+from web.http.work import unit_of_work
 
 resource_tokens = PageBlueprint("resource_tokens", __name__)
-_OF_PROJECT = "/<names:project_path>/-/settings/access_tokens"
-_OF_GROUP = "/groups/<names:group_path>/-/access_tokens"
+_PROJECT_PATH = "/<names:project_path>/-/settings/access_tokens"
+_GROUP_PATH = "/groups/<names:group_path>/-/access_tokens"
 
 
-class _ResourceTokens(TokenPages[ResourceTokenForm]):
+class _ResourceTokenPages(TokenPages[ResourceTokenForm]):
     """Pages for the tokens of a project or group that the user may manage."""
 
     session_key = "resource_access_token"
-    scope_words = SCOPE_WORDS
+    scopes_by_name = RESOURCE_SCOPES_BY_NAME
 
-    def __init__(self, holder: Holder) -> None:
+    def __init__(self, holder: ProjectOrGroup) -> None:
         """Store the project or group, and the user's role in it."""
         self.holder = holder
         self.namespace: Namespace = holder.namespace
@@ -54,50 +54,50 @@ class _ResourceTokens(TokenPages[ResourceTokenForm]):
 
     def create(self, form: ResourceTokenForm) -> NewResourceAccessToken:
         new = form.read(ResourceTokenBody, access_level=form.role.data)
-        return actions.create_resource_token(work(), self.holder, new)
+        return actions.create_resource_token(unit_of_work(), self.holder, new)
 
     def renew(self, token_id: int) -> NewResourceAccessToken:
-        return actions.renew_resource_token(work(), self.holder, token_id)
+        return actions.renew_resource_token(unit_of_work(), self.holder, token_id)
 
     def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_resource_token(work(), self.holder, token_id)
+        return actions.revoke_resource_token(unit_of_work(), self.holder, token_id)
 
-    def roles_of(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
-        seen = domain.with_roles(items, self.namespace, session=db.session())
+    def find_roles(self, items: Sequence[TokenView]) -> dict[int, Role | None]:
+        seen = domain.add_bot_roles(items, self.namespace, session=db.session())
         return {each.token.id: each.role for each in seen}
 
 
-@resource_tokens.get(_OF_PROJECT, endpoint="project_index")
-@resource_tokens.get(_OF_GROUP, endpoint="group_index")
-@permitted("resource_tokens.index")
-def index(**holder: Holder) -> ResponseReturnValue:
+@resource_tokens.get(_PROJECT_PATH, endpoint="project_index")
+@resource_tokens.get(_GROUP_PATH, endpoint="group_index")
+@permission_required("resource_tokens.index")
+def index(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """List the tokens of a project or a group."""
-    return _of(**holder).index()
+    return _build_pages(**holder).index()
 
 
-@resource_tokens.route(f"{_OF_PROJECT}/new", methods=["GET", "POST"], endpoint="project_new")
-@resource_tokens.route(f"{_OF_GROUP}/new", methods=["GET", "POST"], endpoint="group_new")
-@permitted("resource_tokens.create")
-def new(**holder: Holder) -> ResponseReturnValue:
+@resource_tokens.route(f"{_PROJECT_PATH}/new", methods=["GET", "POST"], endpoint="project_new")
+@resource_tokens.route(f"{_GROUP_PATH}/new", methods=["GET", "POST"], endpoint="group_new")
+@permission_required("resource_tokens.create")
+def new(**holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a token and show it."""
-    return _of(**holder).new()
+    return _build_pages(**holder).new()
 
 
-@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/rotate", endpoint="project_rotate")
-@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/rotate", endpoint="group_rotate")
-@permitted("resource_tokens.renew")
-def rotate(token_id: int, **holder: Holder) -> ResponseReturnValue:
+@resource_tokens.post(f"{_PROJECT_PATH}/<int:token_id>/rotate", endpoint="project_rotate")
+@resource_tokens.post(f"{_GROUP_PATH}/<int:token_id>/rotate", endpoint="group_rotate")
+@permission_required("resource_tokens.renew")
+def rotate(token_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Replace a token with a new one."""
-    return _of(**holder).rotate(token_id)
+    return _build_pages(**holder).rotate(token_id)
 
 
-@resource_tokens.post(f"{_OF_PROJECT}/<int:token_id>/revoke", endpoint="project_revoke")
-@resource_tokens.post(f"{_OF_GROUP}/<int:token_id>/revoke", endpoint="group_revoke")
-@permitted("resource_tokens.revoke")
-def revoke(token_id: int, **holder: Holder) -> ResponseReturnValue:
+@resource_tokens.post(f"{_PROJECT_PATH}/<int:token_id>/revoke", endpoint="project_revoke")
+@resource_tokens.post(f"{_GROUP_PATH}/<int:token_id>/revoke", endpoint="group_revoke")
+@permission_required("resource_tokens.revoke")
+def revoke(token_id: int, **holder: ProjectOrGroup) -> ResponseReturnValue:
     """Revoke a token."""
-    return _of(**holder).revoke(token_id)
+    return _build_pages(**holder).revoke(token_id)
 
 
-def _of(**holder: Holder) -> _ResourceTokens:
-    return _ResourceTokens(*holder.values())
+def _build_pages(**holder: ProjectOrGroup) -> _ResourceTokenPages:
+    return _ResourceTokenPages(*holder.values())

@@ -1,7 +1,7 @@
 """Actions: the operations of the domain that pages, the API and commands call.
 
     @action("silences.create")
-    def create_silence(work: Work, project: ProjectView, new: NewSilence) -> Silence:
+    def create_silence(work: UnitOfWork, project: ProjectView, new: NewSilence) -> Silence:
 
 Each action has a row in the permission table (`domain/access/permissions.py`). A call first checks
 the permission of the actor and the state of the project. The action's own code then validates,
@@ -32,16 +32,16 @@ from typing import (
     get_type_hints,
 )
 
-from domain.access.actor import Means, Work
+from domain.access.actor import AccessMethod, UnitOfWork
 from domain.access.checks import TargetView, check_allowed, check_state
-from domain.access.permissions import Target, permission_of
+from domain.access.permissions import Target, get_permission
 from domain.core.errors import DomainError
-from domain.core.types.base import Body, Found, Query, Resource
+from domain.core.types.base import Body, ListPage, Query, Resource
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 #: Command names by the verb in the permission table.
-_COMMANDS = {"index": "list", "edit": "change"}
+_COMMANDS_BY_VERB = {"index": "list", "edit": "change"}
 
 
 class Action(Generic[Parameters, Result]):
@@ -50,7 +50,7 @@ class Action(Generic[Parameters, Result]):
     def __init__(
         self,
         name: str,
-        perform: Callable[Concatenate[Work, Parameters], Result],
+        perform: Callable[Concatenate[UnitOfWork, Parameters], Result],
         *,
         changes: bool,
         command: str = "",
@@ -60,10 +60,10 @@ class Action(Generic[Parameters, Result]):
         """Store a function under its name in the permission table."""
         self.name = name
         self.room, _, self.verb = name.partition(".")
-        self.permission = permission_of(name)
+        self.permission = get_permission(name)
         self.changes = changes
         #: Command name: `list`, `show`, `create`, `change`, `delete` or another verb.
-        self.command = command or _COMMANDS.get(self.verb, self.verb.replace("_", "-"))
+        self.command = command or _COMMANDS_BY_VERB.get(self.verb, self.verb.replace("_", "-"))
         #: Former name of the command.
         self.alias = alias
         #: Plural name of listed items on the command line.
@@ -72,7 +72,7 @@ class Action(Generic[Parameters, Result]):
         update_wrapper(self, perform)
 
     def __call__(
-        self, work: Work, /, *args: Parameters.args, **kwargs: Parameters.kwargs
+        self, work: UnitOfWork, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
         """Run the action.
 
@@ -89,7 +89,7 @@ class Action(Generic[Parameters, Result]):
             # A page that displays the error commits with its response. Changes made before the
             # error are rolled back here. Changes that must persist, such as counted guesses, are
             # committed by then.
-            if self.changes and work.actor.means is Means.PAGE:
+            if self.changes and work.actor.means is AccessMethod.PAGE:
                 work.session.rollback()
             raise
 
@@ -104,12 +104,12 @@ class Action(Generic[Parameters, Result]):
         return (getdoc(self._perform) or "").partition("\n")[0]
 
     @cached_property
-    def takes(self) -> type[Body] | type[Query] | None:
+    def input_type(self) -> type[Body] | type[Query] | None:
         """The type of the body or query, if the action has one."""
         return next(iter(self._models.values()), None)
 
     @property
-    def model_name(self) -> str | None:
+    def input_name(self) -> str | None:
         """The name of the parameter for the body or query."""
         return next(iter(self._models), None)
 
@@ -118,7 +118,7 @@ class Action(Generic[Parameters, Result]):
         """The variables of the URL, by name."""
         skipped = 1 if self.permission.target is Target.INSTANCE else 2
         names = list(signature(self._perform).parameters)[skipped:]
-        return {name: self._hints[name] for name in names if name not in self._models}
+        return {name: self._type_hints[name] for name in names if name not in self._models}
 
     @property
     def target_name(self) -> str | None:
@@ -130,12 +130,12 @@ class Action(Generic[Parameters, Result]):
     @cached_property
     def is_list(self) -> bool:
         """True if the action returns a part of a list."""
-        return get_origin(self._hints["return"]) is Found
+        return get_origin(self._type_hints["return"]) is ListPage
 
     @cached_property
     def returns(self) -> Any:
         """The type of the result, or of the items of a list; None if there is no result."""
-        hint = self._hints["return"]
+        hint = self._type_hints["return"]
         if self.is_list:
             return get_args(hint)[0]
         return None if hint is type(None) else hint
@@ -148,13 +148,15 @@ class Action(Generic[Parameters, Result]):
         return all(each is None or _is_model(each, Resource) for each in kinds)
 
     @cached_property
-    def _hints(self) -> Mapping[str, Any]:
+    def _type_hints(self) -> Mapping[str, Any]:
         return get_type_hints(self._perform)
 
     @cached_property
     def _models(self) -> Mapping[str, Any]:
         names = signature(self._perform).parameters
-        return {name: hint for name in names if _is_model(hint := self._hints[name], Body, Query)}
+        return {
+            name: hint for name in names if _is_model(hint := self._type_hints[name], Body, Query)
+        }
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -166,34 +168,34 @@ def _is_model(hint: Any, *bases: type) -> bool:
     return isinstance(hint, type) and issubclass(hint, bases)
 
 
-def operations_in(module: ModuleType, room: str) -> list[Action[Any, Any]]:
+def list_operations(module: ModuleType, room: str) -> list[Action[Any, Any]]:
     """Return the operations of a module that belong to a resource in the permission table."""
     found = (each for each in vars(module).values() if isinstance(each, Action))
     return [each for each in found if each.room == room and each.is_operation]
 
 
-class Decorator(Protocol):
+class ActionDecorator(Protocol):
     """A decorator that turns a function into an action."""
 
     def __call__(
-        self, perform: Callable[Concatenate[Work, Parameters], Result], /
+        self, perform: Callable[Concatenate[UnitOfWork, Parameters], Result], /
     ) -> Action[Parameters, Result]:
         """Return the action."""
 
 
-def action(name: str, *, command: str = "", alias: str = "") -> Decorator:
+def action(name: str, *, command: str = "", alias: str = "") -> ActionDecorator:
     """Return a decorator for an action that makes changes."""
-    return _decorator(name, changes=True, command=command, alias=alias)
+    return _build_decorator(name, changes=True, command=command, alias=alias)
 
 
-def question(name: str, *, command: str = "", plural: str = "") -> Decorator:
+def read_action(name: str, *, command: str = "", plural: str = "") -> ActionDecorator:
     """Return a decorator for an action that makes no changes."""
-    return _decorator(name, changes=False, command=command, plural=plural)
+    return _build_decorator(name, changes=False, command=command, plural=plural)
 
 
-def _decorator(name: str, *, changes: bool, **words: str) -> Decorator:
+def _build_decorator(name: str, *, changes: bool, **words: str) -> ActionDecorator:
     def made(
-        perform: Callable[Concatenate[Work, Parameters], Result], /
+        perform: Callable[Concatenate[UnitOfWork, Parameters], Result], /
     ) -> Action[Parameters, Result]:
         return Action(name, perform, changes=changes, **words)
 

@@ -13,17 +13,17 @@ from domain.audit.events import (
     STREAMED_ONLY,
     Event,
     EventKind,
-    EventPlace,
+    EventNamespace,
     EventSource,
     store_event,
 )
-from domain.audit.events import Actor as Somebody
-from domain.audit.streamed_events import stream_event
+from domain.audit.events import EventActor as Somebody
+from domain.audit.streamed_events import queue_streamed_event
 
 Policy = TypeVar("Policy")
 
 
-class Means(StrEnum):
+class AccessMethod(StrEnum):
     """The means by which an actor performs an action."""
 
     #: A page, with or without a sign-in.
@@ -40,7 +40,7 @@ class Means(StrEnum):
 class Actor:
     """The actor of a request, command or job; only actions inspect it."""
 
-    means: Means
+    means: AccessMethod
     #: Id of the account; None for the operator and for visitors without a sign-in.
     id: int | None = None
     name: str = ""
@@ -57,13 +57,13 @@ class Actor:
     @property
     def is_trusted(self) -> bool:
         """True for the operator, who needs no role."""
-        return self.means is Means.COMMAND
+        return self.means is AccessMethod.COMMAND
 
 
-OPERATOR = Actor(means=Means.COMMAND, is_admin=True)
+OPERATOR = Actor(means=AccessMethod.COMMAND, is_admin=True)
 
 
-class WorkSettings(Protocol):
+class ActionSettings(Protocol):
     """The settings that actions read; `web/settings/table.py` describes them."""
 
     @property
@@ -96,14 +96,14 @@ class WorkSettings(Protocol):
 
 
 @dataclass(frozen=True)
-class Seal:
+class LinkSigner:
     """A signer of values that leave the service and return, such as parameters of links."""
 
     #: Function that signs a JSON value for a purpose.
     sign: Callable[[Any, str], str]
 
 
-class Policies(Protocol):
+class PolicyLookup(Protocol):
     """A lookup of the policies of a deployment by their type."""
 
     def __call__(self, kind: type[Policy]) -> Policy:
@@ -111,7 +111,7 @@ class Policies(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class UnitOfWork:
     """A unit of work: a transaction with its actor and time.
 
     The unit of work is the first argument of each action. When the action returns, its caller
@@ -121,10 +121,10 @@ class Work:
     actor: Actor
     session: Session
     now: datetime
-    settings: WorkSettings
-    policy: Policies
+    settings: ActionSettings
+    policy: PolicyLookup
 
-    def acting_as(self, user_id: int, name: str) -> "Work":
+    def with_actor(self, user_id: int, name: str) -> "UnitOfWork":
         """Return this unit of work with another actor: the user who has just authenticated."""
         source = replace(self.actor.source, actor=Somebody(id=user_id, name=name))
         return replace(self, actor=replace(self.actor, id=user_id, name=name, source=source))
@@ -136,13 +136,13 @@ class Work:
         subject: str = "",
         details: Mapping[str, object] | None = None,
         user_id: int | None = None,
-        place: EventPlace | None = None,
+        place: EventNamespace | None = None,
     ) -> None:
         """Add an audit event to the transaction; none of its texts may contain a secret.
 
         Events of commands have no actor, and `by: command` in their details.
         """
-        by = {"by": "command"} if self.actor.means is Means.COMMAND else {}
+        by = {"by": "command"} if self.actor.means is AccessMethod.COMMAND else {}
         event = Event(
             kind=kind,
             subject=subject,
@@ -150,5 +150,5 @@ class Work:
             user_id=user_id,
             place=place,
         )
-        keep = stream_event if kind in STREAMED_ONLY else store_event
+        keep = queue_streamed_event if kind in STREAMED_ONLY else store_event
         keep(event, self.actor.source, session=self.session, now=self.now)

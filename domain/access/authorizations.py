@@ -6,22 +6,22 @@ from typing import Protocol, cast
 from sqlalchemy import ColumnElement, exists, or_, select
 from sqlalchemy.orm import InstrumentedAttribute
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.errors import ForbiddenError
 from models import AccessToken, Authorization
 
 
-class _Presented(Protocol):
+class _PresentedToken(Protocol):
     authorization_id: int | None
 
 
-def held_authorization(work: Work) -> int | None:
+def lock_authorization(work: UnitOfWork) -> int | None:
     """Lock and return the authorization of the application that acts for a user.
 
     Return None if there is no application. A concurrent revocation either waits until the end of
     the transaction, or runs first. In the latter case, raise ForbiddenError.
     """
-    token = cast("_Presented | None", work.actor.token)
+    token = cast("_PresentedToken | None", work.actor.token)
     if token is None or token.authorization_id is None:
         return None
     found = select(Authorization.id).where(
@@ -29,11 +29,11 @@ def held_authorization(work: Work) -> int | None:
     )
     held = work.session.scalar(found.with_for_update(key_share=True))
     if held is None:
-        raise ForbiddenError("The access of the application behind this token has ended.")
+        raise ForbiddenError("The access of the application that uses this token was revoked.")
     return held
 
 
-def has_not_ended(
+def has_live_access(
     authorization_id: InstrumentedAttribute[int | None], now: datetime
 ) -> ColumnElement[bool]:
     """Return the condition that a row belongs to a user, or an application with live access."""

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from domain.access.actor import Actor
-from domain.access.features import AccessLevel, Feature, feature_of
+from domain.access.features import AccessLevel, Feature, find_feature
 from domain.access.permissions import Permission
 from domain.access.roles import Ability, Role
 from domain.core.errors import ForbiddenError, NotFoundError
@@ -48,14 +48,17 @@ def check_allowed(permission: Permission, actor: Actor, target: TargetView | Non
     if actor.is_trusted:
         return
     if actor.scopes is not None and actor.scopes.isdisjoint(permission.scopes):
-        raise ForbiddenError(f"This needs a token with the scope {permission.scopes[-1]}.")
+        scope = permission.scopes[-1]
+        raise ForbiddenError(f"This action requires a token with the scope {scope}.")
     if permission.is_for_administrators and not actor.is_admin:
         raise ForbiddenError("Only administrators of the instance can do this.")
     if permission.is_for_people and actor.is_application:
-        message = "An application cannot do this: use a personal access token, or the page."
+        message = "Applications cannot do this. Use a personal access token, or the web interface."
         raise ForbiddenError(message)
     if target is not None:
-        check_role(target, permission.least_in(is_group=target.is_group), permission.ability)
+        check_role(
+            target, permission.get_minimum_role(is_group=target.is_group), permission.ability
+        )
 
 
 def check_role(target: TargetView, least: Role | None, ability: Ability | None = None) -> None:
@@ -65,7 +68,7 @@ def check_role(target: TargetView, least: Role | None, ability: Ability | None =
     """
     has_role = least is None or (target.role is not None and target.role >= least)
     if not has_role and ability not in target.abilities:
-        check_no_person(target)
+        check_not_personal(target)
         label = "" if least is None else least.label
         raise ForbiddenError(f"You need the {label} role in {target.path}.")
 
@@ -76,13 +79,13 @@ def check_state(permission: Permission, room: str, target: TargetView, *, change
     `room` is the resource of the action. Raise ForbiddenError if the project is archived or the
     feature of the resource is turned off. Raise NotFoundError if only members can use the feature.
     """
-    feature = feature_of(room)
+    feature = find_feature(room)
     if feature is not None:
         check_feature(target, feature)
     if changes:
-        check_no_person(target)
+        check_not_personal(target)
     if changes and not permission.in_archived:
-        check_takes_changes(target)
+        check_not_archived(target)
 
 
 def check_feature(target: TargetView, feature: Feature) -> None:
@@ -97,16 +100,17 @@ def check_feature(target: TargetView, feature: Feature) -> None:
         raise NotFoundError("Project not found, or you do not have access.")
 
 
-def check_no_person(target: TargetView) -> None:
+def check_not_personal(target: TargetView) -> None:
     """Check that the target is not a personal namespace, which follows its owner's account.
 
     Raise ForbiddenError if it is.
     """
     if target.is_personal:
-        raise ForbiddenError(f"{target.path} is a personal namespace, which has projects only.")
+        message = f"{target.path} is a personal namespace, which can only contain projects."
+        raise ForbiddenError(message)
 
 
-def check_takes_changes(target: TargetView) -> None:
+def check_not_archived(target: TargetView) -> None:
     """Check that a project is not archived.
 
     Raise ForbiddenError if it is.

@@ -31,7 +31,7 @@ class Feature(StrEnum):
 
 #: Features by the prefix of API resources (the first part of an operation's name) and blueprints of
 #: pages.
-_ROOMS: Mapping[str, Feature] = {
+_FEATURES_BY_PREFIX: Mapping[str, Feature] = {
     "alert": Feature.MONITOR,
     "test_alerts": Feature.MONITOR,
     "incident": Feature.MONITOR,
@@ -49,7 +49,9 @@ _ROOMS: Mapping[str, Feature] = {
 }
 
 
-def feature_of(room: str) -> Feature | None:
+def find_feature(room: str) -> Feature | None:
     """Return the feature that an API resource belongs to, or None."""
-    found = (feature for beginning, feature in _ROOMS.items() if room.startswith(beginning))
+    found = (
+        feature for beginning, feature in _FEATURES_BY_PREFIX.items() if room.startswith(beginning)
+    )
     return next(found, None)

@@ -18,9 +18,9 @@ from domain.core.keyring import Keyring, UndecipherableError
 from models import IdempotentRequest
 
 #: Time for which a response is repeated.
-KEPT_FOR = timedelta(hours=24)
+RESPONSE_LIFETIME = timedelta(hours=24)
 #: Age at which an unfinished claim is abandoned; exceeds REQUEST_TIMEOUT_SECONDS.
-_ABANDONED_AFTER = timedelta(minutes=15)
+_CLAIM_TIMEOUT = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class ReusedKeyError(InvalidError):
     """Error for a key that belongs to another request."""
 
 
-def claim(
+def claim_request(
     wanted: KeyedRequest, *, session: Session, keyring: Keyring, now: datetime
 ) -> StoredResponse | None:
     """Claim a request and return None, or return the response if it was executed before.
@@ -66,8 +66,8 @@ def claim(
         request_digest=keyring.digest(wanted.content),
         claimed_at=now,
     )
-    is_over = (IdempotentRequest.claimed_at < now - KEPT_FOR) | (
-        IdempotentRequest.status.is_(None) & (IdempotentRequest.claimed_at < now - _ABANDONED_AFTER)
+    is_over = (IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME) | (
+        IdempotentRequest.status.is_(None) & (IdempotentRequest.claimed_at < now - _CLAIM_TIMEOUT)
     )
     claimed = session.scalar(
         insert.on_conflict_do_update(
@@ -81,10 +81,12 @@ def claim(
             where=is_over,
         ).returning(IdempotentRequest.id)
     )
-    return _stored(wanted, session, keyring) if claimed is None else None
+    return _get_stored_response(wanted, session, keyring) if claimed is None else None
 
 
-def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredResponse:
+def _get_stored_response(
+    wanted: KeyedRequest, session: Session, keyring: Keyring
+) -> StoredResponse:
     found = session.execute(
         select(
             IdempotentRequest.request_digest,
@@ -93,20 +95,20 @@ def _stored(wanted: KeyedRequest, session: Session, keyring: Keyring) -> StoredR
         ).where(IdempotentRequest.digest == wanted.digest)
     ).one_or_none()
     if found is None or found.status is None:
-        raise ConflictError("A request with this Idempotency-Key is in progress.")
+        raise ConflictError("A request with this Idempotency-Key is still in progress.")
     if not keyring.matches(wanted.content, [found.request_digest]):
-        message = "This Idempotency-Key belongs to another request: use a new one for each request."
+        message = "This Idempotency-Key was used for another request. Use a new key."
         raise ReusedKeyError(message, field="Idempotency-Key")
     try:
         return StoredResponse(
             status=found.status, body=keyring.decrypt(found.response_ciphertext or "")
         )
     except UndecipherableError as error:  # an older secret key was removed meanwhile
-        message = "This request was carried out, but its response can no longer be read."
+        message = "This request was completed, but its response can no longer be decrypted."
         raise ConflictError(message) from error
 
 
-def keep_response(
+def store_response(
     wanted: KeyedRequest, response: StoredResponse, *, session: Session, keyring: Keyring
 ) -> None:
     """Store the response of a claimed request; the caller commits it with the changes."""
@@ -117,6 +119,6 @@ def keep_response(
     )
 
 
-def release(wanted: KeyedRequest, *, session: Session) -> None:
+def release_request(wanted: KeyedRequest, *, session: Session) -> None:
     """Release a failed request, so that it can be repeated; the caller commits."""
     session.execute(delete(IdempotentRequest).where(IdempotentRequest.digest == wanted.digest))

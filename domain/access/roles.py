@@ -20,7 +20,7 @@ class Role(IntEnum):
         return self.name.capitalize()
 
 
-def role_named(word: str) -> Role:
+def parse_role(word: str) -> Role:
     """Return the role with this name (in any case) or number.
 
     Raise ValueError if there is none.
@@ -30,7 +30,7 @@ def role_named(word: str) -> Role:
         if text.upper() == role.name or text == str(int(role)):
             return role
     names = ", ".join(role.label for role in Role)
-    raise ValueError(f"“{word}” is not a role; the roles are {names}.")
+    raise ValueError(f'"{word}" is not a role. Use one of {names}.')
 
 
 class Ability(StrEnum):
@@ -45,7 +45,7 @@ class Ability(StrEnum):
 
 
 #: Lowest roles that have an ability by default.
-LEAST_ROLES = {
+MINIMUM_ROLES = {
     Ability.READ_CODE: Role.REPORTER,
     Ability.READ_ENVIRONMENTS: Role.DEVELOPER,
     Ability.READ_ALERTS: Role.DEVELOPER,
@@ -54,18 +54,18 @@ LEAST_ROLES = {
     Ability.ADMIN_INTEGRATIONS: Role.MAINTAINER,
 }
 #: Abilities that include another one: objects cannot be changed without being seen.
-_INCLUDED = {
+_INCLUDED_ABILITIES = {
     Ability.ADMIN_ALERTS: Ability.READ_ALERTS,
     Ability.ADMIN_ENVIRONMENTS: Ability.READ_ENVIRONMENTS,
 }
 
 
-def with_included(chosen: Iterable[Ability]) -> frozenset[Ability]:
+def add_included_abilities(chosen: Iterable[Ability]) -> frozenset[Ability]:
     """Return these abilities and the abilities that they include."""
     given = frozenset(chosen)
-    return given | {_INCLUDED[each] for each in given if each in _INCLUDED}
+    return given | {_INCLUDED_ABILITIES[each] for each in given if each in _INCLUDED_ABILITIES}
 
 
-def known_abilities(names: Iterable[str]) -> frozenset[Ability]:
+def parse_abilities(names: Iterable[str]) -> frozenset[Ability]:
     """Return the abilities with these names; names of later releases are ignored."""
     return frozenset(Ability(name) for name in names if name in set(Ability))

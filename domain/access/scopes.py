@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
-class Access(StrEnum):
+class ScopeAccess(StrEnum):
     """The amount of harm that an application can do with a scope."""
 
     READ = "read"
@@ -23,7 +23,7 @@ class Scope:
     name: str
     title: str
     description: str
-    access: Access = Access.READ
+    access: ScopeAccess = ScopeAccess.READ
     #: True if the scope was not granted before; some pages mark new scopes.
     is_new: bool = False
     #: True if any application may request the scope without being registered for it.
@@ -44,9 +44,9 @@ SCOPES: tuple[Scope, ...] = (
         name="api",
         title="Full access to the API",
         description=(
-            "Read and change everything that you have access to: projects, alerts, members, tokens."
+            "Read and change everything that you can access: projects, alerts, members, tokens."
         ),
-        access=Access.FULL,
+        access=ScopeAccess.FULL,
     ),
     Scope(
         name="read_api",
@@ -55,18 +55,18 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="read",
-        title="Read access to the API (older name)",
+        title="Read access to the API (former name)",
         description="Same as read_api, for applications written for older releases.",
     ),
     Scope(
         name="read_user",
         title="Read your profile",
-        description="Read your user name, display name and e-mail address.",
+        description="Read your user name, display name and email address.",
     ),
     Scope(
         name="openid",
         title="Sign you in",
-        description="Identify you, with the time of your sign-in and your groups.",
+        description="Read your user ID, the time of your sign-in, and your groups.",
     ),
     Scope(
         name="profile",
@@ -75,8 +75,8 @@ SCOPES: tuple[Scope, ...] = (
     ),
     Scope(
         name="email",
-        title="Read your e-mail address when you sign in",
-        description="Read your e-mail address.",
+        title="Read your email address when you sign in",
+        description="Read your email address.",
     ),
     Scope(
         name="read_repository",
@@ -87,7 +87,7 @@ SCOPES: tuple[Scope, ...] = (
         name="write_repository",
         title="Change your repositories",
         description="Clone, fetch and push with Git over HTTPS.",
-        access=Access.WRITE,
+        access=ScopeAccess.WRITE,
     ),
     Scope(
         name="read_registry",
@@ -100,7 +100,7 @@ SCOPES: tuple[Scope, ...] = (
         title="Change your container images",
         description="Pull, push and delete images in the container registry.",
         is_for_applications=False,
-        access=Access.WRITE,
+        access=ScopeAccess.WRITE,
     ),
     Scope(
         name="read_alerts",
@@ -111,24 +111,24 @@ SCOPES: tuple[Scope, ...] = (
         name="write_alerts",
         title="Manage alerts",
         description="Read the alerts of your projects and change their status.",
-        access=Access.WRITE,
+        access=ScopeAccess.WRITE,
     ),
     Scope(
         name="offline_access",
         title="Access while you are away",
-        description="Renew its access without asking you again, until you revoke it.",
+        description="Renew its access without asking you again, until you revoke the access.",
         is_free=True,
     ),
     Scope(
         name="admin_mode",
         title="Administer this instance",
         description=(
-            "Use your rights as an administrator: users, applications, settings, and everything "
-            "that belongs to others."
+            "Use your administrator rights: manage users, applications and settings, and access "
+            "all projects and groups."
         ),
         is_announced=False,
         is_for_administrators=True,
-        access=Access.FULL,
+        access=ScopeAccess.FULL,
     ),
     Scope(
         name="sudo",
@@ -136,7 +136,7 @@ SCOPES: tuple[Scope, ...] = (
         description="Make requests to the API as another user, with the header Sudo.",
         is_for_applications=False,
         is_for_administrators=True,
-        access=Access.FULL,
+        access=ScopeAccess.FULL,
     ),
 )
 
@@ -144,26 +144,26 @@ SCOPES: tuple[Scope, ...] = (
 ADMIN_MODE = "admin_mode"
 #: Scope that lets the personal token of an administrator act as another user.
 SUDO = "sudo"
-BY_NAME = {scope.name: scope for scope in SCOPES}
+SCOPES_BY_NAME = {scope.name: scope for scope in SCOPES}
 #: Scopes that every application may request.
-FREE = frozenset(scope.name for scope in SCOPES if scope.is_free)
+ALWAYS_ALLOWED_SCOPES = frozenset(scope.name for scope in SCOPES if scope.is_free)
 #: Scopes that an application can be registered for.
-REGISTRABLE = tuple(
+REGISTRABLE_SCOPES = tuple(
     scope.name
     for scope in SCOPES
     if not scope.is_free and scope.is_offered and scope.is_for_applications
 )
 #: Scopes that only access tokens of users, projects and groups may have.
-NOT_FOR_APPLICATIONS = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
+NON_APPLICATION_SCOPES = frozenset(scope.name for scope in SCOPES if not scope.is_for_applications)
 #: Scopes that only tokens of administrators may have.
-FOR_ADMINISTRATORS = frozenset(scope.name for scope in SCOPES if scope.is_for_administrators)
+ADMINISTRATOR_SCOPES = frozenset(scope.name for scope in SCOPES if scope.is_for_administrators)
 #: Supported scopes in the metadata.
-OFFERED = tuple(
+PUBLISHED_SCOPES = tuple(
     scope.name
     for scope in SCOPES
     if scope.is_offered and scope.is_for_applications and scope.is_announced
 )
-_ORDER = {scope.name: position for position, scope in enumerate(SCOPES)}
+_SCOPE_POSITIONS = {scope.name: position for position, scope in enumerate(SCOPES)}
 
 
 class UnknownScopeError(ValueError):
@@ -173,7 +173,9 @@ class UnknownScopeError(ValueError):
         """Store the names."""
         parts = {part for name in names for part in re.split("[,;+]", name) if part}
         #: Advice if known scopes are separated incorrectly; otherwise empty.
-        self.hint = "; separate scopes with spaces" if parts and parts <= BY_NAME.keys() else ""
+        self.hint = (
+            "; separate scopes with spaces" if parts and parts <= SCOPES_BY_NAME.keys() else ""
+        )
         self.names = names
         super().__init__(f"unknown scope: {', '.join(names)[:200]}{self.hint}")
 
@@ -184,24 +186,24 @@ def parse_scopes(text: str) -> tuple[str, ...]:
     An empty list gives an empty tuple. Raise UnknownScopeError for unknown scopes.
     """
     names = set(text.split())
-    unknown = sorted(names - BY_NAME.keys())
+    unknown = sorted(names - SCOPES_BY_NAME.keys())
     if unknown:
         raise UnknownScopeError(unknown)
-    return in_order(names)
+    return sort_scopes(names)
 
 
-def grantable(scopes: str, *, may_administer: bool) -> str:
+def filter_grantable_scopes(scopes: str, *, may_administer: bool) -> str:
     """Return the scopes that a user can grant; only administrators can grant `admin_mode`."""
     given = scopes.split()
     return " ".join(name for name in given if may_administer or name != ADMIN_MODE)
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
+def sort_scopes(names: Iterable[str]) -> tuple[str, ...]:
     """Return known scopes in the order of the table."""
-    return tuple(sorted(set(names), key=_ORDER.__getitem__))
+    return tuple(sorted(set(names), key=_SCOPE_POSITIONS.__getitem__))
 
 
-def views(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[Scope, ...]:
+def describe_scopes(names: Iterable[str], *, new: Iterable[str] = ()) -> tuple[Scope, ...]:
     """Return scopes for display; the scopes in `new` are marked as new."""
     fresh = set(new)
-    return tuple(replace(BY_NAME[name], is_new=name in fresh) for name in in_order(names))
+    return tuple(replace(SCOPES_BY_NAME[name], is_new=name in fresh) for name in sort_scopes(names))

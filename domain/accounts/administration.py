@@ -7,8 +7,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.accounts.email_addresses import forget_waiting, tell_of_change, vouch, welcome
+from domain.access.actor import UnitOfWork
+from domain.accounts.email_addresses import (
+    confirm_current_address,
+    delete_unconfirmed_address,
+    notify_former_address,
+    send_confirmation_link,
+)
 from domain.accounts.names import check_username
 from domain.accounts.passwords import PasswordRules, hash_password
 from domain.accounts.signing_in.sessions import close_all_sign_ins
@@ -19,33 +24,33 @@ from domain.accounts.users import (
     DEACTIVATED,
     ERASED,
     HUMAN,
-    IN_USE,
+    IS_ACTIVE_HUMAN,
     PENDING,
     SERVICE,
     NewUser,
     UserView,
-    check_name,
-    check_no_group,
-    checked_email,
+    build_user_view,
+    check_not_group_name,
     create_user,
-    forget_failed_sign_ins,
-    view_of,
+    normalize_email,
+    reset_failed_sign_ins,
+    validate_display_name,
 )
 from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_password
-from domain.core.time_zones import check_zone
+from domain.core.time_zones import normalize_zone_name
 from models import User
 from models.folding import fold
 
 LOCKED = "locked"
 #: Descriptions of the owners of machine accounts, and how to end them.
-_OF = {
-    BOT: "an access token: revoke the token",
-    SERVICE: "an application: turn its service account off",
+_MACHINE_ACCOUNT_ADVICE = {
+    BOT: "an access token. Revoke the token",
+    SERVICE: "an application. Turn off the service account of the application",
 }
 
 
@@ -54,11 +59,11 @@ def get_account(user_id: int, *, session: Session) -> UserView:
 
     Raise NotFoundError if it does not exist or was erased.
     """
-    return view_of(_get_row(user_id, session=session))
+    return build_user_view(_get_row(user_id, session=session))
 
 
 def _get_row(user_id: int, *, session: Session) -> User:
-    found = session.get(User, user_id) if user_id <= LARGEST_ID else None
+    found = session.get(User, user_id) if user_id <= MAX_ID else None
     if found is None or found.kind == ERASED:
         raise NotFoundError("User not found.")
     return found
@@ -71,7 +76,7 @@ def generate_password(username: str) -> str:
     return password
 
 
-def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
+def add_account(work: UnitOfWork, new: NewUser, rules: PasswordRules) -> UserView:
     """Create an account and record it in the audit log.
 
     Raise InvalidError or ConflictError with the name of the field.
@@ -83,7 +88,7 @@ def add_account(work: Work, new: NewUser, rules: PasswordRules) -> UserView:
     return user
 
 
-def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
+def change_account(work: UnitOfWork, user_id: int, wanted: AccountChangeBody) -> tuple[str, ...]:
     """Change an account, and return the names of the changed fields.
 
     A new email address takes effect immediately. It has to be confirmed unless the administrator
@@ -94,44 +99,44 @@ def change_account(work: Work, user_id: int, wanted: AccountChangeBody) -> tuple
     An address gives access to the account, so users change their own with their password.
     """
     user = _get_row(user_id, session=work.session)
-    _refuse_bot(user)
+    _check_human(user)
     fields = ("username", "name", "email", "time_zone", "is_admin", "email_confirmed_at")
     before = {field: getattr(user, field) for field in fields}
     _change_names(work, user, wanted)
     if user.email != before["email"]:
         user.email_confirmed_at = None
-        forget_waiting(user_id, session=work.session)
-        tell_of_change(work, user_id, str(before["email"]))
+        delete_unconfirmed_address(user_id, session=work.session)
+        notify_former_address(work, user_id, str(before["email"]))
     if wanted.is_email_confirmed:
-        vouch(work, user_id)
+        confirm_current_address(work, user_id)
     elif user.email != before["email"]:
-        welcome(work, user_id)
+        send_confirmation_link(work, user_id)
     if wanted.admin and not user.is_admin:
         user.is_admin = True
     if wanted.admin is False and user.is_admin:
-        _unmake_administrator(work, user)
+        _revoke_administrator(work, user)
     return tuple(field for field, value in before.items() if getattr(user, field) != value)
 
 
-def _change_names(work: Work, user: User, wanted: AccountChangeBody) -> None:
+def _change_names(work: UnitOfWork, user: User, wanted: AccountChangeBody) -> None:
     """Change the user name, the display name, the email address and the time zone."""
-    username = user.username if wanted.username is None else _checked_username(wanted.username)
+    username = user.username if wanted.username is None else _validate_username(wanted.username)
     if username != user.username:
-        check_no_group(username, session=work.session, user_id=user.id)
-    place = user.time_zone if wanted.time_zone is None else check_zone(wanted.time_zone)
+        check_not_group_name(username, session=work.session, user_id=user.id)
+    place = user.time_zone if wanted.time_zone is None else normalize_zone_name(wanted.time_zone)
     name = user.name if wanted.name is None else wanted.name
-    check_name(name)
-    email = user.email if wanted.email is None else checked_email(wanted.email)
+    validate_display_name(name)
+    email = user.email if wanted.email is None else normalize_email(wanted.email)
     if email != user.email:
-        _refuse_oneself(work, user.id, "Change your own e-mail address in your settings.")
+        _check_not_own_account(work, user.id, "Change your own email address in your settings.")
     try:
         with work.session.begin_nested():
             user.username, user.name, user.email, user.time_zone = username, name, email, place
     except IntegrityError as error:
-        raise _taken(user.id, username, session=work.session) from error
+        raise _build_taken_error(user.id, username, session=work.session) from error
 
 
-def _checked_username(username: str) -> str:
+def _validate_username(username: str) -> str:
     try:
         check_username(username)
     except ValueError as error:
@@ -139,30 +144,32 @@ def _checked_username(username: str) -> str:
     return username
 
 
-def _taken(user_id: int, username: str, *, session: Session) -> ConflictError:
+def _build_taken_error(user_id: int, username: str, *, session: Session) -> ConflictError:
     """Return the error for a user name or an email address that another user has."""
     others = select(User.id).where(User.username_key == fold(username), User.id != user_id)
     if session.scalar(others) is not None:
         return ConflictError("This user name is taken.", field="username")
-    return ConflictError("Another user has this e-mail address.", field="email")
+    return ConflictError("Another user has this email address.", field="email")
 
 
-def lock(work: Work, user_id: int) -> bool:
+def lock(work: UnitOfWork, user_id: int) -> bool:
     """Lock an account and sign it out everywhere; its password and its tokens stop working.
 
     Return whether it was not locked before. Raise NotFoundError if it does not exist. Raise
     ConflictError for the acting account itself and for the last administrator.
     """
     user = _get_row(user_id, session=work.session)
-    _refuse_oneself(work, user_id, "You cannot lock your own account. Ask another administrator.")
-    _keep_an_administrator(user_id, session=work.session)
+    _check_not_own_account(
+        work, user_id, "You cannot lock your own account. Ask another administrator."
+    )
+    _check_administrator_remains(user_id, session=work.session)
     was_locked = user.state == LOCKED
     user.state = LOCKED
     close_all_sign_ins(user_id, session=work.session)
     return not was_locked
 
 
-def unlock(work: Work, user_id: int) -> None:
+def unlock(work: UnitOfWork, user_id: int) -> None:
     """Unlock an account and reset its count of failed sign-in attempts.
 
     Raise NotFoundError if it does not exist. Raise ConflictError for an account that is deactivated
@@ -170,14 +177,14 @@ def unlock(work: Work, user_id: int) -> None:
     """
     user = _get_row(user_id, session=work.session)
     if user.state == PENDING:
-        raise ConflictError("This account waits for approval: approve or reject it.")
+        raise ConflictError("This account is pending approval. Approve or reject it.")
     if user.state == DEACTIVATED:
-        raise ConflictError("This account is deactivated: activate it.")
+        raise ConflictError("This account is deactivated. Activate it instead.")
     user.state = ACTIVE
-    forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
+    reset_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
 
 
-def deactivate(work: Work, user_id: int) -> bool:
+def deactivate(work: UnitOfWork, user_id: int) -> bool:
     """Deactivate an account until its owner signs in; its tokens stop working.
 
     Return whether it was active. Raise NotFoundError if it does not exist. Raise ForbiddenError for
@@ -185,17 +192,17 @@ def deactivate(work: Work, user_id: int) -> bool:
     last administrator.
     """
     user = _get_row(user_id, session=work.session)
-    _refuse_bot(user)
-    _refuse_oneself(work, user_id, "You cannot deactivate your own account.")
-    _refuse_other_states(user)
-    _keep_an_administrator(user_id, session=work.session)
+    _check_human(user)
+    _check_not_own_account(work, user_id, "You cannot deactivate your own account.")
+    _check_active_or_deactivated(user)
+    _check_administrator_remains(user_id, session=work.session)
     return _deactivate(user, session=work.session)
 
 
 def deactivate_idle(user_id: int, *, session: Session) -> bool:
     """Deactivate an unused account; return False for the last administrator."""
     try:
-        _keep_an_administrator(user_id, session=session)
+        _check_administrator_remains(user_id, session=session)
     except ConflictError:
         return False
     return _deactivate(session.get_one(User, user_id), session=session)
@@ -208,86 +215,89 @@ def _deactivate(user: User, *, session: Session) -> bool:
     return was_active
 
 
-def activate(work: Work, user_id: int) -> bool:
+def activate(work: UnitOfWork, user_id: int) -> bool:
     """Activate a deactivated account; return whether it was deactivated.
 
     Raise NotFoundError if it does not exist. Raise ForbiddenError for an account in another state.
     """
     user = _get_row(user_id, session=work.session)
-    _refuse_other_states(user)
+    _check_active_or_deactivated(user)
     was_deactivated = user.state == DEACTIVATED
     # The owner gets the full period of inactivity again.
     user.state, user.idle_noticed_at = ACTIVE, None
     return was_deactivated
 
 
-def _refuse_other_states(user: User) -> None:
+def _check_active_or_deactivated(user: User) -> None:
     if user.state not in {ACTIVE, DEACTIVATED}:
-        raise ForbiddenError(f"{user.username} is {user.state}, neither active nor deactivated.")
+        message = f"The account {user.username} is {user.state}. It must be active or deactivated."
+        raise ForbiddenError(message)
 
 
-def replace_password(work: Work, user_id: int) -> str:
+def replace_password(work: UnitOfWork, user_id: int) -> str:
     """Give an account a random password and return it; sign the account out everywhere.
 
     The password has to be changed at the next sign-in. Raise NotFoundError if it does not exist.
     Raise ConflictError for the acting account itself and for bots.
     """
     user = _get_row(user_id, session=work.session)
-    _refuse_oneself(work, user_id, "Change your own password in your settings.")
-    _refuse_bot(user)
+    _check_not_own_account(work, user_id, "Change your own password in your settings.")
+    _check_human(user)
     password = generate_password(user.username)
     release_locks(work.session)
     user.password_hash = hash_password(password, work.policy(PasswordRules).cost)
     user.password_changed_at = work.now
     user.must_change_password = True
-    forget_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
+    reset_failed_sign_ins(user.username, session=work.session, keyring=work.policy(Keyring))
     close_all_sign_ins(user_id, session=work.session)
     return password
 
 
-def _unmake_administrator(work: Work, user: User) -> None:
+def _revoke_administrator(work: UnitOfWork, user: User) -> None:
     message = "You cannot revoke your own administrator role. Ask another administrator."
-    _refuse_oneself(work, user.id, message)
-    _keep_an_administrator(user.id, session=work.session)
+    _check_not_own_account(work, user.id, message)
+    _check_administrator_remains(user.id, session=work.session)
     user.is_admin = False
 
 
-def check_erasable(work: Work, user: UserView) -> None:
+def check_erasable(work: UnitOfWork, user: UserView) -> None:
     """Check that an account may be erased.
 
     Raise ConflictError for the acting account itself, a bot, or the last administrator.
     """
     message = "You cannot delete your own account. Ask another administrator."
-    _refuse_oneself(work, user.id, message)
+    _check_not_own_account(work, user.id, message)
     if user.kind != HUMAN:
-        raise ConflictError(f"This is the account of {_OF[user.kind]} instead.")
-    _keep_an_administrator(user.id, session=work.session)
+        raise ConflictError(
+            f"This account belongs to {_MACHINE_ACCOUNT_ADVICE[user.kind]} instead."
+        )
+    _check_administrator_remains(user.id, session=work.session)
 
 
-def _refuse_oneself(work: Work, user_id: int, sentence: str) -> None:
+def _check_not_own_account(work: UnitOfWork, user_id: int, sentence: str) -> None:
     if user_id == work.actor.id:
         raise ConflictError(sentence)
 
 
-def _refuse_bot(user: User) -> None:
+def _check_human(user: User) -> None:
     if user.kind != HUMAN:
         raise ConflictError("A bot has no password and cannot be an administrator.")
 
 
 def list_administrator_addresses(*, session: Session) -> list[str]:
     """Return the email addresses of all active administrators."""
-    found = select(User.email).where(User.is_admin, IN_USE).order_by(User.id)
+    found = select(User.email).where(User.is_admin, IS_ACTIVE_HUMAN).order_by(User.id)
     return list(session.scalars(found))
 
 
-def _keep_an_administrator(user_id: int, *, session: Session) -> None:
+def _check_administrator_remains(user_id: int, *, session: Session) -> None:
     """Check that another active administrator remains; concurrent calls are serialized.
 
     Raise ConflictError if none does.
     """
     administrators = session.scalars(
         select(User.id)
-        .where(User.is_admin, IN_USE)
+        .where(User.is_admin, IS_ACTIVE_HUMAN)
         .order_by(User.id)
         # KEY SHARE does not block inserts of rows that refer to the user, such as sign-ins.
         .with_for_update(key_share=True)

@@ -54,7 +54,7 @@ def claim_attempt(
         raise TooManyAttemptsError(message, retry_after=seconds)
 
 
-def forget_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
+def reset_attempts(limit: AttemptLimit, *, session: Session, keyring: Keyring) -> None:
     """Reset the counter of a subject after a successful attempt."""
     session.execute(
         delete(AttemptCount).where(AttemptCount.subject == keyring.digest(limit.subject))
@@ -74,7 +74,7 @@ def refund_attempt(limit: AttemptLimit, *, session: Session, keyring: Keyring) -
     )
 
 
-def claim_once(
+def claim_single_use(
     what: str, *, lifetime: timedelta, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
     """Claim a single-use value; return False if it was claimed before.

@@ -22,8 +22,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import get_account
-from domain.accounts.email_addresses import IS_UNCONFIRMED, find_waiting
-from domain.accounts.profiles import avatar_url, profile_path
+from domain.accounts.email_addresses import IS_UNCONFIRMED, find_unconfirmed_address
+from domain.accounts.profiles import build_avatar_url, build_profile_path
 from domain.accounts.types import Account, AccountIdentity, AccountPage, ListedAccount, UserQuery
 from domain.accounts.types import User as PublicUser
 from domain.accounts.users import (
@@ -31,23 +31,30 @@ from domain.accounts.users import (
     DEACTIVATED,
     ERASED,
     HUMAN,
-    MACHINES,
+    MACHINE_KINDS,
     PENDING,
 )
-from domain.core.database.paging import LARGEST_ID, ListPart, Page, Slice, fetch_page, fetch_part
-from domain.core.types.base import Found
+from domain.core.database.paging import (
+    MAX_ID,
+    KeysetPage,
+    KeysetRange,
+    PageRequest,
+    fetch_list_page,
+    fetch_page,
+)
+from domain.core.types.base import ListPage
 from models import Identity, IdentityProvider, Member, Passkey, SignIn, TotpDevice, User
-from models.folding import fold, searchable
+from models.folding import build_search_text, fold
 
 #: Maximum number of search words. Further words are ignored.
-_MOST_WORDS = 10
+_MAX_SEARCH_WORDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccountFilter:
     """The filter of an account list."""
 
-    #: Group of accounts: a key of GROUPS.
+    #: Group of accounts: a key of ACCOUNT_GROUPS.
     group: str = "people"
     #: Search words. Each has to be in the user name, the name or the email address.
     search: str = ""
@@ -82,35 +89,37 @@ def _has_second_factor() -> ColumnElement[bool]:
 _IS_HUMAN = User.kind == HUMAN
 _IS_ADMINISTRATOR = and_(_IS_HUMAN, User.is_admin)
 #: Names of account states in GitLab's API. An account in any other state is blocked.
-_WORDS = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
-_IS_BLOCKED = User.state.not_in(_WORDS)
+_STATE_NAMES = {ACTIVE: "active", PENDING: "blocked_pending_approval", DEACTIVATED: "deactivated"}
+_IS_BLOCKED = User.state.not_in(_STATE_NAMES)
 #: The condition of each group of accounts.
-GROUPS: Mapping[str, ColumnElement[bool]] = {
+ACCOUNT_GROUPS: Mapping[str, ColumnElement[bool]] = {
     "people": _IS_HUMAN,
     "administrators": _IS_ADMINISTRATOR,
     "pending": User.state == PENDING,
     "deactivated": User.state == DEACTIVATED,
     "locked": and_(_IS_BLOCKED, User.kind != ERASED),
-    "bots": User.kind.in_(MACHINES),
+    "bots": User.kind.in_(MACHINE_KINDS),
 }
-_ACCOUNTS = select(User, _has_second_factor().label("has_second_factor"))
+_ACCOUNTS_QUERY = select(User, _has_second_factor().label("has_second_factor"))
 
 
-def page_of_accounts(
-    wanted: AccountFilter, part: Slice, *, session: Session, base_url: str
-) -> Page[ListedAccount]:
+def fetch_account_page(
+    wanted: AccountFilter, part: KeysetRange, *, session: Session, base_url: str
+) -> KeysetPage[ListedAccount]:
     """Return a page of accounts, newest first."""
-    statement = _ACCOUNTS.where(GROUPS[wanted.group], *_words(wanted.search))
-    view = partial(_account, base_url=base_url)
+    statement = _ACCOUNTS_QUERY.where(
+        ACCOUNT_GROUPS[wanted.group], *_build_word_conditions(wanted.search)
+    )
+    view = partial(_build_listed_account, base_url=base_url)
     return fetch_page(statement, User.id, part, session=session, view=view)
 
 
 _PUBLIC_NAMES = (
-    searchable(User.username, User.username_key),
-    searchable(User.name, User.name_key),
+    build_search_text(User.username, User.username_key),
+    build_search_text(User.name, User.name_key),
 )
-_ALL_NAMES = (*_PUBLIC_NAMES, searchable(User.email, User.email_key))
-_ORDERS = {
+_ALL_NAMES = (*_PUBLIC_NAMES, build_search_text(User.email, User.email_key))
+_ORDER_COLUMNS = {
     "id": User.id,
     "username": _PUBLIC_NAMES[0],
     "name": _PUBLIC_NAMES[1],
@@ -120,37 +129,37 @@ _ORDERS = {
 }
 
 
-def _words(
+def _build_word_conditions(
     search: str, columns: Sequence[ColumnElement[str]] = _ALL_NAMES
 ) -> list[ColumnElement[bool]]:
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
+        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 
-def _public_fields(user: User, base_url: str) -> dict[str, Any]:
+def _build_public_fields(user: User, base_url: str) -> dict[str, Any]:
     return {
         "id": user.id,
         "username": user.username,
         "name": user.name,
-        "state": _WORDS.get(user.state, "blocked"),
+        "state": _STATE_NAMES.get(user.state, "blocked"),
         "public_email": None,
-        "avatar_url": avatar_url(user, base_url),
-        "web_url": f"{base_url}{profile_path(user.username)}",
-        "bot": user.kind in MACHINES,
+        "avatar_url": build_avatar_url(user, base_url),
+        "web_url": f"{base_url}{build_profile_path(user.username)}",
+        "bot": user.kind in MACHINE_KINDS,
         "created_at": user.created_at,
     }
 
 
-def _account(row: Row[*tuple[Any, ...]], *, base_url: str) -> ListedAccount:
-    return ListedAccount(**_account_fields(row, base_url))
+def _build_listed_account(row: Row[*tuple[Any, ...]], *, base_url: str) -> ListedAccount:
+    return ListedAccount(**_build_account_fields(row, base_url))
 
 
-def _account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str, Any]:
+def _build_account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str, Any]:
     user: User = row[0]
     return {
-        **_public_fields(user, base_url),
+        **_build_public_fields(user, base_url),
         "email": user.email,
         "confirmed_at": user.email_confirmed_at,
         "is_admin": user.is_admin,
@@ -162,21 +171,23 @@ def _account_fields(row: Row[*tuple[Any, ...]], base_url: str) -> dict[str, Any]
 
 
 def list_accounts(
-    query: UserQuery, part: ListPart, *, session: Session, base_url: str
-) -> Found[Account]:
+    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+) -> ListPage[Account]:
     """Return a page of all accounts except erased ones, for administrators."""
-    statement = _ACCOUNTS.where(
-        User.kind != ERASED, *_conditions(query), *_words(query.search, _ALL_NAMES)
+    statement = _ACCOUNTS_QUERY.where(
+        User.kind != ERASED,
+        *_build_conditions(query),
+        *_build_word_conditions(query.search, _ALL_NAMES),
     )
-    found = fetch_part(statement, _ORDERS, part, session=session)
-    known = _identities([row[0].id for row in found.items], session=session)
-    return Found.of(
+    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
+    known = _find_identities([row[0].id for row in found.items], session=session)
+    return ListPage.of(
         found,
-        lambda row: Account(**_account_fields(row, base_url), identities=known[row[0].id]),
+        lambda row: Account(**_build_account_fields(row, base_url), identities=known[row[0].id]),
     )
 
 
-def _identities(
+def _find_identities(
     user_ids: Sequence[int], *, session: Session
 ) -> Mapping[int, list[AccountIdentity]]:
     """Return the identities of users by user id, ordered by the slugs of their providers."""
@@ -193,24 +204,24 @@ def _identities(
 
 
 def list_public_users(
-    query: UserQuery, part: ListPart, *, session: Session, base_url: str
-) -> Found[PublicUser]:
+    query: UserQuery, part: PageRequest, *, session: Session, base_url: str
+) -> ListPage[PublicUser]:
     """Return a page of the people with an active account, for all users."""
     statement = select(User).where(
-        _IS_PUBLIC, *_conditions(query), *_words(query.search, _PUBLIC_NAMES)
+        _IS_PUBLIC, *_build_conditions(query), *_build_word_conditions(query.search, _PUBLIC_NAMES)
     )
     if query.identity:
         statement = statement.where(false())
-    found = fetch_part(statement, _ORDERS, part, session=session)
-    return Found.of(found, lambda row: PublicUser(**_public_fields(row[0], base_url)))
+    found = fetch_list_page(statement, _ORDER_COLUMNS, part, session=session)
+    return ListPage.of(found, lambda row: PublicUser(**_build_public_fields(row[0], base_url)))
 
 
 def find_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser | None:
     """Return a person with an active account, or None."""
-    if user_id > LARGEST_ID:
+    if user_id > MAX_ID:
         return None
     user = session.scalar(select(User).where(User.id == user_id, _IS_PUBLIC))
-    return PublicUser(**_public_fields(user, base_url)) if user else None
+    return PublicUser(**_build_public_fields(user, base_url)) if user else None
 
 
 def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicUser:
@@ -219,7 +230,7 @@ def get_public_user(user_id: int, *, session: Session, base_url: str) -> PublicU
     Raise NotFoundError if it does not exist or was erased.
     """
     get_account(user_id, session=session)
-    return PublicUser(**_public_fields(session.get_one(User, user_id), base_url))
+    return PublicUser(**_build_public_fields(session.get_one(User, user_id), base_url))
 
 
 #: Bots are not public, because a bot can have the name of a private project's token.
@@ -229,19 +240,21 @@ _IS_PUBLIC = and_(_IS_HUMAN, User.state == ACTIVE)
 #: Conditions by the field or property of UserQuery.
 _CONDITIONS: Mapping[str, Callable[[Any], ColumnElement[bool]]] = {
     "username": lambda wanted: User.username_key == fold(wanted),
-    "is_active": lambda wanted: _is(User.state == ACTIVE, wanted),
-    "is_blocked": lambda wanted: _is(_IS_BLOCKED, wanted),
-    "is_human": lambda wanted: _is(_IS_HUMAN, wanted),
-    "has_projects": lambda wanted: _is(exists().where(Member.user_id == User.id), wanted),
+    "is_active": lambda wanted: _negate_unless(User.state == ACTIVE, wanted),
+    "is_blocked": lambda wanted: _negate_unless(_IS_BLOCKED, wanted),
+    "is_human": lambda wanted: _negate_unless(_IS_HUMAN, wanted),
+    "has_projects": lambda wanted: _negate_unless(
+        exists().where(Member.user_id == User.id), wanted
+    ),
     "created_after": lambda wanted: User.created_at >= wanted,
     "created_before": lambda wanted: User.created_at <= wanted,
-    "is_admin": lambda wanted: _is(_IS_ADMINISTRATOR, wanted),
-    "identity": lambda wanted: User.id.in_(_users_known_as(*wanted)),
-    "has_second_factor": lambda wanted: _is(_has_second_factor(), wanted),
+    "is_admin": lambda wanted: _negate_unless(_IS_ADMINISTRATOR, wanted),
+    "identity": lambda wanted: User.id.in_(_select_users_with_identity(*wanted)),
+    "has_second_factor": lambda wanted: _negate_unless(_has_second_factor(), wanted),
 }
 
 
-def _conditions(query: UserQuery) -> list[ColumnElement[bool]]:
+def _build_conditions(query: UserQuery) -> list[ColumnElement[bool]]:
     return [
         condition(value)
         for name, condition in _CONDITIONS.items()
@@ -249,33 +262,35 @@ def _conditions(query: UserQuery) -> list[ColumnElement[bool]]:
     ]
 
 
-def _users_known_as(subject: str, slug: str) -> Select[int]:
+def _select_users_with_identity(subject: str, slug: str) -> Select[int]:
     found = select(Identity.user_id).where(Identity.subject == subject)
     if slug:
         found = found.join(IdentityProvider).where(IdentityProvider.slug == slug)
     return found
 
 
-def _is(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
+def _negate_unless(condition: ColumnElement[bool], wanted: bool) -> ColumnElement[bool]:  # noqa: FBT001 - a value
     return condition if wanted else not_(condition)
 
 
-def look_up_account(user_id: int, *, session: Session, now: datetime, base_url: str) -> AccountPage:
+def get_account_page(
+    user_id: int, *, session: Session, now: datetime, base_url: str
+) -> AccountPage:
     """Return an account with the details of its page.
 
     Raise NotFoundError if it does not exist or was erased.
     """
     user = get_account(user_id, session=session)
-    row = session.execute(_ACCOUNTS.where(User.id == user.id)).one()
+    row = session.execute(_ACCOUNTS_QUERY.where(User.id == user.id)).one()
     sign_ins = select(func.count(SignIn.id)).where(
         SignIn.user_id == user.id, SignIn.expires_at > now
     )
     return AccountPage(
-        **_account_fields(row, base_url),
-        identities=_identities([user.id], session=session)[user.id],
+        **_build_account_fields(row, base_url),
+        identities=_find_identities([user.id], session=session)[user.id],
         password_changed_at=user.password_changed_at,
         open_sign_ins=session.scalar(sign_ins) or 0,
-        waiting_address=find_waiting(user_id, session=session),
+        waiting_address=find_unconfirmed_address(user_id, session=session),
     )
 
 
@@ -283,7 +298,7 @@ def count_accounts(*, session: Session) -> AccountCounts:
     """Return the number of accounts of each kind."""
     unguarded = and_(_IS_ADMINISTRATOR, User.state == ACTIVE, not_(_has_second_factor()))
     conditions = {
-        **GROUPS,
+        **ACCOUNT_GROUPS,
         "unguarded_administrators": unguarded,
         "unconfirmed": IS_UNCONFIRMED,
     }

@@ -13,32 +13,32 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_limits import claim_attempt
-from domain.accounts.message_limits import CONFIRMATIONS, Sending, claim_sending
+from domain.accounts.message_limits import CONFIRMATION_LIMIT, LimitedMessage, count_message
 from domain.accounts.signing_in.actions import SignInLimits
-from domain.accounts.users import ERASED, HUMAN, checked_email
+from domain.accounts.users import ERASED, HUMAN, normalize_email
 from domain.audit.events import EventKind
 from domain.core.database.rows import delete_rows, insert_into, update_rows
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from models import EmailConfirmation, Mail, User
 from models.folding import fold
 
 #: Lifetime of a confirmation link.
-LINK_LIFETIME = timedelta(days=3)
+CONFIRMATION_LINK_LIFETIME = timedelta(days=3)
 #: Time that an unconfirmed address is kept, so that an administrator can confirm it.
-WAITS_FOR = timedelta(days=30)
-_INVALID_LINK = (
-    "This link is not valid: it was used or replaced by a newer one, has expired, or is for another"
-    " account."
+UNCONFIRMED_ADDRESS_LIFETIME = timedelta(days=30)
+_INVALID_LINK_MESSAGE = (
+    "This link is not valid. It was already used or replaced by a newer link, has expired, or is "
+    "for another account."
 )
-_TAKEN = "Another user has this e-mail address."
+_TAKEN_MESSAGE = "Another user has this email address."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letterhead(Sign):
+class AccountMessageBuilder(MessageSettings):
     """The sender details and signature of messages about addresses."""
 
     #: True if there is a mail server. Without one, no messages are queued, and administrators
@@ -47,20 +47,20 @@ class Letterhead(Sign):
 
     def message(
         self, user_id: int, recipient: str, subject: str, text: str, *, secret: str
-    ) -> NewMessage:
+    ) -> NewEmail:
         """Return a message about an account; `secret` distinguishes it from similar messages."""
         # The key does not reveal the secret.
         digest = self.keyring.digest(f"{subject}\n{recipient}\n{secret}").hex()
-        return self.letter(f"{_key_of(user_id)}{digest}", recipient, subject, text)
+        return self.letter(f"{_format_message_key(user_id)}{digest}", recipient, subject, text)
 
-    def letter(self, key: str, recipient: str, subject: str, text: str) -> NewMessage:
+    def letter(self, key: str, recipient: str, subject: str, text: str) -> NewEmail:
         """Return a message to a recipient who may have no account."""
         text = f"Hello,\n\n{text}\n\n-- \n{self.instance_name}, {self.base_url}\n"
-        return NewMessage(key=key, recipient=recipient, subject=subject, text=text)
+        return NewEmail(key=key, recipient=recipient, subject=subject, text=text)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaitingAddress:
+class UnconfirmedAddress:
     """An email address that has not been confirmed yet."""
 
     user_id: int
@@ -73,131 +73,137 @@ class WaitingAddress:
     @property
     def link_ends_at(self) -> datetime:
         """Return the time at which the link expires."""
-        return self.asked_at + LINK_LIFETIME
+        return self.asked_at + CONFIRMATION_LINK_LIFETIME
 
 
-def request_change(work: Work, user_id: int, email: str) -> None:
+def request_change(work: UnitOfWork, user_id: int, email: str) -> None:
     """Store a new address of a user until it is confirmed.
 
     A link is sent to it, and the current address is notified. Raise InvalidError for a malformed
     address. Raise TooManyAttemptsError for too many requests, because each of them sends messages
     to an address of the user's choice.
     """
-    normal = checked_email(email)
-    _claim_message(work, user_id, normal)
+    normal = normalize_email(email)
+    _count_confirmation_message(work, user_id, normal)
     user = work.session.get_one(User, user_id)
-    writer = _Writer(user, work.policy(Letterhead), _store(work, user, normal))
-    is_free = work.session.scalar(others_with(normal, user.id)) is None
-    to_new = writer.link_for(normal) if is_free else writer.about_taken(normal)
-    writer.queue(to_new, writer.about_request(normal), session=work.session, now=work.now)
+    writer = _MessageWriter(
+        user, work.policy(AccountMessageBuilder), _store_unconfirmed_address(work, user, normal)
+    )
+    is_free = work.session.scalar(select_other_account(normal, user.id)) is None
+    to_new = writer.build_link_message(normal) if is_free else writer.build_taken_message(normal)
+    writer.queue(to_new, writer.build_request_message(normal), session=work.session, now=work.now)
 
 
 @action("own_account.change")
-def send_link(work: Work) -> None:
+def send_link(work: UnitOfWork) -> None:
     """Send a new link to the caller's unconfirmed email address.
 
     Raise TooManyAttemptsError for too many requests. Raise ConflictError if the address is already
     confirmed.
     """
     user = work.session.get_one(User, work.actor.id)
-    waiting = find_waiting(user.id, session=work.session)
+    waiting = find_unconfirmed_address(user.id, session=work.session)
     if waiting is not None and waiting.is_new:
         request_change(work, user.id, waiting.email)
         return
     if user.email_confirmed_at is not None:
-        raise ConflictError("Your e-mail address is confirmed already.")
-    _claim_message(work, user.id, user.email)
-    welcome(work, user.id)
+        raise ConflictError("Your email address is already confirmed.")
+    _count_confirmation_message(work, user.id, user.email)
+    send_confirmation_link(work, user.id)
 
 
 @action("own_account.change")
-def keep_address(work: Work) -> bool:
+def discard_unconfirmed_address(work: UnitOfWork) -> bool:
     """Discard the caller's unconfirmed email address.
 
     Return whether there was one.
     """
-    return forget_waiting(work.actor.id or 0, session=work.session)
+    return delete_unconfirmed_address(work.actor.id or 0, session=work.session)
 
 
-def _claim_message(work: Work, user_id: int, email: str) -> None:
-    limit, keyring = work.policy(SignInLimits).email_limit(user_id), work.policy(Keyring)
+def _count_confirmation_message(work: UnitOfWork, user_id: int, email: str) -> None:
+    limit, keyring = work.policy(SignInLimits).build_email_limit(user_id), work.policy(Keyring)
     claim_attempt(limit, session=work.session, keyring=keyring, now=work.now)
-    sending = Sending(recipient=email, sender_id=None)
-    claim_sending(CONFIRMATIONS, sending, session=work.session, keyring=keyring, now=work.now)
+    sending = LimitedMessage(recipient=email, sender_id=None)
+    count_message(CONFIRMATION_LIMIT, sending, session=work.session, keyring=keyring, now=work.now)
 
 
-def welcome(work: Work, user_id: int) -> None:
+def send_confirmation_link(work: UnitOfWork, user_id: int) -> None:
     """Send a link to an account's address, unless it is confirmed or there is no mail server."""
-    user, letterhead = work.session.get_one(User, user_id), work.policy(Letterhead)
+    user, letterhead = work.session.get_one(User, user_id), work.policy(AccountMessageBuilder)
     if user.email_confirmed_at is not None or not letterhead.has_mail_server:
         return
-    writer = _Writer(user, letterhead, _store(work, user, user.email))
-    writer.queue(writer.link_for(user.email), session=work.session, now=work.now)
+    writer = _MessageWriter(user, letterhead, _store_unconfirmed_address(work, user, user.email))
+    writer.queue(writer.build_link_message(user.email), session=work.session, now=work.now)
 
 
-def find_waiting(user_id: int, *, session: Session) -> WaitingAddress | None:
+def find_unconfirmed_address(user_id: int, *, session: Session) -> UnconfirmedAddress | None:
     """Return the unconfirmed address of a user, or None."""
-    return _find(EmailConfirmation.user_id == user_id, session=session)
+    return _find_address(EmailConfirmation.user_id == user_id, session=session)
 
 
-def get_waiting(
+def get_unconfirmed_address(
     token: str, user_id: int, *, session: Session, keyring: Keyring, now: datetime
-) -> WaitingAddress:
+) -> UnconfirmedAddress:
     """Return the address that a link confirms for this user.
 
     Raise NotFoundError if the link is not valid.
     """
-    found = _find(_is_of_link(token, user_id, keyring=keyring, now=now), session=session)
+    found = _find_address(_matches_link(token, user_id, keyring=keyring, now=now), session=session)
     if found is None:
-        raise NotFoundError(_INVALID_LINK)
+        raise NotFoundError(_INVALID_LINK_MESSAGE)
     return found
 
 
 @action("own_account.change")
-def confirm(work: Work, token: str) -> WaitingAddress:
+def confirm_by_link(work: UnitOfWork, token: str) -> UnconfirmedAddress:
     """Confirm the email address of a link, which then stops working.
 
     The former address is notified. Raise NotFoundError if the link is not valid. Raise
     ConflictError if another user got the address in the meantime.
     """
     user_id, keyring = work.actor.id or 0, work.policy(Keyring)
-    waiting = get_waiting(token, user_id, session=work.session, keyring=keyring, now=work.now)
-    return _settle(work, waiting, _is_of_link(token, user_id, keyring=keyring, now=work.now))
+    waiting = get_unconfirmed_address(
+        token, user_id, session=work.session, keyring=keyring, now=work.now
+    )
+    return _confirm_address(
+        work, waiting, _matches_link(token, user_id, keyring=keyring, now=work.now)
+    )
 
 
 @action("users.change")
-def confirm_waiting(work: Work, user_id: int, email: str) -> WaitingAddress:
+def confirm_as_administrator(work: UnitOfWork, user_id: int, email: str) -> UnconfirmedAddress:
     """Confirm an unconfirmed email address as an administrator.
 
     Raise ConflictError if the address is no longer waiting for confirmation, or if another user got
     it in the meantime.
     """
     mine = (EmailConfirmation.user_id == user_id) & (EmailConfirmation.email == email)
-    waiting = _find(mine, session=work.session)
+    waiting = _find_address(mine, session=work.session)
     if waiting is None:
-        raise ConflictError("This address does not wait to be confirmed any more.")
-    return _settle(work, waiting, mine)
+        raise ConflictError("This address is no longer waiting for confirmation.")
+    return _confirm_address(work, waiting, mine)
 
 
-def vouch(work: Work, user_id: int) -> bool:
+def confirm_current_address(work: UnitOfWork, user_id: int) -> bool:
     """Confirm an account's address as an administrator; return whether it was unconfirmed.
 
     Raise ConflictError for a bot, and for an address that an older account has as well.
     """
     user = work.session.get_one(User, user_id)
     if user.kind != HUMAN:
-        raise ConflictError("A bot has no e-mail address.")
+        raise ConflictError("Bots have no email address.")
     if user.email_key is None:
-        raise ConflictError(_TAKEN, field="email")
+        raise ConflictError(_TAKEN_MESSAGE, field="email")
     if user.email_confirmed_at is not None:
         return False
     user.email_confirmed_at = work.now
-    forget_waiting(user_id, email=user.email, session=work.session)
+    delete_unconfirmed_address(user_id, email=user.email, session=work.session)
     return True
 
 
 @action("users.change")
-def vouch_for_all(work: Work) -> int:
+def confirm_all_addresses(work: UnitOfWork) -> int:
     """Confirm the email addresses of all accounts as an administrator.
 
     Return the number of confirmed addresses.
@@ -225,7 +231,7 @@ IS_UNCONFIRMED = (
 )
 
 
-def forget_waiting(user_id: int, *, session: Session, email: str | None = None) -> bool:
+def delete_unconfirmed_address(user_id: int, *, session: Session, email: str | None = None) -> bool:
     """Discard the unconfirmed address of a user; return whether there was one.
 
     If `email` is given, only this address is discarded.
@@ -239,47 +245,49 @@ def forget_waiting(user_id: int, *, session: Session, email: str | None = None) 
     return gone.first() is not None
 
 
-def forget_new_address(user_id: int, *, session: Session) -> None:
+def delete_unconfirmed_new_address(user_id: int, *, session: Session) -> None:
     """Discard an unconfirmed new address, for example after a password change."""
-    waiting = find_waiting(user_id, session=session)
+    waiting = find_unconfirmed_address(user_id, session=session)
     if waiting is not None and waiting.is_new:
-        forget_waiting(user_id, session=session)
+        delete_unconfirmed_address(user_id, session=session)
 
 
-def tell_of_change(work: Work, user_id: int, former: str) -> None:
+def notify_former_address(work: UnitOfWork, user_id: int, former: str) -> None:
     """Notify the former address of an account that it was replaced."""
     user = work.session.get_one(User, user_id)
-    writer = _Writer(user, work.policy(Letterhead), work.now.isoformat())
-    writer.queue(writer.about_change(former), session=work.session, now=work.now)
+    writer = _MessageWriter(user, work.policy(AccountMessageBuilder), work.now.isoformat())
+    writer.queue(writer.build_change_message(former), session=work.session, now=work.now)
 
 
-def forget_messages(user_id: int, *, session: Session) -> None:
+def delete_address_messages(user_id: int, *, session: Session) -> None:
     """Delete the messages about a user's addresses, regardless of their recipients."""
-    theirs = Mail.key.startswith(_key_of(user_id))
+    theirs = Mail.key.startswith(_format_message_key(user_id))
     session.execute(delete_rows(Mail).where(theirs))
 
 
-def _settle(work: Work, waiting: WaitingAddress, mine: ColumnElement[bool]) -> WaitingAddress:
+def _confirm_address(
+    work: UnitOfWork, waiting: UnconfirmedAddress, mine: ColumnElement[bool]
+) -> UnconfirmedAddress:
     session = work.session
     gone = delete_rows(EmailConfirmation).where(mine).returning(EmailConfirmation.user_id)
     # Of two concurrent requests, only one finds the row.
     if session.scalar(gone) is None:
-        raise NotFoundError(_INVALID_LINK)
+        raise NotFoundError(_INVALID_LINK_MESSAGE)
     user = session.get_one(User, waiting.user_id, populate_existing=True)
     former = user.email
     try:
         with session.begin_nested():
             user.email, user.email_confirmed_at = waiting.email, work.now
     except IntegrityError as error:
-        raise ConflictError(_TAKEN, field="email") from error
+        raise ConflictError(_TAKEN_MESSAGE, field="email") from error
     if user.email != former:
-        tell_of_change(work, user.id, former)
+        notify_former_address(work, user.id, former)
     details = {"changed": "e-mail address"} if waiting.is_new else {}
     work.record(EventKind.EMAIL_CONFIRMED, subject=user.username, user_id=user.id, details=details)
     return waiting
 
 
-def _find(condition: ColumnElement[bool], *, session: Session) -> WaitingAddress | None:
+def _find_address(condition: ColumnElement[bool], *, session: Session) -> UnconfirmedAddress | None:
     row = session.execute(
         select(
             EmailConfirmation.email,
@@ -294,7 +302,7 @@ def _find(condition: ColumnElement[bool], *, session: Session) -> WaitingAddress
     if row is None:
         return None
     email, asked_at, user_id, username, present = row
-    return WaitingAddress(
+    return UnconfirmedAddress(
         user_id=user_id,
         username=username,
         email=email,
@@ -303,24 +311,24 @@ def _find(condition: ColumnElement[bool], *, session: Session) -> WaitingAddress
     )
 
 
-def _is_of_link(
+def _matches_link(
     token: str, user_id: int, *, keyring: Keyring, now: datetime
 ) -> ColumnElement[bool]:
     digests = keyring.digests(token, CredentialType.EMAIL_CONFIRMATION)
     return (
         EmailConfirmation.token_digest.in_(digests)
         & (EmailConfirmation.user_id == user_id)
-        & (EmailConfirmation.created_at > now - LINK_LIFETIME)
+        & (EmailConfirmation.created_at > now - CONFIRMATION_LINK_LIFETIME)
     )
 
 
-def others_with(email: str, user_id: int) -> Select[int]:
+def select_other_account(email: str, user_id: int) -> Select[int]:
     """Return a query for another account, not `user_id`, that has this address."""
     same = or_(User.email_key == fold(email), func.lower(User.email) == email.lower())
     return select(User.id).where(same, User.id != user_id).limit(1)
 
 
-def _store(work: Work, user: User, email: str) -> str:
+def _store_unconfirmed_address(work: UnitOfWork, user: User, email: str) -> str:
     """Store an unconfirmed address, replacing an earlier one, and return the secret of its link."""
     token = work.policy(Keyring).issue(CredentialType.EMAIL_CONFIRMATION)
     values = {"email": email, "token_digest": token.digest, "created_at": work.now}
@@ -331,68 +339,68 @@ def _store(work: Work, user: User, email: str) -> str:
     return token.clear
 
 
-def _key_of(user_id: int) -> str:
+def _format_message_key(user_id: int) -> str:
     return f"address of user {user_id}: "
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _MessageWriter:
     """Messages about one change of a user's address.
 
     They mention the user by the user name, because a display name could contain arbitrary text.
     """
 
     user: User
-    letterhead: Letterhead
+    letterhead: AccountMessageBuilder
     #: Secret of the link, or a text that distinguishes this change from others of the user.
     token: str
 
-    def link_for(self, email: str) -> NewMessage:
+    def build_link_message(self, email: str) -> NewEmail:
         """Return the message that asks the recipient to confirm an address."""
         return self._message(
             email,
-            f"Confirm your e-mail address at {self.letterhead.instance_name}",
-            f"Is this the e-mail address of @{self.user.username}? Confirm it within "
-            f"{LINK_LIFETIME.days} days, signed in with that account:\n"
+            f"Confirm your email address at {self.letterhead.instance_name}",
+            f"To confirm that this is the email address of @{self.user.username}, sign in to that "
+            f"account and open this link within {CONFIRMATION_LINK_LIFETIME.days} days:\n"
             f"{self.letterhead.base_url}/-/email_confirmations/{self.token}\n\n"
             "If you do not know this account, ignore this message.",
         )
 
-    def about_taken(self, email: str) -> NewMessage:
+    def build_taken_message(self, email: str) -> NewEmail:
         """Return the message to an address that another account already has."""
         return self._message(
             email,
-            f"Your e-mail address at {self.letterhead.instance_name}",
-            f"The user @{self.user.username} asked to use this e-mail address. It belongs to "
-            "another account already, so nothing was changed.\n\nIf that account is yours, sign "
-            "in with it. If both are yours, ask an administrator which one to keep. Otherwise "
-            "ignore this message.",
+            f"Your email address at {self.letterhead.instance_name}",
+            f"The user @{self.user.username} wants to use this email address. It already belongs "
+            "to another account, so nothing was changed.\n\nIf the other account is yours, sign "
+            "in with it. If both accounts are yours, ask an administrator which one to keep. "
+            "Otherwise, ignore this message.",
         )
 
-    def about_request(self, email: str) -> NewMessage:
+    def build_request_message(self, email: str) -> NewEmail:
         """Return the message to the current address about the requested new one."""
         return self._message(
             self.user.email,
-            f"A new e-mail address for your account at {self.letterhead.instance_name}",
-            f"Somebody who is signed in as @{self.user.username} asked to change the e-mail "
+            f"New email address for your account at {self.letterhead.instance_name}",
+            f"Someone who is signed in as @{self.user.username} asked to change the email "
             f"address of this account to {email}. It changes when the new address is confirmed."
-            "\n\nIf it was not you, change your password now, which also forgets the new address:\n"
+            "\n\nIf this was not you, change your password now. This also cancels the change:\n"
             f"{self.letterhead.base_url}/-/user_settings/security",
         )
 
-    def about_change(self, former: str) -> NewMessage:
+    def build_change_message(self, former: str) -> NewEmail:
         """Return the message to the former address that it was replaced."""
         return self._message(
             former,
-            f"Your e-mail address at {self.letterhead.instance_name} was changed",
-            f"The e-mail address of @{self.user.username} is {self.user.email} now, and no longer "
-            "this one.\n\nIf it was not you, tell an administrator at once.",
+            f"Your email address at {self.letterhead.instance_name} was changed",
+            f"The email address of @{self.user.username} was changed from this address to "
+            f"{self.user.email}.\n\nIf this was not you, contact an administrator immediately.",
         )
 
-    def queue(self, *messages: NewMessage, session: Session, now: datetime) -> None:
+    def queue(self, *messages: NewEmail, session: Session, now: datetime) -> None:
         """Queue messages, if there is a mail server."""
         if self.letterhead.has_mail_server:
-            queue_messages(messages, session=session, keyring=self.letterhead.keyring, now=now)
+            queue_emails(messages, session=session, keyring=self.letterhead.keyring, now=now)
 
-    def _message(self, recipient: str, subject: str, text: str) -> NewMessage:
+    def _message(self, recipient: str, subject: str, text: str) -> NewEmail:
         return self.letterhead.message(self.user.id, recipient, subject, text, secret=self.token)

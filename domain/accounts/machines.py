@@ -13,10 +13,12 @@ from domain.core.randomness import random_hex
 from models import User
 
 #: Password hash that no password matches.
-_NO_PASSWORD = "!"  # noqa: S105 - the opposite of one
+_UNUSABLE_PASSWORD_HASH = "!"  # noqa: S105 - the opposite of one
 
 
-def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: datetime) -> User:
+def create_machine_account(
+    prefix: str, name: str, kind: str, *, session: Session, now: datetime
+) -> User:
     """Create a machine account whose user name starts with the prefix."""
     username = f"{prefix}_{random_hex(16)}"
     user = User(
@@ -24,7 +26,7 @@ def make_machine(prefix: str, name: str, kind: str, *, session: Session, now: da
         # RFC 2606 section 2: no email can be delivered to this domain.
         email=f"{username}@noreply.invalid",
         name=name,
-        password_hash=_NO_PASSWORD,
+        password_hash=_UNUSABLE_PASSWORD_HASH,
         state=ACTIVE,
         kind=kind,
         created_at=now,

@@ -36,7 +36,7 @@ class MessageLimit:
     per_place: int | None = None
 
 
-INVITATIONS = MessageLimit(
+INVITATION_LIMIT = MessageLimit(
     name="invitations",
     per_recipient=20,
     recipient_window=_DAY,
@@ -44,15 +44,17 @@ INVITATIONS = MessageLimit(
     per_sender=200,
     per_place=200,
 )
-CONFIRMATIONS = MessageLimit(name="confirmation messages", per_recipient=10, recipient_window=_HOUR)
-CONTACT_MESSAGES = MessageLimit(
+CONFIRMATION_LIMIT = MessageLimit(
+    name="confirmation messages", per_recipient=10, recipient_window=_HOUR
+)
+CONTACT_MESSAGE_LIMIT = MessageLimit(
     name="codes and test messages",
     per_recipient=20,
     recipient_window=_HOUR,
     per_sender=40,
     per_place=20,
 )
-TEST_REQUESTS = MessageLimit(
+TEST_REQUEST_LIMIT = MessageLimit(
     name="test requests", per_recipient=60, recipient_window=_HOUR, per_sender=120
 )
 
@@ -62,7 +64,7 @@ class RecipientLimitError(TooManyAttemptsError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sending:
+class LimitedMessage:
     """A message that is about to be sent, or a request to a URL."""
 
     recipient: str
@@ -72,8 +74,13 @@ class Sending:
     place: str | None = None
 
 
-def claim_sending(
-    limit: MessageLimit, sending: Sending, *, session: Session, keyring: Keyring, now: datetime
+def count_message(
+    limit: MessageLimit,
+    sending: LimitedMessage,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> None:
     """Count a message before it is sent.
 
@@ -91,7 +98,10 @@ def claim_sending(
         if sending.place is not None and limit.per_place is not None:
             claim(f"{limit.name} of {sending.place}", limit.per_place, _HOUR)
     except TooManyAttemptsError as error:
-        message = f"Too many {limit.name} were sent within an hour. {_advice(error.retry_after)}"
+        message = (
+            f"Too many {limit.name} were sent within an hour. "
+            f"{_format_retry_advice(error.retry_after)}"
+        )
         raise TooManyAttemptsError(message, retry_after=error.retry_after) from None
     try:
         subject, window = f"{limit.name} to {fold(sending.recipient)}", limit.recipient_window
@@ -99,11 +109,14 @@ def claim_sending(
             claim(f"{subject} of user {sending.sender_id}", limit.per_pair, window)
         claim(subject, limit.per_recipient, window)
     except TooManyAttemptsError as error:
-        message = f"Too many {limit.name} were sent there. {_advice(error.retry_after)}"
+        message = (
+            f"Too many {limit.name} were sent to this recipient. "
+            f"{_format_retry_advice(error.retry_after)}"
+        )
         raise RecipientLimitError(message, retry_after=error.retry_after) from None
 
 
-def _advice(seconds: int) -> str:
+def _format_retry_advice(seconds: int) -> str:
     minutes = max(1, round(seconds / 60))
     if minutes < 2 * 60:
         return f"Try again in {minutes} minute{'s' if minutes > 1 else ''}."

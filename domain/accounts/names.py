@@ -4,21 +4,22 @@ import re
 import unicodedata
 
 #: Maximum lengths of a full path and of a display name, in characters.
-LONGEST_PATH, LONGEST_NAME = 255, 100
+MAX_PATH_LENGTH, MAX_DISPLAY_NAME_LENGTH = 255, 100
 #: Maximum length of a user name or a part of a path, in characters.
-LONGEST_SEGMENT = 100
-_SEGMENT = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{LONGEST_SEGMENT - 1}}}")
+MAX_PATH_SEGMENT_LENGTH = 100
+_SEGMENT_PATTERN = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.-]{{0,{MAX_PATH_SEGMENT_LENGTH - 1}}}")
 _FORBIDDEN_ENDINGS = (".", ".git", ".atom", ".json")
 
 
 def _check_segment(segment: str, what: str) -> None:
-    if not _SEGMENT.fullmatch(segment):
+    if not _SEGMENT_PATTERN.fullmatch(segment):
         raise ValueError(
-            f"{what} may have up to {LONGEST_SEGMENT} letters a to z, digits, dots, dashes and "
-            "underscores, and starts with a letter, a digit or an underscore."
+            f"{what} can have up to {MAX_PATH_SEGMENT_LENGTH} letters a to z, digits, dots, "
+            "dashes and "
+            "underscores, and must start with a letter, a digit or an underscore."
         )
     if segment.lower().endswith(_FORBIDDEN_ENDINGS):
-        raise ValueError(f"{what} may not end in a dot, .git, .atom or .json.")
+        raise ValueError(f"{what} must not end with a dot, .git, .atom or .json.")
 
 
 def check_username(username: str) -> None:
@@ -34,10 +35,10 @@ def check_display_name(name: str) -> None:
 
     Raise ValueError with an explanation.
     """
-    if len(name) > LONGEST_NAME:
-        raise ValueError(f"A name may have at most {LONGEST_NAME} characters.")
+    if len(name) > MAX_DISPLAY_NAME_LENGTH:
+        raise ValueError(f"A name can have at most {MAX_DISPLAY_NAME_LENGTH} characters.")
     if any(unicodedata.category(each) == "Cc" for each in name):
-        raise ValueError("A name is one line, without control characters.")
+        raise ValueError("A name must be a single line without control characters.")
 
 
 def check_path(path: str, *, reserved: frozenset[str]) -> None:
@@ -46,17 +47,17 @@ def check_path(path: str, *, reserved: frozenset[str]) -> None:
     `reserved` contains the first segments of the service's own routes, in lower case. Raise
     ValueError with an explanation.
     """
-    if len(path) > LONGEST_PATH:
-        raise ValueError(f"A path may have at most {LONGEST_PATH} characters.")
+    if len(path) > MAX_PATH_LENGTH:
+        raise ValueError(f"A path can have at most {MAX_PATH_LENGTH} characters.")
     segments = path.split("/")
     for segment in segments:
         _check_segment(segment, "Each part of a path")
     if segments[0].lower() in reserved:
-        message = f"“{segments[0]}” is reserved for the service itself; choose another name."
+        message = f'"{segments[0]}" is reserved for the service itself. Choose another name.'
         raise ValueError(message)
 
 
-def can_be_path(path: str) -> bool:
+def is_valid_path(path: str) -> bool:
     """Return whether a full path is valid for a group or project; `acme/logo.json` is not."""
     try:
         check_path(path, reserved=frozenset())
@@ -65,6 +66,6 @@ def can_be_path(path: str) -> bool:
     return True
 
 
-def as_segment(name: str) -> str:
+def slugify_name(name: str) -> str:
     """Return a path segment derived from a display name, or an empty string."""
     return re.sub(r"[^a-z0-9_.]+", "-", name.lower()).strip("-._")[:100]

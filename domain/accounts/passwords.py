@@ -15,19 +15,19 @@ from domain.core import threads
 from models.folding import fold
 
 #: Maximum length of a password in characters, which limits the cost of hashing.
-LONGEST_PASSWORD = 1000
+MAX_PASSWORD_LENGTH = 1000
 
 #: Minimum zxcvbn score (0 to 4): at least a million guesses.
-_LEAST_SCORE = 2
+_MIN_SCORE = 2
 #: Maximum number of characters that zxcvbn evaluates, because its cost grows much faster than the
 #: length.
-_JUDGED_CHARACTERS = 24
+_MAX_SCORED_CHARACTERS = 24
 #: Number of lanes of Argon2. Each lane has a thread, and RFC 9106 recommends four lanes.
-_LANES = threads.HASHING_LANES
+_ARGON2_LANES = threads.HASHING_LANES
 #: Lock for zxcvbn, which stores the user's words in a global variable.
-_judging = Lock()
-FIRST_USERNAME = "admin"
-_FILE_NAME = "first_administrator.txt"
+_zxcvbn_lock = Lock()
+FIRST_ADMINISTRATOR_USERNAME = "admin"
+_FIRST_ADMINISTRATOR_FILE_NAME = "first_administrator.txt"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +49,12 @@ class PasswordRules:
 
 def hash_password(password: str, cost: HashCost) -> str:
     """Return the Argon2id hash of a password in PHC string format."""
-    return threads.hashing.run(_hasher(cost).hash, _octets(prepare_password(password)))
+    return threads.hashing_pool.run(
+        _get_hasher(cost).hash, _encode_password(normalize_password(password))
+    )
 
 
-def prepare_password(password: str) -> str:
+def normalize_password(password: str) -> str:
     """Normalize a password, so that it is the same on every keyboard.
 
     Other spaces are mapped to U+0020 as in OpaqueString (RFC 8265 section 4.2.2). NFKC is applied
@@ -71,7 +73,7 @@ class PasswordCheckResult:
     is_hash_outdated: bool
 
 
-_WRONG = PasswordCheckResult(is_right=False, is_hash_outdated=False)
+_WRONG_PASSWORD_RESULT = PasswordCheckResult(is_right=False, is_hash_outdated=False)
 
 
 def check_password(password: str, password_hash: str | None, cost: HashCost) -> PasswordCheckResult:
@@ -81,22 +83,22 @@ def check_password(password: str, password_hash: str | None, cost: HashCost) -> 
     result is negative. So the response time does not reveal which names exist. A password that
     normalization changes is checked in both forms, because former versions did not normalize.
     """
-    if len(password) > LONGEST_PASSWORD:
-        return _WRONG
+    if len(password) > MAX_PASSWORD_LENGTH:
+        return _WRONG_PASSWORD_RESULT
     is_real = password_hash is not None and _is_argon2(password_hash)
-    known = password_hash if password_hash is not None and is_real else _hash_of_nobody(cost)
-    for form in dict.fromkeys((prepare_password(password), password)):
+    known = password_hash if password_hash is not None and is_real else _build_dummy_hash(cost)
+    for form in dict.fromkeys((normalize_password(password), password)):
         try:
-            threads.hashing.run(_hasher(cost).verify, known, _octets(form))
+            threads.hashing_pool.run(_get_hasher(cost).verify, known, _encode_password(form))
         except VerificationError:
             continue
-        is_prepared = form == prepare_password(password)
-        is_outdated = not is_prepared or _hasher(cost).check_needs_rehash(known)
+        is_prepared = form == normalize_password(password)
+        is_outdated = not is_prepared or _get_hasher(cost).check_needs_rehash(known)
         return PasswordCheckResult(is_right=is_real, is_hash_outdated=is_outdated)
-    return _WRONG
+    return _WRONG_PASSWORD_RESULT
 
 
-def _octets(text: str) -> bytes:
+def _encode_password(text: str) -> bytes:
     # JSON can contain unpaired surrogates, which are allowed.
     return text.encode("utf-8", "surrogatepass")
 
@@ -110,17 +112,19 @@ def _is_argon2(password_hash: str) -> bool:
 
 
 @cache
-def _hasher(cost: HashCost) -> PasswordHasher:
-    return PasswordHasher(time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=_LANES)
+def _get_hasher(cost: HashCost) -> PasswordHasher:
+    return PasswordHasher(
+        time_cost=cost.passes, memory_cost=cost.memory_kib, parallelism=_ARGON2_LANES
+    )
 
 
-def _hash_of_nobody(cost: HashCost) -> str:
+def _build_dummy_hash(cost: HashCost) -> str:
     """Return a hash that no password matches, created without hashing."""
-    hasher = _hasher(cost)
+    hasher = _get_hasher(cost)
     salt, tag = (
         b64encode(bytes(size)).decode().rstrip("=") for size in (hasher.salt_len, hasher.hash_len)
     )
-    parameters = f"m={cost.memory_kib},t={cost.passes},p={_LANES}"
+    parameters = f"m={cost.memory_kib},t={cost.passes},p={_ARGON2_LANES}"
     return f"$argon2id$v={ARGON2_VERSION}${parameters}${salt}${tag}"
 
 
@@ -129,45 +133,49 @@ def check_password_strength(password: str, *, username: str, minimum: int, email
 
     Raise ValueError with an explanation.
     """
-    if len(password) > LONGEST_PASSWORD:
-        raise ValueError(f"A password may have at most {LONGEST_PASSWORD} characters.")
-    password = prepare_password(password)
+    if len(password) > MAX_PASSWORD_LENGTH:
+        raise ValueError(f"A password can have at most {MAX_PASSWORD_LENGTH} characters.")
+    password = normalize_password(password)
     if len(password) < minimum:
-        raise ValueError(f"A password needs at least {minimum} characters.")
+        raise ValueError(f"A password must have at least {minimum} characters.")
     if username and fold(username) in fold(password):
-        raise ValueError("A password may not contain the user name.")
+        raise ValueError("A password must not contain the user name.")
     if len(set(password)) < 4:  # noqa: PLR2004 - aaaaaaaaaaaa is no password
-        raise ValueError("A password needs more than three different characters.")
-    _check_guesses(password, (username, email, *email.replace("@", ".").split(".")))
+        raise ValueError("A password must have more than three different characters.")
+    _check_guessability(password, (username, email, *email.replace("@", ".").split(".")))
 
 
-def _check_guesses(password: str, own_words: tuple[str, ...]) -> None:
+def _check_guessability(password: str, own_words: tuple[str, ...]) -> None:
     """Reject a password that zxcvbn finds easy to guess.
 
     Raise ValueError with advice.
     """
     from zxcvbn import zxcvbn  # noqa: PLC0415 - long lists of words, which only this needs
 
-    with _judging:
+    with _zxcvbn_lock:
         words = [word for word in own_words if word]
-        found = threads.reading.run(zxcvbn, password[:_JUDGED_CHARACTERS], user_inputs=words)
-    if found["score"] < _LEAST_SCORE:
+        found = threads.parsing_pool.run(
+            zxcvbn, password[:_MAX_SCORED_CHARACTERS], user_inputs=words
+        )
+    if found["score"] < _MIN_SCORE:
         advice = (found["feedback"]["warning"], *found["feedback"]["suggestions"])
         said = " ".join(sentence for sentence in advice if sentence)
         raise ValueError(f"This password is easy to guess. {said}".strip())
 
 
-def first_password_file(instance_path: Path) -> Path:
+def get_first_password_path(instance_path: Path) -> Path:
     """Return the path of the file with the first administrator's password."""
-    return instance_path / _FILE_NAME
+    return instance_path / _FIRST_ADMINISTRATOR_FILE_NAME
 
 
 def has_first_password(username: str, instance_path: Path) -> bool:
     """Return whether this is the first administrator with the generated password."""
-    return username == FIRST_USERNAME and first_password_file(instance_path).exists()
+    return (
+        username == FIRST_ADMINISTRATOR_USERNAME and get_first_password_path(instance_path).exists()
+    )
 
 
-def forget_first_password(username: str, instance_path: Path) -> None:
+def delete_first_password_file(username: str, instance_path: Path) -> None:
     """Delete the file after the first administrator's password was changed."""
-    if username == FIRST_USERNAME:
-        first_password_file(instance_path).unlink(missing_ok=True)
+    if username == FIRST_ADMINISTRATOR_USERNAME:
+        get_first_password_path(instance_path).unlink(missing_ok=True)

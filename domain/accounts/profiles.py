@@ -14,35 +14,35 @@ from urllib.parse import quote
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.core.clock import written
-from domain.core.database.statements import Row, columns_for
+from domain.core.clock import format_api_time
+from domain.core.database.statements import Row, build_columns
 from domain.core.types.base import Resource
 from models import User
 
-_HUES = 360
+_HUE_COUNT = 360
 #: Placeholder for a name without a letter or digit. It is drawn as head and shoulders.
-_UNKNOWN = "-"
-_SOMEBODY = (
+_PLACEHOLDER_INITIAL = "-"
+_PLACEHOLDER_SVG = (
     '<g fill="#fff"><circle cx="32" cy="24" r="10"/><path d="M12 54a20 18 0 0 1 40 0z"/></g>'
 )
 #: The golden angle in degrees, which gives users with consecutive ids very different colors.
-_STEP = 137
-_AVATAR = (
+_HUE_STEP = 137
+_AVATAR_SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" width="256" height="256">'
     '<rect width="64" height="64" fill="hsl({hue} 45% 38%)"/>{shown}</svg>'
 )
-_LETTER = (
+_LETTER_SVG = (
     '<text x="32" y="43" text-anchor="middle" font-family="sans-serif" font-size="32" '
     'fill="#fff">{letter}</text>'
 )
 
 
-def avatar_path(name: str, user_id: int) -> str:
+def build_avatar_path(name: str, user_id: int) -> str:
     """Return the URL path of a user's avatar."""
-    return f"/-/pictures/{quote(_initial(name))}-{user_id * _STEP % _HUES}.svg"
+    return f"/-/pictures/{quote(_find_initial(name))}-{user_id * _HUE_STEP % _HUE_COUNT}.svg"
 
 
-class _Pictured(Protocol):
+class _AvatarUser(Protocol):
     """A user who has an avatar."""
 
     @property
@@ -53,14 +53,17 @@ class _Pictured(Protocol):
     def name(self) -> str: ...
 
 
-def avatar_url(person: _Pictured, base_url: str) -> str:
+def build_avatar_url(person: _AvatarUser, base_url: str) -> str:
     """Return the URL of a user's avatar."""
-    return f"{base_url}{avatar_path(person.name or person.username, person.id)}"
+    return f"{base_url}{build_avatar_path(person.name or person.username, person.id)}"
 
 
-def _initial(name: str) -> str:
+def _find_initial(name: str) -> str:
     """Return the first letter or digit of a name, in upper case."""
-    first = next((each for each in unicodedata.normalize("NFKC", name) if each.isalnum()), _UNKNOWN)
+    first = next(
+        (each for each in unicodedata.normalize("NFKC", name) if each.isalnum()),
+        _PLACEHOLDER_INITIAL,
+    )
     capital = unicodedata.normalize("NFC", first.upper())
     return capital if len(capital) == 1 else first
 
@@ -68,12 +71,12 @@ def _initial(name: str) -> str:
 def draw_avatar(letter: str, hue: int) -> str:
     """Return the avatar as SVG; `hue` is in degrees."""
     is_letter = letter.isalnum() and len(letter) == 1
-    shown = _LETTER.format(letter=letter) if is_letter else _SOMEBODY
-    return _AVATAR.format(shown=shown, hue=hue % _HUES)
+    shown = _LETTER_SVG.format(letter=letter) if is_letter else _PLACEHOLDER_SVG
+    return _AVATAR_SVG.format(shown=shown, hue=hue % _HUE_COUNT)
 
 
-class FoundProfile(NamedTuple):
-    """A user with the columns of `PROFILE`."""
+class ProfileRow(NamedTuple):
+    """A user with the columns of `PROFILE_COLUMNS`."""
 
     user_id: int
     username: str
@@ -86,10 +89,10 @@ class FoundProfile(NamedTuple):
     email_confirmed_at: datetime | None
 
 
-PROFILE = columns_for(FoundProfile._fields, {"user_": User, "": User})
+PROFILE_COLUMNS = build_columns(ProfileRow._fields, {"user_": User, "": User})
 
 
-def profile_path(username: str) -> str:
+def build_profile_path(username: str) -> str:
     """Return the path of a user's page; no group path can start with `/-/`."""
     return f"/-/users/{username}"
 
@@ -118,22 +121,22 @@ class Profile:
             "state": self.state,
             "email": self.email,
             "public_email": None,
-            "avatar_url": avatar_url(self, base_url),
-            "web_url": f"{base_url}{profile_path(self.username)}",
-            "created_at": _moment(self.created_at),
-            "confirmed_at": _moment(self.email_confirmed_at),
-            "last_sign_in_at": _moment(self.last_sign_in_at),
+            "avatar_url": build_avatar_url(self, base_url),
+            "web_url": f"{base_url}{build_profile_path(self.username)}",
+            "created_at": _format_optional_time(self.created_at),
+            "confirmed_at": _format_optional_time(self.email_confirmed_at),
+            "last_sign_in_at": _format_optional_time(self.last_sign_in_at),
         }
         return {**body, "is_admin": True} if self.is_admin else body
 
 
-def _moment(moment: datetime | None) -> str | None:
-    return written(moment) if moment else None
+def _format_optional_time(moment: datetime | None) -> str | None:
+    return format_api_time(moment) if moment else None
 
 
-def profile_in(row: Row) -> Profile:
-    """Return the profile in a row that starts with the columns of PROFILE."""
-    found = FoundProfile._make(row[: len(PROFILE)])
+def build_profile(row: Row) -> Profile:
+    """Return the profile in a row that starts with PROFILE_COLUMNS."""
+    found = ProfileRow._make(row[: len(PROFILE_COLUMNS)])
     return Profile(
         id=found.user_id,
         username=found.username,
@@ -147,7 +150,7 @@ def profile_in(row: Row) -> Profile:
     )
 
 
-class _Person(_Pictured, Protocol):
+class _ReferencedUser(_AvatarUser, Protocol):
     @property
     def state(self) -> str: ...
 
@@ -163,19 +166,19 @@ class UserReference(Resource):
     web_url: str
 
     @classmethod
-    def of(cls, person: _Person, base_url: str) -> "UserReference":
+    def of(cls, person: _ReferencedUser, base_url: str) -> "UserReference":
         """Return a reference to a user; `base_url` has no trailing slash."""
         return cls(
             id=person.id,
             username=person.username,
             name=person.name,
             state=person.state,
-            avatar_url=avatar_url(person, base_url),
-            web_url=f"{base_url}{profile_path(person.username)}",
+            avatar_url=build_avatar_url(person, base_url),
+            web_url=f"{base_url}{build_profile_path(person.username)}",
         )
 
 
-def user_references(
+def find_user_references(
     user_ids: Iterable[int], *, base_url: str, session: Session
 ) -> dict[int, UserReference]:
     """Return references to users, by user id."""

@@ -10,30 +10,35 @@ from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.administration import add_account
 from domain.accounts.attempt_limits import claim_attempt, refund_attempt
-from domain.accounts.email_addresses import others_with
+from domain.accounts.email_addresses import select_other_account
 from domain.accounts.passwords import PasswordRules
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import OwnAccountBody
-from domain.accounts.users import ACTIVE, NewUser, UserView, view_of
+from domain.accounts.users import ACTIVE, NewUser, UserView, build_user_view
 from domain.core.database.locks import release_locks
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
 from models import User
 
-LINK_LIFETIME = timedelta(days=1)
+SIGN_UP_LINK_LIFETIME = timedelta(days=1)
 #: Prefix of the keys of messages with links. Sent messages are deleted when their links expire.
-MESSAGE_KEY = "sign-up "
-OFF, DOMAINS, APPROVAL, OPEN = "off", "domains", "approval", "open"
+SIGN_UP_MESSAGE_KEY_PREFIX = "sign-up "
+SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL, SIGN_UP_OPEN = (
+    "off",
+    "domains",
+    "approval",
+    "open",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SignUpPolicy:
     """The policy that determines who may create an account."""
 
-    #: Mode of the policy: OFF, DOMAINS, APPROVAL or OPEN.
+    #: Mode of the policy: SIGN_UP_OFF, SIGN_UP_BY_DOMAIN, SIGN_UP_WITH_APPROVAL or SIGN_UP_OPEN.
     mode: str
     #: Allowed domains of email addresses. Empty if all are allowed.
     domains: frozenset[str] = frozenset()
@@ -43,14 +48,14 @@ class SignUpPolicy:
     @property
     def is_offered(self) -> bool:
         """Return whether sign-up is turned on."""
-        return self.mode != OFF
+        return self.mode != SIGN_UP_OFF
 
     @property
     def needs_approval(self) -> bool:
         """Return whether an administrator has to approve the account."""
-        return self.mode == APPROVAL
+        return self.mode == SIGN_UP_WITH_APPROVAL
 
-    def admits(self, email: str) -> bool:
+    def is_address_allowed(self, email: str) -> bool:
         """Return whether a normalized address may be used to sign up.
 
         Subdomains of an allowed domain are not included.
@@ -59,29 +64,31 @@ class SignUpPolicy:
             not self.domains or email.rpartition("@")[2].lower() in self.domains
         )
 
-    def admits_invited(self, email: str) -> bool:
+    def is_invited_address_allowed(self, email: str) -> bool:
         """Return whether a person who was invited by email may create an account immediately."""
-        return self.takes_invited or (self.admits(email) and not self.needs_approval)
+        return self.takes_invited or (self.is_address_allowed(email) and not self.needs_approval)
 
 
-def find_owner(email: str, *, session: Session) -> UserView | None:
+def find_account_by_email(email: str, *, session: Session) -> UserView | None:
     """Return the account with an address, or None."""
-    user_id = session.scalar(others_with(email, 0))
-    return view_of(session.get_one(User, user_id)) if user_id is not None else None
+    user_id = session.scalar(select_other_account(email, 0))
+    return build_user_view(session.get_one(User, user_id)) if user_id is not None else None
 
 
-def refuse_known(email: str, *, session: Session) -> None:
+def check_no_account(email: str, *, session: Session) -> None:
     """Reject an address that already has an account.
 
     Raise NotFoundError with the user name: only the recipient of a link sees it.
     """
-    owner = find_owner(email, session=session)
+    owner = find_account_by_email(email, session=session)
     if owner is not None:
-        message = f"There is an account for {email} already: @{owner.username}. Sign in with it."
+        message = f"An account for {email} already exists: @{owner.username}. Sign in with it."
         raise NotFoundError(message)
 
 
-def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = ACTIVE) -> UserView:
+def create_own_account(
+    work: UnitOfWork, email: str, new: OwnAccountBody, *, state: str = ACTIVE
+) -> UserView:
     """Create an account for the verified owner of an address, which confirms the address.
 
     Raise InvalidError for a field, and NotFoundError for an address that has an account. Raise
@@ -104,8 +111,8 @@ def make_account(work: Work, email: str, new: OwnAccountBody, *, state: str = AC
         user = add_account(work, wanted, work.policy(PasswordRules))
     except ConflictError as error:
         # Of two concurrent requests, one finds the account of the other.
-        refuse_known(email, session=session)
-        message = "This user name is taken. Choose another one."
+        check_no_account(email, session=session)
+        message = "This user name is taken. Choose another name."
         raise ConflictError(message, field="username") from error
     refund_attempt(tries, session=session, keyring=keyring)
     return user

@@ -5,16 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from domain.accounts.email_addresses import WaitingAddress
+from domain.accounts.email_addresses import UnconfirmedAddress
 from domain.core.types.base import (
     AbsentFlag,
     AbsentWord,
     Body,
     GitLabQuery,
-    GivenTimeOrDay,
     OffsetQuery,
     Option,
     PagedQuery,
+    RequestTimeOrDay,
     RequiredText,
     Resource,
     Search,
@@ -37,8 +37,8 @@ class UserQuery(PagedQuery, GitLabQuery):
     without_project_bots: bool = False
     exclude_active: bool = False
     exclude_humans: bool = False
-    created_after: GivenTimeOrDay | None = None
-    created_before: GivenTimeOrDay | None = None
+    created_after: RequestTimeOrDay | None = None
+    created_before: RequestTimeOrDay | None = None
     #: True if only administrators are listed. This filter and the next two are for administrators.
     admins: bool = False
     #: True if only users without any membership are listed.
@@ -48,9 +48,9 @@ class UserQuery(PagedQuery, GitLabQuery):
     auditors: AbsentFlag = False
     external: AbsentFlag = False
     #: Subject at an identity provider. Users who are not administrators get an empty list.
-    extern_uid: Text = Field(default="", description="The `sub` at an identity provider.")
+    extern_uid: Text = Field(default="", description="Subject (`sub`) at an identity provider.")
     provider: Text = Field(
-        default="", description="Slug of the identity provider, together with `extern_uid`."
+        default="", description="Slug of the identity provider. Used with `extern_uid`."
     )
     public_email: AbsentWord = ""
     saml_provider_id: AbsentWord = ""
@@ -68,7 +68,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     @property
     def is_active(self) -> bool | None:
         """Return whether the accounts must be active; None for both."""
-        return _chosen(self.active, self.exclude_active)
+        return _combine_flags(self.active, self.exclude_active)
 
     @property
     def is_blocked(self) -> bool | None:
@@ -78,7 +78,7 @@ class UserQuery(PagedQuery, GitLabQuery):
     @property
     def is_human(self) -> bool | None:
         """Return whether the accounts must belong to people; None for both."""
-        return _chosen(self.humans or self.without_project_bots, self.exclude_humans)
+        return _combine_flags(self.humans or self.without_project_bots, self.exclude_humans)
 
     @property
     def is_admin(self) -> bool | None:
@@ -101,7 +101,7 @@ class UserQuery(PagedQuery, GitLabQuery):
         return None if self.two_factor is None else self.two_factor == "enabled"
 
 
-def _chosen(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
+def _combine_flags(wanted: bool, unwanted: bool) -> bool | None:  # noqa: FBT001 - two parameters of a list
     """Return the value of a condition that two parameters select, or None for both values."""
     return wanted if wanted or unwanted else None
 
@@ -166,7 +166,7 @@ class AccountPage(Account):
     #: Number of live sign-ins.
     open_sign_ins: int
     #: Email address that waits for confirmation. null if there is none.
-    waiting_address: WaitingAddress | None
+    waiting_address: UnconfirmedAddress | None
 
 
 class NewAccount(Account, SecretResource):
@@ -184,7 +184,9 @@ class ResetAccount(Account, SecretResource):
 class PasswordResetBody(Body):
     """Access to revoke with a password reset. Browsers are signed out in any case."""
 
-    keep_applications: bool = Field(default=False, description="Keep applications authorized.")
+    keep_applications: bool = Field(
+        default=False, description="Keep the authorizations of applications."
+    )
     revoke_tokens: bool = Field(default=False, description="Also revoke personal access tokens.")
 
 
@@ -200,7 +202,7 @@ class AccountBody(Body):
 
     username: RequiredText
     email: RequiredText
-    name: str = Field(default="", description="The user name if it is empty.")
+    name: str = Field(default="", description="Display name. The default is the user name.")
     #: Password. Either this field or `force_random_password` is required.
     password: RequiredText | None = None
     force_random_password: bool = False
@@ -208,8 +210,8 @@ class AccountBody(Body):
     time_zone: RequiredText = "UTC"
     skip_confirmation: bool = Field(
         default=False,
-        description="True to confirm the email address without a message. Otherwise a link to "
-        "confirm it is sent there.",
+        description="True to confirm the email address immediately. Otherwise, a confirmation link "
+        "is sent to the address.",
     )
 
 
@@ -234,19 +236,19 @@ class AccountChangeBody(Body):
     name: Annotated[RequiredText | None, Option("--display-name")] = Field(
         default=None, description="New display name."
     )
-    email: RequiredText | None = Field(default=None, description="New e-mail address.")
+    email: RequiredText | None = Field(default=None, description="New email address.")
     time_zone: RequiredText | None = Field(
         default=None,
-        description="Time zone of their pages and messages, such as Europe/Berlin.",
+        description="Time zone for pages and messages of the user, such as Europe/Berlin.",
     )
     admin: bool | None = Field(default=None, description="True if the user is an administrator.")
     skip_confirmation: Annotated[bool, Option("--verified")] = Field(
         default=False,
-        description="True to confirm the new email address without a message. Otherwise a link to "
-        "confirm it is sent there.",
+        description="True to confirm the new email address immediately. Otherwise, a confirmation "
+        "link is sent to the address.",
     )
     skip_reconfirmation: bool = Field(
-        default=False, description="The same, by the name that clients written for GitLab send."
+        default=False, description="Same as `skip_confirmation`, for compatibility with GitLab."
     )
 
     @model_validator(mode="before")
@@ -254,7 +256,8 @@ class AccountChangeBody(Body):
     def _refuse_password(cls, given: Any) -> Any:
         """Reject a password, because clients would assume that it replaces the former password."""
         if isinstance(given, Mapping) and "password" in given:
-            raise ValueError("A password cannot be set here. Reset it on the page of the user.")
+            message = "`password` cannot be changed. Reset the password of the user instead."
+            raise ValueError(message)
         return given
 
     @property
@@ -328,7 +331,7 @@ class ErasureBody(Body):
     """Handling of the applications of a deleted user. Only one of the fields can be used."""
 
     applications_to: Text = Field(
-        default="", description="The user name or e-mail address of their next owner."
+        default="", description="User name or email address of the new owner of the applications."
     )
     delete_applications: bool = Field(
         default=False, description="True to delete the applications of the user as well."

@@ -9,12 +9,12 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
-    forget_attempts,
     refund_attempt,
+    reset_attempts,
 )
 from domain.accounts.factors.requirement import SecondFactorRule, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
@@ -26,14 +26,14 @@ from domain.accounts.passwords import (
     check_password_strength,
     hash_password,
 )
-from domain.accounts.profiles import PROFILE, Profile, profile_in
+from domain.accounts.profiles import PROFILE_COLUMNS, Profile, build_profile
 from domain.core.database.locks import release_locks
-from domain.core.database.paging import LARGEST_ID
-from domain.core.database.statements import KeptConnection, SessionConnection
+from domain.core.database.paging import MAX_ID
+from domain.core.database.statements import SessionConnection, StatementConnection
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.time_zones import check_zone
-from domain.core.types.base import columns_of
+from domain.core.time_zones import normalize_zone_name
+from domain.core.types.base import get_column_values
 from models import Group, User
 from models.folding import fold
 
@@ -43,16 +43,16 @@ PENDING = "pending"
 #: State of an account that an administrator deactivated, or that was idle. It becomes active when
 #: its owner signs in.
 DEACTIVATED = "deactivated"
-_MAY_SIGN_IN = frozenset({ACTIVE, DEACTIVATED})
+_SIGN_IN_STATES = frozenset({ACTIVE, DEACTIVATED})
 #: Kinds of accounts. A bot is the account of a project or group access token, and a service account
 #: is the account of an application. An erased account has only its id left.
 HUMAN, BOT, SERVICE, ERASED = "human", "bot", "service", "erased"
-MACHINES = frozenset({BOT, SERVICE})
+MACHINE_KINDS = frozenset({BOT, SERVICE})
 #: Condition for accounts of people that are neither locked, deactivated nor pending approval.
-IN_USE = and_(User.state == ACTIVE, User.kind == HUMAN)
-_WITH_KIND = select(*PROFILE, User.kind)
-_BY_ID = _WITH_KIND.where(User.id == bindparam("named"))
-_BY_NAME = _WITH_KIND.where(User.username_key == bindparam("named"))
+IS_ACTIVE_HUMAN = and_(User.state == ACTIVE, User.kind == HUMAN)
+_PROFILE_WITH_KIND_QUERY = select(*PROFILE_COLUMNS, User.kind)
+_PROFILE_BY_ID_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.id == bindparam("named"))
+_PROFILE_BY_NAME_QUERY = _PROFILE_WITH_KIND_QUERY.where(User.username_key == bindparam("named"))
 #: Available page sizes.
 PAGE_SIZES = (20, 50, 100)
 
@@ -84,9 +84,9 @@ class UserView:
     page_size: int | None = None
 
 
-def view_of(user: User) -> UserView:
+def build_user_view(user: User) -> UserView:
     """Return the view of a row."""
-    columns = columns_of(user, UserView)
+    columns = get_column_values(user, UserView)
     return UserView(
         **columns,
         is_found_by_email=user.email_key is not None,
@@ -122,14 +122,14 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
         check_username(new.username)
     except ValueError as error:
         raise InvalidError(str(error), field="username") from error
-    check_name(new.name)
+    validate_display_name(new.name)
     password_hash = ""
     if new.password is not None:
         check_new_password(new.password, new.username, new.email, rules, field="password")
         password_hash = hash_password(new.password, rules.cost)
-    email = checked_email(new.email)
-    time_zone = check_zone(new.time_zone)
-    check_no_group(new.username, session=session)
+    email = normalize_email(new.email)
+    time_zone = normalize_zone_name(new.time_zone)
+    check_not_group_name(new.username, session=session)
     user = User(
         username=new.username,
         email=email,
@@ -149,10 +149,10 @@ def create_user(new: NewUser, *, session: Session, now: datetime, rules: Passwor
             session.add(user)
     except IntegrityError as error:
         message = (
-            f"A user with the name “{new.username}” or the e-mail address {email} already exists."
+            f'A user with the name "{new.username}" or the email address {email} already exists.'
         )
         raise ConflictError(message, field="username") from error
-    return view_of(user)
+    return build_user_view(user)
 
 
 def check_new_password(
@@ -168,17 +168,17 @@ def check_new_password(
         raise InvalidError(str(error), field=field) from error
 
 
-def check_no_group(username: str, *, session: Session, user_id: int = 0) -> None:
+def check_not_group_name(username: str, *, session: Session, user_id: int = 0) -> None:
     """Reject the name of a group, because a personal namespace could not use it.
 
     Raise ConflictError for such a name.
     """
     holder = select(Group.owner_id).where(Group.path_key == fold(username))
     if any(owner_id != user_id for owner_id in session.scalars(holder)):
-        raise ConflictError(f"A group has the name “{username}”.", field="username")
+        raise ConflictError(f'A group with the name "{username}" exists.', field="username")
 
 
-def check_name(name: str) -> None:
+def validate_display_name(name: str) -> None:
     """Reject an invalid display name.
 
     Raise InvalidError for the field `name`.
@@ -189,7 +189,7 @@ def check_name(name: str) -> None:
         raise InvalidError(str(error), field="name") from error
 
 
-def checked_email(email: str) -> str:
+def normalize_email(email: str) -> str:
     """Return a normalized email address, without a DNS query.
 
     Raise InvalidError if it is malformed.
@@ -201,16 +201,17 @@ def checked_email(email: str) -> str:
     try:
         return validate_email(email, check_deliverability=False, test_environment=True).normalized
     except EmailNotValidError as error:
-        raise InvalidError(f"“{email}” is not an e-mail address. {error}", field="email") from error
+        message = f'"{email}" is not a valid email address. {error}'
+        raise InvalidError(message, field="email") from error
 
 
 def find_user(login: str, *, session: Session) -> UserView | None:
     """Return the user with this name or email address, compared after case folding."""
-    user = _find_row(login, session=session)
-    return view_of(user) if user else None
+    user = _find_user_row(login, session=session)
+    return build_user_view(user) if user else None
 
 
-def _find_row(login: str, *, session: Session) -> User | None:
+def _find_user_row(login: str, *, session: Session) -> User | None:
     wanted = fold(login.strip())
     if "\x00" in wanted:
         return None  # No user name contains NUL, and PostgreSQL rejects it.
@@ -229,7 +230,7 @@ def get_user(login: str, *, session: Session) -> UserView:
     """
     user = find_user(login, session=session)
     if user is None:
-        raise NotFoundError(f"User “{login}” not found.")
+        raise NotFoundError(f'User "{login}" not found.')
     return user
 
 
@@ -247,13 +248,13 @@ class SignInAttempt:
     #: counter prevents guesses from elsewhere from locking it out.
     browser_limits: Mapping[int, AttemptLimit] = field(default_factory=dict)
 
-    def limits_for(self, user: User | None) -> "AttemptCounters":
+    def build_counters(self, user: User | None) -> "AttemptCounters":
         """Return the counters for an attempt on this account."""
         known = self.browser_limits.get(user.id) if user else None
         if known is not None:
             return AttemptCounters(own=known, shared=None)
         # One counter for the account, whether the name or the email address was entered.
-        subject = _subject(user.username if user else self.login)
+        subject = _format_limit_subject(user.username if user else self.login)
         account_limit = replace(self.account_limit, subject=subject)
         return AttemptCounters(own=account_limit, shared=self.address_limit)
 
@@ -278,7 +279,7 @@ class AttemptCounters:
 
     def clear(self, *, session: Session, keyring: Keyring) -> None:
         """Reset or reduce the counters after a successful attempt."""
-        forget_attempts(self.own, session=session, keyring=keyring)
+        reset_attempts(self.own, session=session, keyring=keyring)
         if self.shared is not None:
             refund_attempt(self.shared, session=session, keyring=keyring)
 
@@ -292,10 +293,10 @@ def authenticate(
     locked account cannot be distinguished by the response or its time. The caller must check the
     state, and whether a second factor is required. Raise TooManyAttemptsError above a limit.
     """
-    return _let_in(attempt, _is_known_to_sign_in, session=session, keyring=keyring, now=now)
+    return _authenticate(attempt, _can_authenticate, session=session, keyring=keyring, now=now)
 
 
-def authenticate_by_password_alone(
+def authenticate_by_password_only(
     attempt: SignInAttempt,
     rule: SecondFactorRule,
     *,
@@ -319,12 +320,14 @@ def authenticate_by_password_alone(
         wants_more = wants_more or (of_group is not None and of_group.begins <= now)
         if user is None or wants_more or user.must_change_password:
             return False
-        return _is_active_user(user) and not rule.binds(now.date(), is_admin=user.is_admin)
+        return _is_active_user(user) and not rule.requires_factor(
+            now.date(), is_admin=user.is_admin
+        )
 
-    return _let_in(attempt, is_enough, session=session, keyring=keyring, now=now)
+    return _authenticate(attempt, is_enough, session=session, keyring=keyring, now=now)
 
 
-def _let_in(
+def _authenticate(
     attempt: SignInAttempt,
     is_enough: Callable[[User | None], bool],
     *,
@@ -332,8 +335,8 @@ def _let_in(
     keyring: Keyring,
     now: datetime,
 ) -> UserView | None:
-    user = _find_row(attempt.login, session=session)
-    limits = attempt.limits_for(user)
+    user = _find_user_row(attempt.login, session=session)
+    limits = attempt.build_counters(user)
     limits.claim(session=session, keyring=keyring, now=now)
     # This runs before the password check, so that the response time does not depend on the result.
     is_welcome = is_enough(user)
@@ -346,24 +349,24 @@ def _let_in(
     new_hash = known_hash
     if verdict.is_hash_outdated:
         new_hash = hash_password(attempt.password, attempt.cost)
-    if not is_still_the_password(*seen, session=session) or not is_enough(user):
+    if not is_password_unchanged(*seen, session=session) or not is_enough(user):
         return None
     user.password_hash = new_hash
     limits.clear(session=session, keyring=keyring)
-    return view_of(user)
+    return build_user_view(user)
 
 
-def is_still_the_password(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
+def is_password_unchanged(user_id: int, changed_at: datetime | None, *, session: Session) -> bool:
     """Lock the account and return whether its password is unchanged since it was read.
 
     The hash may have changed, because two concurrent sign-ins can both rehash the password.
     """
-    lock_account(user_id, session=session)
+    lock_account_row(user_id, session=session)
     found = session.get(User, user_id)
     return found is not None and found.password_changed_at == changed_at
 
 
-def lock_account(user_id: int, *, session: Session) -> None:
+def lock_account_row(user_id: int, *, session: Session) -> None:
     """Lock an account until the end of the transaction, and read it again.
 
     Without the lock, a sign-in could replace the hash of a new password by a rehash of the former
@@ -379,35 +382,35 @@ def _is_active_user(user: User | None) -> bool:
     return user is not None and user.state == ACTIVE and user.kind == HUMAN
 
 
-def _is_known_to_sign_in(user: User | None) -> bool:
+def _can_authenticate(user: User | None) -> bool:
     """Return whether the response to the correct password may differ from that to a wrong one."""
-    return user is not None and user.state in {*_MAY_SIGN_IN, PENDING} and user.kind == HUMAN
+    return user is not None and user.state in {*_SIGN_IN_STATES, PENDING} and user.kind == HUMAN
 
 
-def find_user_to_sign_in(user_id: int, *, session: Session) -> UserView | None:
+def find_sign_in_user(user_id: int, *, session: Session) -> UserView | None:
     """Return the user with this id if they may sign in, or None.
 
     The account may be deactivated: signing in activates it.
     """
     user = session.get(User, user_id)
-    if user is None or user.state not in _MAY_SIGN_IN or user.kind != HUMAN:
+    if user is None or user.state not in _SIGN_IN_STATES or user.kind != HUMAN:
         return None
-    return view_of(user)
+    return build_user_view(user)
 
 
 def find_active_user(user_id: int, *, session: Session) -> UserView | None:
     """Return the user with this id if the account is active, or None."""
     user = session.get(User, user_id)
-    return view_of(user) if user is not None and _is_active_user(user) else None
+    return build_user_view(user) if user is not None and _is_active_user(user) else None
 
 
-def forget_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) -> None:
+def reset_failed_sign_ins(username: str, *, session: Session, keyring: Keyring) -> None:
     """Reset the counter of failed sign-in attempts of a user."""
-    limit = AttemptLimit(subject=_subject(username), attempts=0, window=timedelta(0))
-    forget_attempts(limit, session=session, keyring=keyring)
+    limit = AttemptLimit(subject=_format_limit_subject(username), attempts=0, window=timedelta(0))
+    reset_attempts(limit, session=session, keyring=keyring)
 
 
-def _subject(login: str) -> str:
+def _format_limit_subject(login: str) -> str:
     return f"sign-in account {fold(login.strip())}"
 
 
@@ -418,7 +421,7 @@ def change_password(
 
     Raise InvalidError if it is too weak.
     """
-    user = view_of(session.get_one(User, user_id))
+    user = build_user_view(session.get_one(User, user_id))
     release_locks(session)
     hashed = hash_new_password(user, new_password, rules)
     store_password(user_id, hashed, session=session, now=now)
@@ -447,13 +450,13 @@ def change_profile(
 
     Raise InvalidError for an invalid value.
     """
-    check_name(name)
+    validate_display_name(name)
     user = session.get_one(User, user_id)
-    place = user.time_zone if time_zone is None else check_zone(time_zone)
+    place = user.time_zone if time_zone is None else normalize_zone_name(time_zone)
     user.name, user.time_zone = name, place
 
 
-def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
+def clear_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     """Clear all fields of an erased account except its id, and disable it.
 
     The new name and email address cannot belong to any user. User names contain no spaces, and
@@ -468,32 +471,37 @@ def empty_account(user_id: int, *, pseudonym: str, session: Session) -> None:
     user.idle_noticed_at = None
 
 
-def get_profile_to_act_as(named: str, *, connection: KeptConnection) -> Profile:
+def get_sudo_profile(named: str, *, connection: StatementConnection) -> Profile:
     """Return the profile of the user with this id or user name, for sudo.
 
     Raise NotFoundError if there is none. Raise ForbiddenError for a bot or an account that is not
     active.
     """
     is_number = named.isascii() and named.isdecimal()
-    is_found = _BY_ID if is_number and int(named) <= LARGEST_ID else _BY_NAME
-    row = connection.first(is_found, {"named": int(named) if is_found is _BY_ID else fold(named)})
-    kind = row[len(PROFILE)] if row else ERASED
+    is_found = (
+        _PROFILE_BY_ID_QUERY if is_number and int(named) <= MAX_ID else _PROFILE_BY_NAME_QUERY
+    )
+    row = connection.first(
+        is_found, {"named": int(named) if is_found is _PROFILE_BY_ID_QUERY else fold(named)}
+    )
+    kind = row[len(PROFILE_COLUMNS)] if row else ERASED
     if row is None or kind == ERASED:
-        raise NotFoundError("The user that sudo names was not found.")
-    profile = profile_in(row)
+        raise NotFoundError("The user in `sudo` was not found.")
+    profile = build_profile(row)
     if profile.state != ACTIVE or kind != HUMAN:
         why = "is a bot" if kind != HUMAN else f"is {profile.state}"
-        raise ForbiddenError(f"Nobody can act as {profile.username}: the account {why}.")
+        raise ForbiddenError(f"You cannot act as {profile.username}, because the account {why}.")
     return profile
 
 
 @action("own_account.change")
-def choose_page_size(work: Work, size: int) -> None:
+def set_page_size(work: UnitOfWork, size: int) -> None:
     """Set the caller's page size.
 
     Raise InvalidError for a size that is not available.
     """
     if size not in PAGE_SIZES:
-        message = f"A page has {', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]} rows."
+        sizes = f"{', '.join(map(str, PAGE_SIZES[:-1]))} or {PAGE_SIZES[-1]}"
+        message = f"The number of rows must be {sizes}."
         raise InvalidError(message, field="size")
     work.session.get_one(User, work.actor.id).page_size = size

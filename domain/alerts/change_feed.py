@@ -32,33 +32,34 @@ from domain.alerts.reading.incoming import Severity
 from domain.core.database.rows import delete_rows, insert_into, update_rows
 from domain.core.schedule_conditions import NOW, Moment
 from domain.core.types.base import Resource
-from domain.projects.policy_scope import ESCALATIONS
+from domain.projects.policy_scope import ESCALATIONS_FOLLOWER
 from models import AlertChange, AlertFollower
 
-#: Pause after the first failure. It doubles with each further failure, up to LONGEST_PAUSE.
-_FIRST_PAUSE = timedelta(seconds=2)
-LONGEST_PAUSE = timedelta(minutes=5)
-_LONGEST_ERROR = 500
+#: Pause after the first failure. It doubles with each further failure, up to
+#: MAX_CHANGE_RETRY_DELAY.
+_FIRST_RETRY_DELAY = timedelta(seconds=2)
+MAX_CHANGE_RETRY_DELAY = timedelta(minutes=5)
+_MAX_ERROR_LENGTH = 500
 #: Minimum number of changes that each project can contribute to a batch.
-_LEAST_SHARE = 10
+_MIN_CHANGES_PER_PROJECT = 10
 
 
 class Follower(StrEnum):
     """A part of the service that acts when an alert changes."""
 
-    ESCALATIONS = ESCALATIONS
+    ESCALATIONS = ESCALATIONS_FOLLOWER
     INCIDENTS = "incidents"
     WEBHOOKS = "webhooks"
 
 
-def follow(project_id: int, follower: Follower, *, session: Session) -> None:
+def add_follower(project_id: int, follower: Follower, *, session: Session) -> None:
     """Start to queue the changes of a project's alerts for a follower."""
     insert = insert_into(AlertFollower, session=session)
     row = {"project_id": project_id, "follower": follower.value}
     session.execute(insert.values(row).on_conflict_do_nothing())
 
 
-def unfollow(project_id: int, follower: Follower, *, session: Session) -> None:
+def remove_follower(project_id: int, follower: Follower, *, session: Session) -> None:
     """Stop queueing changes for a follower.
 
     The follower still handles the changes that were made before.
@@ -84,10 +85,10 @@ class ChangeKind(StrEnum):
 
 
 #: Kinds of changes after which an alert is triggered.
-OPENING = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
+TRIGGERING_KINDS = frozenset({ChangeKind.OPENED, ChangeKind.REOPENED})
 
 
-class Change(Resource):
+class QueuedChange(Resource):
     """A change of an alert that one follower has to handle.
 
     The alert may have been deleted in the meantime.
@@ -112,16 +113,18 @@ class _Lane:
 
 
 @dataclass
-class Turns:
+class ProjectRoundRobin:
     """The project that a follower served last, for each severity."""
 
     last: dict[int, int] = field(default_factory=dict)
 
-    def ordered(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
+    def order_lanes(self, lanes: Sequence[_Lane]) -> Sequence[_Lane]:
         """Return the most urgent lanes first, and rotate projects within each severity."""
-        return sorted(lanes, key=lambda lane: (lane.severity, self._was(lane), lane.project_id))
+        return sorted(
+            lanes, key=lambda lane: (lane.severity, self._was_served(lane), lane.project_id)
+        )
 
-    def _was(self, lane: _Lane) -> bool:
+    def _was_served(self, lane: _Lane) -> bool:
         return lane.project_id <= self.last.get(lane.severity, 0)
 
     def took(self, lane: _Lane) -> None:
@@ -129,27 +132,32 @@ class Turns:
         self.last[lane.severity] = lane.project_id
 
 
-def changes_are_due(followers: Collection[Follower]) -> ColumnElement[bool]:
+def build_changes_due_condition(followers: Collection[Follower]) -> ColumnElement[bool]:
     """Return a condition that is true if any of the followers has a change that is due."""
     return or_(
-        *(exists().where(AlertChange.follower == each.value, _is_due(NOW)) for each in followers)
+        *(
+            exists().where(AlertChange.follower == each.value, _build_due_condition(NOW))
+            for each in followers
+        )
     )
 
 
-def take_changes(
-    follower: Follower, *, turns: Turns, session: Session, now: datetime, limit: int
-) -> Sequence[Change]:
+def lock_due_changes(
+    follower: Follower, *, turns: ProjectRoundRobin, session: Session, now: datetime, limit: int
+) -> Sequence[QueuedChange]:
     """Lock and return due changes, at most one for each alert.
 
     A change is returned only after all earlier changes of its alert have been handled.
     """
-    lanes = _lanes(follower, session=session)
+    lanes = _find_lanes(follower, session=session)
     alike = Counter(lane.severity for lane in lanes)
     taken: list[AlertChange] = []
     full: list[tuple[_Lane, int]] = []
-    for lane in turns.ordered(lanes):
-        share = min(max(limit // alike[lane.severity], _LEAST_SHARE), limit - len(taken))
-        rows = _take(follower, lane, share, session=session, now=now)
+    for lane in turns.order_lanes(lanes):
+        share = min(
+            max(limit // alike[lane.severity], _MIN_CHANGES_PER_PROJECT), limit - len(taken)
+        )
+        rows = _lock_lane_changes(follower, lane, share, session=session, now=now)
         taken += rows
         if rows:
             turns.took(lane)
@@ -159,11 +167,11 @@ def take_changes(
             break
     for lane, last_id in full:  # Use the capacity that other projects left over.
         rest = limit - len(taken)
-        taken += _take(follower, lane, rest, after=last_id, session=session, now=now)
-    return [Change.model_validate(row) for row in taken]
+        taken += _lock_lane_changes(follower, lane, rest, after=last_id, session=session, now=now)
+    return [QueuedChange.model_validate(row) for row in taken]
 
 
-def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
+def _find_lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
     """Return all lanes with waiting changes, using one index lookup for each."""
     ranks = values(column("severity", Integer)).data([(each.rank,) for each in Severity]).cte()
     waiting = select(func.min(AlertChange.project_id)).where(AlertChange.follower == follower.value)
@@ -181,7 +189,7 @@ def _lanes(follower: Follower, *, session: Session) -> Sequence[_Lane]:
     return [_Lane(severity=rank, project_id=project_id) for rank, project_id in found]
 
 
-def _take(
+def _lock_lane_changes(
     follower: Follower, lane: _Lane, limit: int, *, session: Session, now: datetime, after: int = 0
 ) -> Sequence[AlertChange]:
     if not limit:
@@ -199,7 +207,7 @@ def _take(
             AlertChange.severity == lane.severity,
             AlertChange.project_id == lane.project_id,
             AlertChange.id > after,
-            _is_due(now),
+            _build_due_condition(now),
             ~waits,
         )
         .order_by(AlertChange.id)
@@ -208,7 +216,7 @@ def _take(
     ).all()
 
 
-def _is_due(now: Moment) -> ColumnElement[bool]:
+def _build_due_condition(now: Moment) -> ColumnElement[bool]:
     return or_(AlertChange.next_try_at.is_(None), AlertChange.next_try_at <= now)
 
 
@@ -236,7 +244,7 @@ def find_backlog(follower: Follower, alert_id: int, *, session: Session) -> Back
     return Backlog(kinds=kinds, since=rows[0].created_at, tries=rows[0].tries)
 
 
-def waits_since(
+def find_oldest_change_time(
     follower: Follower, project_ids: Collection[int], *, session: Session
 ) -> datetime | None:
     """Return the time of the oldest waiting change in these projects, or None."""
@@ -252,15 +260,15 @@ def waits_since(
     )
 
 
-def oldest_changes(*, session: Session) -> Mapping[Follower, datetime]:
+def find_oldest_change_times(*, session: Session) -> Mapping[Follower, datetime]:
     """Return the time of the oldest waiting change for each follower that has any."""
     oldest = select(AlertChange.follower, func.min(AlertChange.created_at))
     rows = session.execute(oldest.group_by(AlertChange.follower)).all()
     return {Follower(name): since for name, since in rows}
 
 
-def reopened_later(
-    changes: Sequence[Change], follower: Follower, *, session: Session
+def find_alerts_reopened_later(
+    changes: Sequence[QueuedChange], follower: Follower, *, session: Session
 ) -> Collection[int]:
     """Return the IDs of alerts that have another reopening in the queue.
 
@@ -277,20 +285,26 @@ def reopened_later(
     return set(rows)
 
 
-def finish(changes: Sequence[Change], *, session: Session) -> None:
+def delete_handled_changes(changes: Sequence[QueuedChange], *, session: Session) -> None:
     """Delete changes that were handled."""
     ids = [change.id for change in changes]
     session.execute(delete_rows(AlertChange).where(AlertChange.id.in_(ids)))
 
 
-def postpone(change: Change, reason: str, *, session: Session, now: datetime) -> datetime:
+def schedule_change_retry(
+    change: QueuedChange, reason: str, *, session: Session, now: datetime
+) -> datetime:
     """Record a failed attempt to handle a change, and return the time of the next attempt."""
-    next_try_at: datetime = now + min(_FIRST_PAUSE * 2 ** min(change.tries, 10), LONGEST_PAUSE)
+    next_try_at: datetime = now + min(
+        _FIRST_RETRY_DELAY * 2 ** min(change.tries, 10), MAX_CHANGE_RETRY_DELAY
+    )
     session.execute(
         update_rows(AlertChange)
         .where(AlertChange.id == change.id)
         .values(
-            tries=AlertChange.tries + 1, next_try_at=next_try_at, last_error=reason[:_LONGEST_ERROR]
+            tries=AlertChange.tries + 1,
+            next_try_at=next_try_at,
+            last_error=reason[:_MAX_ERROR_LENGTH],
         )
     )
     return next_try_at

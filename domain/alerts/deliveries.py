@@ -11,32 +11,32 @@ from pydantic import BeforeValidator, Field
 from sqlalchemy import ColumnElement, Select, Text, and_, cast, func, literal_column, or_, select
 from sqlalchemy.orm import Session, defer
 
-from domain.alerts.formats.base import LOOKS_LIKE
-from domain.alerts.reading.payload_fields import pretty
-from domain.alerts.reading.severity import unknown_words
-from domain.core.database.paging import Page, Slice
+from domain.alerts.formats.base import WRONG_FORMAT_PREFIX
+from domain.alerts.reading.payload_fields import format_payload
+from domain.alerts.reading.severity import find_unknown_words
+from domain.core.database.paging import KeysetPage, KeysetRange
 from domain.core.errors import NotFoundError, QueryError
-from domain.core.labelled_enums import Labelled
-from domain.core.types.base import Resource, Time, one_of
+from domain.core.labelled_enums import LabeledEnum
+from domain.core.types.base import Resource, Time, describe_choices
 from models import Delivery as DeliveryRow
 from models import Integration, Project
 
 #: Lowest status code that counts as a rejection.
-REFUSED_FROM = 300
+MIN_REJECTED_STATUS = 300
 #: Outcome of a delivery.
-Outcome = Annotated[str, one_of("accepted", "refused")]
+DeliveryOutcome = Annotated[str, describe_choices("accepted", "refused")]
 #: Status codes of deliveries over the rate limit; see `receivers.OverLimitError`.
-_OVER_LIMIT = (429, 503)
+_RATE_LIMIT_STATUSES = (429, 503)
 _STATUS_CODE = re.compile(r"[0-9]{3}")
 #: Number of recent deliveries that are counted, so that the cost does not grow with the log.
-RECENT = 1_000
+MAX_RECENT_DELIVERIES = 1_000
 #: Number of recent deliveries whose warnings are searched for unknown severity words.
-_READ_WHOLE = 50
+_MAX_SEARCHED_DELIVERIES = 50
 
 
-def outcome_of(status_code: int) -> str:
+def get_delivery_outcome(status_code: int) -> str:
     """Return `accepted` or `refused` for the status code of a response to a sender."""
-    return "accepted" if status_code < REFUSED_FROM else "refused"
+    return "accepted" if status_code < MIN_REJECTED_STATUS else "refused"
 
 
 class Delivery(Resource):
@@ -44,29 +44,31 @@ class Delivery(Resource):
 
     id: int
     received_at: Time
-    outcome: Annotated[Outcome, BeforeValidator(outcome_of)] = Field(validation_alias="status_code")
+    outcome: Annotated[DeliveryOutcome, BeforeValidator(get_delivery_outcome)] = Field(
+        validation_alias="status_code"
+    )
     status_code: int
     reason: str | None = Field(description="Reason why the delivery was rejected.")
     size: int = Field(description="Size of the body as it was received, in bytes.")
-    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    sender: str = Field(description="IP address, or the user who sent a test alert.")
     created: int = Field(
-        validation_alias="opened", description="The number of alerts that were opened."
+        validation_alias="opened", description="Number of alerts that were opened."
     )
     grouped: int = Field(
         validation_alias="joined",
-        description="The number of alerts that were grouped into open ones.",
+        description="Number of reports that were grouped into open alerts.",
     )
-    resolved: int = Field(description="The number of alerts that were resolved.")
+    resolved: int = Field(description="Number of alerts that were resolved.")
     parse_warnings: tuple[str, ...]
-    truncated_alerts: int = Field(description="The number of alerts that the sender left out.")
+    truncated_alerts: int = Field(description="Number of alerts that the sender omitted.")
     replayed_as: int | None = Field(
-        description="The delivery as which a refused one was stored after all."
+        description="Id of the delivery that was created when this rejected delivery was replayed."
     )
-    dropped: int = Field(description="The number of items that a rule of the mapping dropped.")
+    dropped: int = Field(description="Number of items that a rule of the mapping dropped.")
     is_test: bool
     duration: int | None = Field(description="Duration of the processing, in microseconds.")
     skipped: int = Field(
-        description="The number of similar deliveries that were rejected and not stored."
+        description="Number of similar deliveries that were rejected and not stored."
     )
 
     @property
@@ -75,20 +77,20 @@ class Delivery(Resource):
         return self.created + self.grouped + self.resolved
 
 
-def _pretty(body: bytes | None) -> str | None:
-    return pretty(body) if body else None
+def _format_body(body: bytes | None) -> str | None:
+    return format_payload(body) if body else None
 
 
 class StoredDelivery(Delivery):
     """A delivery with its body."""
 
-    body: Annotated[str | None, BeforeValidator(_pretty)] = Field(
+    body: Annotated[str | None, BeforeValidator(_format_body)] = Field(
         description="Body of the delivery, indented if it is JSON. Null if it was not stored. The "
-        "bytes are at `…/body`."
+        "original bytes are available at `…/body`."
     )
 
 
-class DeliverySelection(Labelled):
+class DeliverySelection(LabeledEnum):
     """A selection of deliveries, by its value in the URL."""
 
     ALL = "all", "All"
@@ -98,9 +100,9 @@ class DeliverySelection(Labelled):
     TESTS = "tests", "Tests"
 
 
-_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
-    DeliverySelection.ACCEPTED: DeliveryRow.status_code < REFUSED_FROM,
-    DeliverySelection.REFUSED: DeliveryRow.status_code >= REFUSED_FROM,
+_SELECTION_CONDITIONS: Mapping[DeliverySelection, ColumnElement[bool]] = {
+    DeliverySelection.ACCEPTED: DeliveryRow.status_code < MIN_REJECTED_STATUS,
+    DeliverySelection.REFUSED: DeliveryRow.status_code >= MIN_REJECTED_STATUS,
     # This must be written exactly like the condition of the partial index. A bound parameter would
     # prevent the planner from using the index.
     DeliverySelection.WARNINGS: cast(DeliveryRow.parse_warnings, Text) != literal_column("'[]'"),
@@ -118,7 +120,7 @@ class DeliveryFilter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusals:
+class RejectionCounts:
     """Numbers of rejected deliveries among the recent ones, by status code."""
 
     by_status: Mapping[int, int]
@@ -127,7 +129,7 @@ class Refusals:
     last_shed_at: datetime | None
 
 
-def read_selection(text: str | None) -> DeliverySelection:
+def parse_selection(text: str | None) -> DeliverySelection:
     """Return the selection with this name, or all deliveries if it is empty.
 
     Raise QueryError if no selection has this name.
@@ -136,11 +138,11 @@ def read_selection(text: str | None) -> DeliverySelection:
         return DeliverySelection(text or DeliverySelection.ALL)
     except ValueError as error:
         raise QueryError(
-            f"show must be one of {', '.join(DeliverySelection)}.", field="show"
+            f"`show` must be one of {', '.join(DeliverySelection)}.", field="show"
         ) from error
 
 
-def read_status(text: str | None) -> int | None:
+def parse_status_code(text: str | None) -> int | None:
     """Return a status code that was given as three digits, or None if the text is empty.
 
     Raise QueryError if the text is not a status code.
@@ -148,40 +150,44 @@ def read_status(text: str | None) -> int | None:
     if not text:
         return None
     if not _STATUS_CODE.fullmatch(text):
-        raise QueryError("status must be a status code, of three digits.", field="status")
+        raise QueryError("`status` must be a status code with three digits.", field="status")
     return int(text)
 
 
-def list_deliveries(wanted: DeliveryFilter, part: Slice, *, session: Session) -> Page[Delivery]:
+def list_deliveries(
+    wanted: DeliveryFilter, part: KeysetRange, *, session: Session
+) -> KeysetPage[Delivery]:
     """Return a page of an integration's deliveries, newest first."""
-    statement = _filtered(wanted).order_by(DeliveryRow.id.desc()).limit(part.size + 1)
+    statement = _build_filtered_query(wanted).order_by(DeliveryRow.id.desc()).limit(part.size + 1)
     if part.before is not None:
         statement = statement.where(DeliveryRow.id < part.before)
     rows = session.scalars(statement).all()
     items = tuple(map(Delivery.model_validate, rows[: part.size]))
-    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+    return KeysetPage(
+        items=items, next_before=items[-1].id if items and len(rows) > part.size else None
+    )
 
 
-def _filtered(wanted: DeliveryFilter) -> Select[Any]:
+def _build_filtered_query(wanted: DeliveryFilter) -> Select[Any]:
     statement = (
         select(DeliveryRow)
         .options(defer(DeliveryRow.body))
         .where(DeliveryRow.integration_id == wanted.integration_id)
     )
-    if wanted.show in _CONDITIONS:
-        statement = statement.where(_CONDITIONS[wanted.show])
+    if wanted.show in _SELECTION_CONDITIONS:
+        statement = statement.where(_SELECTION_CONDITIONS[wanted.show])
     if wanted.status_code is not None:
         statement = statement.where(DeliveryRow.status_code == wanted.status_code)
     return statement
 
 
-def count_refusals(integration_id: int, *, session: Session) -> Refusals:
+def count_rejections(integration_id: int, *, session: Session) -> RejectionCounts:
     """Count the recent rejected deliveries, including deliveries that were only counted."""
     recent = (
         select(DeliveryRow.status_code, DeliveryRow.skipped, DeliveryRow.received_at)
         .where(DeliveryRow.integration_id == integration_id)
         .order_by(DeliveryRow.id.desc())
-        .limit(RECENT)
+        .limit(MAX_RECENT_DELIVERIES)
         .subquery()
     )
     rows = session.execute(
@@ -190,15 +196,15 @@ def count_refusals(integration_id: int, *, session: Session) -> Refusals:
             func.sum(recent.c.skipped + 1),
             func.max(recent.c.received_at, type_=recent.c.received_at.type),
         )
-        .where(recent.c.status_code >= REFUSED_FROM)
+        .where(recent.c.status_code >= MIN_REJECTED_STATUS)
         .group_by(recent.c.status_code)
         .order_by(recent.c.status_code)
     ).all()
     counts = Counter({status: int(count) for status, count, _ in rows})
-    shed_at = [moment for status, _, moment in rows if status in _OVER_LIMIT]
-    return Refusals(
+    shed_at = [moment for status, _, moment in rows if status in _RATE_LIMIT_STATUSES]
+    return RejectionCounts(
         by_status=dict(counts),
-        shed=sum(counts[status] for status in _OVER_LIMIT),
+        shed=sum(counts[status] for status in _RATE_LIMIT_STATUSES),
         last_shed_at=max(shed_at, default=None),
     )
 
@@ -208,21 +214,23 @@ def get_delivery(integration_id: int, delivery_id: int, *, session: Session) -> 
 
     Raise NotFoundError if the delivery is not stored.
     """
-    return StoredDelivery.model_validate(get_row(integration_id, delivery_id, session=session))
+    return StoredDelivery.model_validate(
+        get_delivery_row(integration_id, delivery_id, session=session)
+    )
 
 
-def get_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
+def get_delivery_body(integration_id: int, delivery_id: int, *, session: Session) -> bytes:
     """Return the body of a delivery as it was received.
 
     Raise NotFoundError if the delivery or its body is not stored.
     """
-    body = get_row(integration_id, delivery_id, session=session).body
+    body = get_delivery_row(integration_id, delivery_id, session=session).body
     if body is None:
         raise NotFoundError("The body of this delivery was not stored.")
     return body
 
 
-def get_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
+def get_delivery_row(integration_id: int, delivery_id: int, *, session: Session) -> DeliveryRow:
     """Return the database row of a delivery, for the packages that build on this one.
 
     Raise NotFoundError if the delivery is not stored.
@@ -256,10 +264,10 @@ class RecentDelivery:
     @property
     def outcome(self) -> str:
         """Outcome of the delivery: `accepted` or `refused`."""
-        return outcome_of(self.status_code)
+        return get_delivery_outcome(self.status_code)
 
 
-def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
+def list_recent_inbound_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, ...]:
     """Return the most recent deliveries, newest first."""
     rows = session.execute(
         select(
@@ -282,7 +290,7 @@ def recent_deliveries(*, limit: int, session: Session) -> tuple[RecentDelivery, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class ProblemCount:
     """The number of times that a problem occurred, and the time of the last occurrence."""
 
     count: int
@@ -294,35 +302,35 @@ class DeliveryWarnings:
     """The problems of recent deliveries, excluding test alerts."""
 
     #: Alerts that senders omitted from their webhooks (truncatedAlerts).
-    left_out: Finding
+    left_out: ProblemCount
     #: Deliveries in the format of another integration type.
-    misread: Finding
+    misread: ProblemCount
     #: Distinct severity words in the latest deliveries that could not be mapped to a severity.
     unknown_words: tuple[str, ...]
 
 
-def _is_misread() -> ColumnElement[bool]:
+def _build_misdirected_condition() -> ColumnElement[bool]:
     return or_(
-        DeliveryRow.reason.contains(LOOKS_LIKE, autoescape=True),
-        cast(DeliveryRow.parse_warnings, Text).contains(LOOKS_LIKE, autoescape=True),
+        DeliveryRow.reason.contains(WRONG_FORMAT_PREFIX, autoescape=True),
+        cast(DeliveryRow.parse_warnings, Text).contains(WRONG_FORMAT_PREFIX, autoescape=True),
     )
 
 
-def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
+def find_delivery_warnings(integration_id: int, *, session: Session) -> DeliveryWarnings:
     """Return the problems of recent deliveries.
 
-    Only the last RECENT deliveries are read, so the cost does not grow with the log.
+    Only the last MAX_RECENT_DELIVERIES deliveries are read, so the cost does not grow with the log.
     """
     recent = (
         select(
             DeliveryRow.received_at,
             DeliveryRow.truncated_alerts.label("left_out"),
-            _is_misread().label("is_misread"),
+            _build_misdirected_condition().label("is_misread"),
             (DeliveryRow.skipped + 1).label("times"),
         )
         .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
         .order_by(DeliveryRow.id.desc())
-        .limit(RECENT)
+        .limit(MAX_RECENT_DELIVERIES)
         .subquery()
     )
     last = func.max(recent.c.received_at, type_=recent.c.received_at.type)
@@ -332,18 +340,18 @@ def warnings_of(integration_id: int, *, session: Session) -> DeliveryWarnings:
         session.execute(statement).one() for statement in (truncated, misread)
     )
     return DeliveryWarnings(
-        left_out=Finding(count=int(left_out or 0), last_at=left_out_at),
-        misread=Finding(count=int(wrong or 0), last_at=wrong_at),
-        unknown_words=_unknown_words(integration_id, session=session),
+        left_out=ProblemCount(count=int(left_out or 0), last_at=left_out_at),
+        misread=ProblemCount(count=int(wrong or 0), last_at=wrong_at),
+        unknown_words=_find_recent_unknown_words(integration_id, session=session),
     )
 
 
-def _unknown_words(integration_id: int, *, session: Session) -> tuple[str, ...]:
+def _find_recent_unknown_words(integration_id: int, *, session: Session) -> tuple[str, ...]:
     recent = (
         select(DeliveryRow.id, DeliveryRow.parse_warnings)
         .where(DeliveryRow.integration_id == integration_id, DeliveryRow.is_test.is_(False))
         .order_by(DeliveryRow.id.desc())
-        .limit(_READ_WHOLE)
+        .limit(_MAX_SEARCHED_DELIVERIES)
     )
     rows = session.execute(recent).all()
-    return unknown_words(warning for row in rows for warning in row.parse_warnings)
+    return find_unknown_words(warning for row in rows for warning in row.parse_warnings)

@@ -164,7 +164,7 @@ STREAMED_ONLY = frozenset({EventKind.PUBLIC_REPOSITORY_DOWNLOADED, EventKind.AUD
 
 
 @dataclass(frozen=True, kw_only=True)
-class Actor:
+class EventActor:
     """The acting user; the name is stored as well, since it outlives the account."""
 
     id: int
@@ -175,15 +175,15 @@ class Actor:
 class EventSource:
     """The actor and the source of a request; `actor` is None for clients and commands."""
 
-    actor: Actor | None = None
+    actor: EventActor | None = None
     #: Administrator who acts as the actor (`web/api/callers.py`).
-    sudo_by: Actor | None = None
+    sudo_by: EventActor | None = None
     address: str | None = None
     user_agent: str | None = None
     request_id: str | None = None
 
 
-class EventPlace(Protocol):
+class EventNamespace(Protocol):
     """A project or a group."""
 
     @property
@@ -198,7 +198,7 @@ class EventPlace(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class NamespaceIds:
     """The ids of a project or a group."""
 
     project_id: int | None = None
@@ -206,10 +206,10 @@ class Place:
 
 
 #: Prefixes of kinds whose subject is the path of a project or a group.
-_SUBJECT_IS_PATH = ("project.", "group.", "member.", "invitation.")
+_PATH_SUBJECT_PREFIXES = ("project.", "group.", "member.", "invitation.")
 #: Prefixes of all kinds that concern a project or a group.
-OF_PLACES = (
-    *_SUBJECT_IS_PATH,
+NAMESPACE_KIND_PREFIXES = (
+    *_PATH_SUBJECT_PREFIXES,
     *("alert.", "alert_route.", "alerts.", "escalation_policy.", "flap_settings.", "heartbeat."),
     *("handover_note.", "incident.", "incident_document.", "incident_rule.", "integration."),
     *("maintenance_window.", "notification_channel.", "on_call_override.", "on_call_schedule."),
@@ -229,9 +229,9 @@ class Event:
     subject: str = ""
     details: Mapping[str, object] | None = None
     #: Actor, if it is not the user of the request, as in a sign-in.
-    actor: Actor | None = None
+    actor: EventActor | None = None
     #: Project or group that the event concerns; by default it is looked up by the event's path.
-    place: EventPlace | None = None
+    place: EventNamespace | None = None
 
 
 def store_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
@@ -242,12 +242,12 @@ def store_event(event: Event, source: EventSource, *, session: Session, now: dat
     """
     if event.kind in STREAMED_ONLY:
         raise ValueError(f"{event.kind} is streamed only.")
-    row = event_row(event, source, now=now)
-    put_place(row, event, session=session)
+    row = build_event_row(event, source, now=now)
+    assign_event_namespace(row, event, session=session)
     session.add(row)
 
 
-def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
+def build_event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent:
     """Return the row of an event, with texts truncated to the length of their columns."""
     actor = event.actor or source.actor
     address, agent = source.address, source.user_agent
@@ -255,17 +255,17 @@ def event_row(event: Event, source: EventSource, *, now: datetime) -> AuditEvent
         created_at=now,
         kind=event.kind.value,
         actor_id=actor.id if actor else None,
-        actor_name=_storable(actor.name if actor else "", 255),
+        actor_name=_truncate_text(actor.name if actor else "", 255),
         user_id=event.user_id,
-        subject=_storable(event.subject, 255),
-        details={**(event.details or {}), **_sudo_details(source)},
-        address=_storable(address or "", 64) or None,
-        user_agent=_storable(agent or "", 255) or None,
+        subject=_truncate_text(event.subject, 255),
+        details={**(event.details or {}), **_build_sudo_details(source)},
+        address=_truncate_text(address or "", 64) or None,
+        user_agent=_truncate_text(agent or "", 255) or None,
         request_id=source.request_id,
     )
 
 
-def put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
+def assign_event_namespace(row: AuditEvent, event: Event, *, session: Session) -> None:
     """Store the project or group of an event, since its path may later change its meaning.
 
     Raise ValueError if the event must have a project or group, but names none.
@@ -274,11 +274,11 @@ def put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
         row.project_id, row.group_id = event.place.project_id, event.place.group_id
         return
     path = row.details.get("project")
-    if path is None and event.kind.startswith(_SUBJECT_IS_PATH):
+    if path is None and event.kind.startswith(_PATH_SUBJECT_PREFIXES):
         path = event.subject
     path = row.details.get("group") if path is None else path
     if not isinstance(path, str) or "\x00" in path:
-        if event.kind.startswith(OF_PLACES):
+        if event.kind.startswith(NAMESPACE_KIND_PREFIXES):
             raise ValueError(f"{event.kind} names no project and no group.")
         return
     with session.no_autoflush:
@@ -288,11 +288,11 @@ def put_place(row: AuditEvent, event: Event, *, session: Session) -> None:
             row.group_id = session.scalar(select(Group.id).where(Group.path_key == key))
 
 
-def _sudo_details(source: EventSource) -> dict[str, object]:
+def _build_sudo_details(source: EventSource) -> dict[str, object]:
     by = source.sudo_by
     return {} if by is None else {"sudo_by": by.name, "sudo_by_id": by.id}
 
 
-def _storable(text: str, length: int) -> str:
+def _truncate_text(text: str, length: int) -> str:
     """Return the text truncated to a column's length, without characters that cannot be stored."""
     return text.encode(errors="replace").decode().replace("\x00", "\ufffd")[:length]

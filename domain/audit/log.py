@@ -10,24 +10,24 @@ from sqlalchemy import ColumnElement, Row, Select, or_, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, EventKind
-from domain.core.clock import written
-from domain.core.csv_lines import csv_line
+from domain.core.clock import format_api_time
+from domain.core.csv_lines import format_csv_line
 from domain.core.database.paging import (
-    LARGEST_ID,
-    Listed,
-    ListPart,
-    Page,
-    Slice,
+    MAX_ID,
+    KeysetPage,
+    KeysetRange,
+    PageRequest,
+    PageResult,
+    fetch_list_page,
     fetch_page,
-    fetch_part,
 )
 from domain.core.errors import NotFoundError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import AuditEvent, User
 from models.folding import fold
 
 #: Sign-in methods by their `amr` value (RFC 8176), without values that only indicate several.
-_METHODS = {
+_METHOD_LABELS = {
     "pwd": "password",
     "otp": "code",
     "hwk": "passkey",
@@ -39,8 +39,14 @@ _TITLES = {
     EventKind.RECOVERY_CODES_MADE.value: "Recovery codes created",
     EventKind.CODE_INVALIDATED.value: "Authorization code invalidated",
     EventKind.REPOSITORY_DOWNLOADED.value: "Repository downloaded",
+    EventKind.CONSENT_REFUSED.value: "Consent denied",
+    EventKind.ALERT_PERSON_PAGED.value: "User paged for alert",
+    EventKind.ALERT_WOKEN.value: "Alert snooze ended",
+    EventKind.INCIDENT_PEOPLE_PAGED.value: "Users paged for incident",
+    EventKind.HANDOVER_NOTE_CREATED.value: "Handoff note created",
+    EventKind.HANDOVER_NOTE_REMOVED.value: "Handoff note removed",
 }
-_IN_PROJECTS = (
+_KINDS_NAMING_OWNER = (
     EventKind.INTEGRATION_CHANGED.value,
     EventKind.ON_CALL_SCHEDULE_CHANGED.value,
     EventKind.ON_CALL_OVERRIDE_CHANGED.value,
@@ -48,18 +54,18 @@ _IN_PROJECTS = (
     EventKind.ON_CALL_CALENDAR_CHANGED.value,
 )
 #: Maximum number of displayed characters of long identifiers.
-_LONGEST = {"application_id": 12}
+_MAX_DETAIL_LENGTHS = {"application_id": 12}
 #: Columns that a list of the API can be ordered by.
-_ORDERS = {"id": AuditEvent.id}
+_ORDER_COLUMNS = {"id": AuditEvent.id}
 #: Maximum number of events in memory at the same time.
-_CHUNK = 500
-_COLUMNS = (
+_BATCH_SIZE = 500
+_CSV_COLUMNS = (
     *("id", "created_at", "event_name", "title", "author_id", "author_name", "entity_id"),
     *("entity_path", "target_details", "ip_address", "user_agent", "correlation_id", "details"),
 )
 
 
-def in_words(kind: str) -> str:
+def format_kind_title(kind: str) -> str:
     """Return the title of a kind: `token.revoked` becomes `Token revoked`."""
     if title := _TITLES.get(kind):
         return title
@@ -67,8 +73,12 @@ def in_words(kind: str) -> str:
 
 
 #: All stored kinds with their titles, in alphabetical order.
-KINDS = tuple(
-    sorted((kind.value, in_words(kind.value)) for kind in EventKind if kind not in STREAMED_ONLY)
+KIND_TITLES = tuple(
+    sorted(
+        (kind.value, format_kind_title(kind.value))
+        for kind in EventKind
+        if kind not in STREAMED_ONLY
+    )
 )
 
 
@@ -117,7 +127,7 @@ class EventView:
     @property
     def title(self) -> str:
         """The title of the kind."""
-        return in_words(self.kind)
+        return format_kind_title(self.kind)
 
     @property
     def heading(self) -> str:
@@ -138,26 +148,26 @@ class EventView:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The details as pairs of texts, without empty values."""
         return tuple(
-            (name.replace("_", " "), _fact(name, value)[: _LONGEST.get(name)])
+            (name.replace("_", " "), _format_detail(name, value)[: _MAX_DETAIL_LENGTHS.get(name)])
             for name, value in self.details.items()
             if name not in {"by", "change"} and value not in (None, "", [])
         )
 
     @property
-    def _entity(self) -> tuple[str, int | None]:
+    def _get_entity(self) -> tuple[str, int | None]:
         """The account, project or group that the event concerns, or else the instance."""
         ids = {"User": self.user_id, "Project": self.project_id, "Group": self.group_id}
         return next(((kind, each) for kind, each in ids.items() if each), ("Instance", None))
 
     @property
-    def _place_path(self) -> str | None:
+    def _namespace_path(self) -> str | None:
         """The path of the project or group at the time of the event."""
         word = "project" if self.project_id else "group" if self.group_id else None
         return str(self.details.get(word) or self.subject) if word else None
 
     def as_json(self) -> dict[str, object]:
         """Return the event as the API's audit event object."""
-        entity_type, entity_id = self._entity
+        entity_type, entity_id = self._get_entity
         return {
             "id": self.id,
             # Clients expect a number; no user has this id.
@@ -168,26 +178,26 @@ class EventView:
             "details": {
                 **self.details,
                 "author_name": self.actor_name,
-                "entity_path": self.username if self.user_id is not None else self._place_path,
+                "entity_path": self.username if self.user_id is not None else self._namespace_path,
                 "target_details": self.subject,
                 "custom_message": self.title,
                 "ip_address": self.address,
                 "user_agent": self.user_agent,
                 "correlation_id": self.request_id,
             },
-            "created_at": written(self.created_at),
+            "created_at": format_api_time(self.created_at),
         }
 
 
-def _fact(name: str, value: object) -> str:
-    text = _text(value)
+def _format_detail(name: str, value: object) -> str:
+    text = _format_value(value)
     if name != "methods":
         return text
     methods = text.replace(",", " ").split()
-    return ", ".join(_METHODS[each] for each in methods if each in _METHODS) or text
+    return ", ".join(_METHOD_LABELS[each] for each in methods if each in _METHOD_LABELS) or text
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
@@ -195,25 +205,25 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _id_of(username: str) -> ColumnElement[int]:
+def _select_user_id(username: str) -> ColumnElement[int]:
     wanted = fold(username.replace("\x00", "\ufffd"))
     return select(User.id).where(User.username_key == wanted).scalar_subquery()
 
 
-def _is_about(target: str) -> ColumnElement[bool]:
+def _matches_target(target: str) -> ColumnElement[bool]:
     wanted = target.replace("\x00", "\ufffd")
     # These events name the project or group in addition to the changed object.
     named = (AuditEvent.details[word].as_string() == wanted for word in ("project", "group"))
-    return or_(AuditEvent.subject == wanted, AuditEvent.kind.in_(_IN_PROJECTS) & or_(*named))
+    return or_(AuditEvent.subject == wanted, AuditEvent.kind.in_(_KINDS_NAMING_OWNER) & or_(*named))
 
 
 #: Conditions for the fields of a filter.
 _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
     "kind": lambda kind: AuditEvent.kind == kind,
-    "actor": lambda name: AuditEvent.actor_id == _id_of(name),
-    "user": lambda name: AuditEvent.user_id == _id_of(name),
+    "actor": lambda name: AuditEvent.actor_id == _select_user_id(name),
+    "user": lambda name: AuditEvent.user_id == _select_user_id(name),
     "actor_id": lambda actor_id: AuditEvent.actor_id == actor_id,
-    "target": _is_about,
+    "target": _matches_target,
     "address": lambda address: AuditEvent.address == address,
     "user_id": lambda user_id: AuditEvent.user_id == user_id,
     "project_id": lambda project_id: AuditEvent.project_id == project_id,
@@ -223,30 +233,40 @@ _CONDITIONS: dict[str, Callable[[Any], ColumnElement[bool]]] = {
 }
 
 
-def _conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
+def _build_conditions(wanted: EventFilter) -> list[ColumnElement[bool]]:
     given = {name: getattr(wanted, name) for name in _CONDITIONS}
     return [_CONDITIONS[name](value) for name, value in given.items() if value not in (None, "")]
 
 
-def _statement(wanted: EventFilter) -> Select[AuditEvent, str]:
+def _build_statement(wanted: EventFilter) -> Select[AuditEvent, str]:
     return (
         select(AuditEvent, User.username)
         .outerjoin(User, User.id == AuditEvent.user_id)
-        .where(*_conditions(wanted))
+        .where(*_build_conditions(wanted))
     )
 
 
-def page_of_events(wanted: EventFilter, part: Slice, *, session: Session) -> Page[EventView]:
+def fetch_event_page(
+    wanted: EventFilter, part: KeysetRange, *, session: Session
+) -> KeysetPage[EventView]:
     """Return a page of the audit log, newest events first."""
     return fetch_page(
-        _statement(wanted), AuditEvent.id, part, session=session, view=lambda row: view_of(*row)
+        _build_statement(wanted),
+        AuditEvent.id,
+        part,
+        session=session,
+        view=lambda row: build_event_view(*row),
     )
 
 
-def list_events(wanted: EventFilter, part: ListPart, *, session: Session) -> Listed[EventView]:
+def list_events(
+    wanted: EventFilter, part: PageRequest, *, session: Session
+) -> PageResult[EventView]:
     """Return a part of the audit log for the API, by page number or by key."""
-    found = fetch_part(_statement(wanted), _ORDERS, part, session=session)
-    return Listed(items=_views(found.items), total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(_build_statement(wanted), _ORDER_COLUMNS, part, session=session)
+    return PageResult(
+        items=_build_views(found.items), total=found.total, next_cursor=found.next_cursor
+    )
 
 
 def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Session) -> EventView:
@@ -254,40 +274,40 @@ def get_event(event_id: int, wanted: EventFilter | None = None, *, session: Sess
 
     Raise NotFoundError if there is none.
     """
-    statement = _statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
-    row = session.execute(statement).first() if event_id <= LARGEST_ID else None
+    statement = _build_statement(wanted or EventFilter()).where(AuditEvent.id == event_id)
+    row = session.execute(statement).first() if event_id <= MAX_ID else None
     if row is None:
         raise NotFoundError("Audit event not found.")
-    return _views([row])[0]
+    return _build_views([row])[0]
 
 
-def _views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
+def _build_views(rows: Sequence[Row[*tuple[Any, ...]]]) -> tuple[EventView, ...]:
     # Rows of lists by key have a third column.
-    return tuple(view_of(row[0], row[1]) for row in rows)
+    return tuple(build_event_view(row[0], row[1]) for row in rows)
 
 
-def view_of(event: AuditEvent, username: str | None) -> EventView:
+def build_event_view(event: AuditEvent, username: str | None) -> EventView:
     """Return the view of an event, with the name of the account that it concerns."""
-    return EventView(**columns_of(event, EventView), username=username)
+    return EventView(**get_column_values(event, EventView), username=username)
 
 
-def as_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+def export_json_lines(wanted: EventFilter, *, session: Session) -> Iterator[str]:
     """Yield a line of JSON for each event, in the format of the API, newest first."""
-    for event in _all_events(wanted, session=session):
+    for event in _iterate_events(wanted, session=session):
         yield json.dumps(event.as_json(), ensure_ascii=False) + "\n"
 
 
-def as_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:
+def export_csv(wanted: EventFilter, *, session: Session) -> Iterator[str]:
     """Yield the events as CSV (RFC 4180) without formulas in cells, newest first."""
-    yield csv_line(_COLUMNS)
-    for event in _all_events(wanted, session=session):
-        yield csv_line(_cells(event))
+    yield format_csv_line(_CSV_COLUMNS)
+    for event in _iterate_events(wanted, session=session):
+        yield format_csv_line(_build_csv_cells(event))
 
 
-def _cells(event: EventView) -> tuple[object, ...]:
+def _build_csv_cells(event: EventView) -> tuple[object, ...]:
     return (
         event.id,
-        written(event.created_at),
+        format_api_time(event.created_at),
         event.kind,
         event.title,
         event.actor_id,
@@ -302,11 +322,13 @@ def _cells(event: EventView) -> tuple[object, ...]:
     )
 
 
-def _all_events(wanted: EventFilter, *, session: Session) -> Iterator[EventView]:
+def _iterate_events(wanted: EventFilter, *, session: Session) -> Iterator[EventView]:
     before: int | None = None
     while True:
         try:
-            page = page_of_events(wanted, Slice(size=_CHUNK, before=before), session=session)
+            page = fetch_event_page(
+                wanted, KeysetRange(size=_BATCH_SIZE, before=before), session=session
+            )
         finally:
             # Free the connection, so that a slow or disconnected client does not block it.
             session.close()

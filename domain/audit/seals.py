@@ -21,21 +21,21 @@ from domain.core.randomness import random_hex
 from models import AuditEvent, AuditKey, AuditSeal
 
 #: Maximum number of events in a seal. They are of the same day, since they are pruned together.
-_MOST_EVENTS = 500
-_THE_KEY = 1
-_SLICE = 200
+_MAX_EVENTS_PER_SEAL = 500
+_KEY_ID = 1
+_BATCH_SIZE = 200
 
 
-def audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
+def get_or_create_audit_key(*, session: Session, keyring: Keyring, now: datetime) -> bytes:
     """Return the key of the seals (32 bytes); the first call creates it.
 
     Raise UndecipherableError if the key was encrypted with another SECRET_KEY.
     """
-    ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _THE_KEY)
+    ciphertext = select(AuditKey.ciphertext).where(AuditKey.id == _KEY_ID)
     kept = session.scalar(ciphertext)
     if kept is None:
         made = keyring.encrypt(random_hex(32))
-        values = {"id": _THE_KEY, "ciphertext": made, "created_at": now}
+        values = {"id": _KEY_ID, "ciphertext": made, "created_at": now}
         insert = insert_into(AuditKey, session=session).values(values)
         session.execute(insert.on_conflict_do_nothing())
         kept = session.scalars(ciphertext).one()
@@ -51,10 +51,10 @@ def seal_events(
     events.
     """
     made: list[AuditSeal] = []
-    while events := _unsealed(session):
-        last = last_seal(session=session)
+    while events := _list_unsealed_events(session):
+        last = find_last_seal(session=session)
         try:
-            made.append(_seal(events, after=last, session=session, key=key, now=now))
+            made.append(_create_seal(events, after=last, session=session, key=key, now=now))
         except IntegrityError:  # Another worker was faster, and has sealed these events.
             session.rollback()
             break
@@ -62,18 +62,18 @@ def seal_events(
     return made
 
 
-def last_seal(*, session: Session) -> AuditSeal | None:
+def find_last_seal(*, session: Session) -> AuditSeal | None:
     """Return the last seal of the chain, or None."""
     return session.scalar(select(AuditSeal).order_by(AuditSeal.id.desc()).limit(1))
 
 
-def _unsealed(session: Session) -> list[AuditEvent]:
+def _list_unsealed_events(session: Session) -> list[AuditEvent]:
     oldest = select(AuditEvent).where(AuditEvent.seal_id.is_(None)).order_by(AuditEvent.id)
-    events = session.scalars(oldest.limit(_MOST_EVENTS)).all()
+    events = session.scalars(oldest.limit(_MAX_EVENTS_PER_SEAL)).all()
     return [each for each in events if each.created_at.date() == events[0].created_at.date()]
 
 
-def _seal(
+def _create_seal(
     events: Sequence[AuditEvent],
     *,
     after: AuditSeal | None,
@@ -81,15 +81,15 @@ def _seal(
     key: bytes,
     now: datetime,
 ) -> AuditSeal:
-    digests = [event_digest(each, key=key) for each in events]
+    digests = [compute_event_digest(each, key=key) for each in events]
     seal = AuditSeal(
         id=after.id + 1 if after else 1,
         sealed_at=now,
         newest_at=max(each.created_at for each in events),
         event_count=len(events),
-        events_digest=digest_of_events(digests, key=key),
+        events_digest=combine_event_digests(digests, key=key),
     )
-    seal.mac = seal_mac(seal, previous=after.mac if after else b"", key=key)
+    seal.mac = compute_seal_mac(seal, previous=after.mac if after else b"", key=key)
     session.add(seal)
     session.flush()  # Fails if another process has taken the number.
     for event, digest in zip(events, digests, strict=True):
@@ -109,14 +109,14 @@ def prune_events(
     old = select(AuditSeal).where(AuditSeal.newest_at < before, AuditSeal.pruned_mac.is_(None))
     while seal := session.scalar(old.order_by(AuditSeal.id).limit(1)):
         session.execute(delete(AuditEvent).where(AuditEvent.seal_id == seal.id))
-        seal.pruned_mac = pruned_mac(seal, key=key)
+        seal.pruned_mac = compute_pruned_mac(seal, key=key)
         total += seal.event_count
-        _shorten(session)
+        _delete_pruned_seals(session)
         between()
     return total
 
 
-def _shorten(session: Session) -> None:
+def _delete_pruned_seals(session: Session) -> None:
     """Delete pruned seals from the beginning of the chain, except the last of them."""
     session.flush()
     first_kept = (
@@ -127,15 +127,15 @@ def _shorten(session: Session) -> None:
     session.execute(delete_rows(AuditSeal).where(AuditSeal.id < beginning))
 
 
-def seal_erased(event: AuditEvent, *, key: bytes) -> None:
+def store_erased_digest(event: AuditEvent, *, key: bytes) -> None:
     """Store the digest of an event after an erasure of personal data, and keep the former one."""
     if event.digest is not None:
-        event.erased_digest = event_digest(event, key=key, former=event.digest)
+        event.erased_digest = compute_event_digest(event, key=key, former=event.digest)
 
 
-def event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes:
+def compute_event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes:
     """Return the keyed hash of an event; `former` is its digest before an erasure."""
-    return _mac(
+    return _compute_mac(
         key,
         "event",
         event.id,
@@ -153,14 +153,14 @@ def event_digest(event: AuditEvent, *, key: bytes, former: bytes = b"") -> bytes
     )
 
 
-def digest_of_events(digests: Sequence[bytes], *, key: bytes) -> bytes:
+def combine_event_digests(digests: Sequence[bytes], *, key: bytes) -> bytes:
     """Return the keyed hash of the digests of a seal's events, in the order of their ids."""
-    return _mac(key, "events", [each.hex() for each in digests])
+    return _compute_mac(key, "events", [each.hex() for each in digests])
 
 
-def seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
+def compute_seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
     """Return the keyed hash of a seal and the previous one (empty for the first seal)."""
-    return _mac(
+    return _compute_mac(
         key,
         "seal",
         seal.id,
@@ -172,25 +172,25 @@ def seal_mac(seal: AuditSeal, *, previous: bytes, key: bytes) -> bytes:
     )
 
 
-def pruned_mac(seal: AuditSeal, *, key: bytes) -> bytes:
+def compute_pruned_mac(seal: AuditSeal, *, key: bytes) -> bytes:
     """Return the keyed hash that marks a seal as pruned because of its age."""
-    return _mac(key, "pruned", seal.id, seal.mac.hex())
+    return _compute_mac(key, "pruned", seal.id, seal.mac.hex())
 
 
-def _mac(key: bytes, *parts: object) -> bytes:
+def _compute_mac(key: bytes, *parts: object) -> bytes:
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hmac.digest(key, text.encode("ascii"), "sha256")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head:
+class SealHead:
     """The number and the hash of a seal, as recorded outside the database: `12:9f3a…`."""
 
     id: int
     mac: str
 
     @classmethod
-    def of(cls, text: str) -> "Head":
+    def of(cls, text: str) -> "SealHead":
         """Return the head in a text.
 
         Raise ValueError if the text is malformed.
@@ -205,25 +205,27 @@ class Head:
         return f"{self.id}:{self.mac}"
 
 
-def head_of(seal: AuditSeal) -> Head:
+def build_seal_head(seal: AuditSeal) -> SealHead:
     """Return the head of a seal."""
-    return Head(id=seal.id, mac=seal.mac.hex())
+    return SealHead(id=seal.id, mac=seal.mac.hex())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verification:
+class SealVerification:
     """The result of a verification."""
 
     #: Numbers of sealed and unsealed events.
     sealed: int
     unsealed: int
     seals: int
-    head: Head | None
+    head: SealHead | None
     #: Detected faults, one sentence each.
     faults: tuple[str, ...]
 
 
-def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Verification:
+def verify_seals(
+    *, session: Session, key: bytes, recorded: SealHead | None = None
+) -> SealVerification:
     """Verify all events and seals; `recorded` must be one of the seals, or older than all of them.
 
     Without a `recorded` head, the removal of the newest seals with their events is not detected.
@@ -232,34 +234,34 @@ def verify(*, session: Session, key: bytes, recorded: Head | None = None) -> Ver
     sealed = seals = 0
     previous: AuditSeal | None = None
     is_present = recorded is None
-    for seal in _seals(session):
-        faults += _faults_of_chain(seal, previous, key=key)
-        count, found = _faults_of_events(seal, session=session, key=key)
+    for seal in _iterate_seals(session):
+        faults += _find_chain_faults(seal, previous, key=key)
+        count, found = _find_event_faults(seal, session=session, key=key)
         faults += found
         sealed, seals, previous = sealed + count, seals + 1, seal
-        is_present |= head_of(seal) == recorded
+        is_present |= build_seal_head(seal) == recorded
     if recorded is not None and not is_present:
-        faults += _fault_of_head(recorded, session=session)
+        faults += _find_head_fault(recorded, session=session)
     strays = select(func.count(AuditEvent.id)).where(
         AuditEvent.seal_id.is_not(None), AuditEvent.seal_id.not_in(select(AuditSeal.id))
     )
     if stray := session.scalar(strays):
-        faults.append(f"{stray} events refer to a seal that does not exist.")
+        faults.append(f"Number of events whose seal is missing: {stray}.")
     waiting = select(func.count(AuditEvent.id)).where(AuditEvent.seal_id.is_(None))
-    return Verification(
+    return SealVerification(
         sealed=sealed,
         unsealed=session.scalar(waiting) or 0,
         seals=seals,
-        head=head_of(previous) if previous else None,
+        head=build_seal_head(previous) if previous else None,
         faults=tuple(faults),
     )
 
 
-def _seals(session: Session) -> Iterator[AuditSeal]:
+def _iterate_seals(session: Session) -> Iterator[AuditSeal]:
     last = 0
     while True:
         later = select(AuditSeal).where(AuditSeal.id > last).order_by(AuditSeal.id)
-        some = session.scalars(later.limit(_SLICE)).all()
+        some = session.scalars(later.limit(_BATCH_SIZE)).all()
         for each in some:
             session.expunge(each)
         yield from some
@@ -268,55 +270,55 @@ def _seals(session: Session) -> Iterator[AuditSeal]:
         last = some[-1].id
 
 
-def _faults_of_chain(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes) -> list[str]:
+def _find_chain_faults(seal: AuditSeal, previous: AuditSeal | None, *, key: bytes) -> list[str]:
     is_pruned = seal.pruned_mac is not None
     if seal.pruned_mac is not None and not hmac.compare_digest(
-        seal.pruned_mac, pruned_mac(seal, key=key)
+        seal.pruned_mac, compute_pruned_mac(seal, key=key)
     ):
-        return [
-            f"Seal {seal.id} says that its events grew too old, but that was not recorded here."
-        ]
+        return [f"Seal {seal.id} is marked as pruned, but the mark is not valid."]
     if previous is None and seal.id != 1:
         # Events of seals before a pruned seal were older, so they are pruned as well.
-        return [] if is_pruned else [f"The seals before {seal.id} are gone."]
+        return [] if is_pruned else [f"The seals before seal {seal.id} are missing."]
     if previous is not None and seal.id != previous.id + 1:
-        return [f"The seals between {previous.id} and {seal.id} are gone."]
-    expected = seal_mac(seal, previous=previous.mac if previous else b"", key=key)
+        return [f"The seals between {previous.id} and {seal.id} are missing."]
+    expected = compute_seal_mac(seal, previous=previous.mac if previous else b"", key=key)
     if not hmac.compare_digest(seal.mac, expected):
-        return [f"Seal {seal.id} was changed, or the one before it."]
+        return [f"Seal {seal.id} or the previous seal was changed."]
     return []
 
 
-def _faults_of_events(seal: AuditSeal, *, session: Session, key: bytes) -> tuple[int, list[str]]:
+def _find_event_faults(seal: AuditSeal, *, session: Session, key: bytes) -> tuple[int, list[str]]:
     statement = select(AuditEvent).where(AuditEvent.seal_id == seal.id).order_by(AuditEvent.id)
     events = session.scalars(statement).all()
     if seal.pruned_mac is not None:
-        return 0, [f"Seal {seal.id} has events again."] if events else []
+        return 0, [f"Seal {seal.id} was pruned, but has events."] if events else []
     faults = [
         f"Event {each.id} ({each.kind}) was changed after it was written."
         for each in events
-        if not _is_as_sealed(each, key=key)
+        if not _is_unchanged(each, key=key)
     ]
     if len(events) != seal.event_count:
         events_of_seal = "1 event" if seal.event_count == 1 else f"{seal.event_count} events"
-        counts = f"{events_of_seal} and has {len(events)}"
-        faults.append(f"Seal {seal.id} was made for {counts}.")
-    elif seal.events_digest != digest_of_events([each.digest or b"" for each in events], key=key):
-        faults.append(f"Seal {seal.id} was made for other events.")
+        counts = f"{events_of_seal}, but has {len(events)}"
+        faults.append(f"Seal {seal.id} was created for {counts}.")
+    elif seal.events_digest != combine_event_digests(
+        [each.digest or b"" for each in events], key=key
+    ):
+        faults.append(f"Seal {seal.id} was created for other events.")
     return len(events), faults
 
 
-def _is_as_sealed(event: AuditEvent, *, key: bytes) -> bool:
+def _is_unchanged(event: AuditEvent, *, key: bytes) -> bool:
     if event.digest is None:
         return False
     if event.erased_digest is None:
-        return hmac.compare_digest(event.digest, event_digest(event, key=key))
-    now = event_digest(event, key=key, former=event.digest)
+        return hmac.compare_digest(event.digest, compute_event_digest(event, key=key))
+    now = compute_event_digest(event, key=key, former=event.digest)
     return hmac.compare_digest(event.erased_digest, now)
 
 
-def _fault_of_head(recorded: Head, *, session: Session) -> list[str]:
+def _find_head_fault(recorded: SealHead, *, session: Session) -> list[str]:
     oldest = session.scalar(select(func.min(AuditSeal.id)))
     if oldest is not None and recorded.id < oldest:
         return []  # The recorded seal was pruned because of its age.
-    return [f"Seal {recorded} existed and is missing now."]
+    return [f"The recorded seal {recorded} is missing."]

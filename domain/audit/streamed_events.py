@@ -5,13 +5,15 @@ from datetime import datetime
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventSource, event_row, put_place
-from domain.audit.log import view_of
-from domain.delivery.outgoing.signing import new_message_id
+from domain.audit.events import Event, EventSource, assign_event_namespace, build_event_row
+from domain.audit.log import build_event_view
+from domain.delivery.outgoing.signing import generate_message_id
 from models import AuditStream, AuditStreamEntry, User
 
 
-def stream_event(event: Event, source: EventSource, *, session: Session, now: datetime) -> None:
+def queue_streamed_event(
+    event: Event, source: EventSource, *, session: Session, now: datetime
+) -> None:
     """Queue an event for every stream; it is sent only if the transaction commits.
 
     Without any streams, the call reads one table and writes nothing.
@@ -19,12 +21,12 @@ def stream_event(event: Event, source: EventSource, *, session: Session, now: da
     streams = session.scalars(select(AuditStream.id).order_by(AuditStream.id)).all()
     if not streams:
         return
-    row = event_row(event, source, now=now)
+    row = build_event_row(event, source, now=now)
     if event.place is not None:
-        put_place(row, event, session=session)
+        assign_event_namespace(row, event, session=session)
     username = session.scalar(select(User.username).where(User.id == event.user_id))
-    message_id = new_message_id()
-    shown = {**view_of(row, username).as_json(), "id": message_id}
+    message_id = generate_message_id()
+    shown = {**build_event_view(row, username).as_json(), "id": message_id}
     session.execute(
         insert(AuditStreamEntry),
         [

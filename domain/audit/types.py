@@ -5,61 +5,67 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from domain.audit.log import KINDS, EventFilter, EventView
+from domain.audit.log import KIND_TITLES, EventFilter, EventView
 from domain.core.types.base import (
     GitLabQuery,
-    GivenTimeOrDay,
     Id,
     PagedQuery,
     Query,
+    RequestTimeOrDay,
     Resource,
     Text,
     Time,
 )
 
-_LONGEST_NAME = 255
-_NAMES = frozenset(name for name, _ in KINDS)
+_MAX_NAME_LENGTH = 255
+_KIND_NAMES = frozenset(name for name, _ in KIND_TITLES)
 
 
-def _known_kind(name: str) -> str:
-    if name and name not in _NAMES:
-        raise ValueError("is not the name of an event: see the names at /admin/audit")
+def _check_kind(name: str) -> str:
+    if name and name not in _KIND_NAMES:
+        raise ValueError("is not the name of an event. Use a name from /admin/audit")
     return name
 
 
-def _as_stored(text: str) -> str:
+def _normalize_address(text: str) -> str:
     try:
         return str(ip_address(text)) if text else ""
     except ValueError as error:
         raise ValueError("must be an IP address") from error
 
 
-_Name = Annotated[Text, Field(max_length=_LONGEST_NAME)]
+_Name = Annotated[Text, Field(max_length=_MAX_NAME_LENGTH)]
 
 
 class AuditEventFilters(Query):
     """A filter of events, which must match all given parameters."""
 
     entity_type: Literal["User", "Project", "Group"] | None = Field(
-        default=None, description="An event without an entity concerns the instance."
+        default=None,
+        description="Type of the entity that an event concerns. Events without an entity concern "
+        "the instance.",
     )
     entity_id: Id | None = Field(
         default=None,
-        description="Id of the entity that an event concerns. Without `entity_type`, it is the id "
-        "of an account.",
+        description="Id of the entity that an event concerns. Without `entity_type`, the id of a "
+        "user.",
     )
-    event_name: Annotated[str, AfterValidator(_known_kind)] = Field(
+    event_name: Annotated[str, AfterValidator(_check_kind)] = Field(
         default="", description="Kind of the event, such as `token.revoked`."
     )
-    author_id: Id | None = Field(default=None, description="The account that acted.")
-    author: _Name = Field(default="", description="The user name of the account that acted.")
+    author_id: Id | None = Field(default=None, description="Id of the account that acted.")
+    author: _Name = Field(default="", description="User name of the account that acted.")
     target: _Name = Field(
         default="",
         description="Subject of the event, such as the path of a project or the name of a token.",
     )
-    ip_address: Annotated[str, AfterValidator(_as_stored)] = ""
-    created_after: GivenTimeOrDay | None = Field(default=None, description="Inclusive.")
-    created_before: GivenTimeOrDay | None = Field(default=None, description="Exclusive.")
+    ip_address: Annotated[str, AfterValidator(_normalize_address)] = ""
+    created_after: RequestTimeOrDay | None = Field(
+        default=None, description="Start of the period, inclusive."
+    )
+    created_before: RequestTimeOrDay | None = Field(
+        default=None, description="End of the period, exclusive."
+    )
 
     @property
     def wanted(self) -> EventFilter:
@@ -85,8 +91,12 @@ class AuditEventQuery(AuditEventFilters, PagedQuery, GitLabQuery):
 class NamespaceAuditEventQuery(PagedQuery, GitLabQuery):
     """A list of events of a project or a group, newest first."""
 
-    created_after: GivenTimeOrDay | None = Field(default=None, description="Inclusive.")
-    created_before: GivenTimeOrDay | None = Field(default=None, description="Exclusive.")
+    created_after: RequestTimeOrDay | None = Field(
+        default=None, description="Start of the period, inclusive."
+    )
+    created_before: RequestTimeOrDay | None = Field(
+        default=None, description="End of the period, exclusive."
+    )
 
 
 class AuditEvent(Resource):

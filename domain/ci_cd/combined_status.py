@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from domain.ci_cd.types import CommitState
 from models import CommitStatus
 
-_ENDED_BADLY = frozenset({"failed", "canceled"})
+_UNSUCCESSFUL_STATES = frozenset({"failed", "canceled"})
 #: Sets of job states with the resulting state. The first set that contains all states is used.
-_STATES: tuple[tuple[frozenset[str], CommitState], ...] = (
+_STATE_PRECEDENCE: tuple[tuple[frozenset[str], CommitState], ...] = (
     (frozenset({"skipped"}), "skipped"),
     (frozenset({"success", "skipped"}), "success"),
     (frozenset({"canceled", "success", "skipped"}), "canceled"),
@@ -18,24 +18,25 @@ _STATES: tuple[tuple[frozenset[str], CommitState], ...] = (
 )
 
 
-def combined_status(sha: str, *, project_id: int, session: Session) -> CommitState | None:
+def find_combined_status(sha: str, *, project_id: int, session: Session) -> CommitState | None:
     """Return the state of a commit, or None if no job reported a status."""
     rows = session.execute(
         select(CommitStatus.status, CommitStatus.allow_failure)
         .where(CommitStatus.project_id == project_id, CommitStatus.sha == sha)
         .distinct()
     )
-    return combine((status, may_fail) for status, may_fail in rows)
+    return combine_job_states((status, may_fail) for status, may_fail in rows)
 
 
-def combine(jobs: Iterable[tuple[str, bool]]) -> CommitState | None:
+def combine_job_states(jobs: Iterable[tuple[str, bool]]) -> CommitState | None:
     """Return the combined state of jobs, given as pairs of a state and whether the job may fail."""
     states = {
-        "success" if may_fail and state in _ENDED_BADLY else state for state, may_fail in jobs
+        "success" if may_fail and state in _UNSUCCESSFUL_STATES else state
+        for state, may_fail in jobs
     }
     if not states:
         return None
-    for known, combined in _STATES:
+    for known, combined in _STATE_PRECEDENCE:
         if states <= known:
             return combined
     return "running" if states & {"running", "pending"} else "failed"

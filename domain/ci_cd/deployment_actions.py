@@ -7,15 +7,15 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.profiles import user_references
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import find_user_references
 from domain.alerts.environments import (
     EnvironmentView,
+    build_environment_view,
     create_environment,
     get_environment,
-    get_numbered_environment,
-    view_of,
+    get_environment_by_id,
 )
 from domain.ci_cd.types import (
     Deployment,
@@ -24,19 +24,19 @@ from domain.ci_cd.types import (
     Environment,
     NewDeployment,
 )
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.database.rows import update_rows
 from domain.core.errors import InvalidError, NotFoundError, QueryError
-from domain.core.types.base import Found, columns_of
+from domain.core.types.base import ListPage, get_column_values
 from domain.projects.views import ProjectView
 from models import Deployment as DeploymentRow
 from models import Environment as EnvironmentRow
 from models import Project
 
 #: Maximum number of deployments that are shown near an alert.
-MOST_BETWEEN = 100
-_FINISHED = frozenset({"success", "failed", "canceled"})
-_ORDERS = {
+MAX_NEARBY_DEPLOYMENTS = 100
+_FINAL_STATES = frozenset({"success", "failed", "canceled"})
+_SORT_COLUMNS = {
     "id": DeploymentRow.id,
     "iid": DeploymentRow.iid,
     "created_at": DeploymentRow.id,  # The same order as by id.
@@ -46,44 +46,49 @@ _ORDERS = {
 }
 
 
-@question("deployments.index")
-def list_deployments(work: Work, project: ProjectView, query: DeploymentQuery) -> Found[Deployment]:
+@read_action("deployments.index")
+def list_deployments(
+    work: UnitOfWork, project: ProjectView, query: DeploymentQuery
+) -> ListPage[Deployment]:
     """List the deployments of a project."""
     is_by_end = query.finished_after is not None or query.finished_before is not None
     if is_by_end and (query.order_by != "finished_at" or query.status != "success"):
         message = (
-            "finished_after and finished_before go with order_by=finished_at and status=success."
+            "`finished_after` and `finished_before` require `order_by=finished_at` and "
+            "`status=success`."
         )
         raise QueryError(message, field="order_by")
     statement = (
         select(DeploymentRow, EnvironmentRow)
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
-        .where(DeploymentRow.project_id == project.id, *_conditions(project, query))
+        .where(DeploymentRow.project_id == project.id, *_build_conditions(project, query))
     )
-    found = fetch_part(statement, _ORDERS, query.part, session=work.session)
+    found = fetch_list_page(statement, _SORT_COLUMNS, query.part, session=work.session)
     # A row of keyset pagination has an additional column.
-    items = _shown(work, [(row[0], view_of(row[1])) for row in found.items])
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    items = _build_deployments(
+        work, [(row[0], build_environment_view(row[1])) for row in found.items]
+    )
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-@question("deployments.show")
-def show_deployment(work: Work, project: ProjectView, deployment_id: int) -> Deployment:
+@read_action("deployments.show")
+def show_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int) -> Deployment:
     """Show a deployment."""
     row = work.session.get(DeploymentRow, deployment_id)
     if row is None or row.project_id != project.id:
         raise NotFoundError("Deployment not found in this project.")
-    environment = get_numbered_environment(project.id, row.environment_id, session=work.session)
-    return _shown(work, [(row, environment)])[0]
+    environment = get_environment_by_id(project.id, row.environment_id, session=work.session)
+    return _build_deployments(work, [(row, environment)])[0]
 
 
 @action("deployments.create")
-def create_deployment(work: Work, project: ProjectView, new: NewDeployment) -> Deployment:
+def create_deployment(work: UnitOfWork, project: ProjectView, new: NewDeployment) -> Deployment:
     """Report a deployment.
 
     Its environment is created if it is new.
     """
-    iid = _next_iid(project.id, session=work.session)
-    environment = _environment(work, project, new.environment)
+    iid = _allocate_iid(project.id, session=work.session)
+    environment = _get_or_create_environment(work, project, new.environment)
     row = DeploymentRow(
         project_id=project.id,
         iid=iid,
@@ -95,16 +100,16 @@ def create_deployment(work: Work, project: ProjectView, new: NewDeployment) -> D
         user_id=work.actor.id,
         created_at=work.now,
         updated_at=work.now,
-        finished_at=work.now if new.status in _FINISHED else None,
+        finished_at=work.now if new.status in _FINAL_STATES else None,
     )
     work.session.add(row)
     work.session.flush()
-    return _shown(work, [(row, environment)])[0]
+    return _build_deployments(work, [(row, environment)])[0]
 
 
 @action("deployments.edit")
 def change_deployment(
-    work: Work, project: ProjectView, deployment_id: int, change: DeploymentChange
+    work: UnitOfWork, project: ProjectView, deployment_id: int, change: DeploymentChange
 ) -> Deployment:
     """Change the status of a deployment.
 
@@ -112,40 +117,40 @@ def change_deployment(
 
     Raise NotFoundError if it does not exist. Raise InvalidError for a deployment that has ended.
     """
-    row, status = _locked(work, project, deployment_id), change.status
+    row, status = _lock_deployment(work, project, deployment_id), change.status
     if row.status != status:
-        if row.status in _FINISHED and status not in _FINISHED:
-            message = f"A deployment that ended as {row.status} cannot become {status}."
+        if row.status in _FINAL_STATES and status not in _FINAL_STATES:
+            message = f"A finished deployment cannot become {status}. Its status is {row.status}."
             raise InvalidError(message, field="status")
         row.status, row.updated_at = status, work.now
-        if status in _FINISHED:
+        if status in _FINAL_STATES:
             row.finished_at = work.now
         work.session.flush()
     return show_deployment(work, project, deployment_id)
 
 
 @action("deployments.delete")
-def delete_deployment(work: Work, project: ProjectView, deployment_id: int) -> None:
+def delete_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int) -> None:
     """Delete a deployment that has ended.
 
     Raise NotFoundError if it does not exist. Raise InvalidError while the deployment is running.
     """
-    row = _locked(work, project, deployment_id)
+    row = _lock_deployment(work, project, deployment_id)
     if row.status == "running":
-        message = "This deployment is running: end it first, with the status canceled."
+        message = "The deployment is running. Set its status to canceled first."
         raise InvalidError(message, field="status")
     work.session.delete(row)
 
 
-def deployments_between(
-    work: Work,
+def find_deployments_between(
+    work: UnitOfWork,
     project: ProjectView,
     environments: Collection[str],
     *,
     start: datetime,
     end: datetime,
 ) -> Sequence[Deployment]:
-    """Return the newest deployments to environments in a period, at most `MOST_BETWEEN`."""
+    """Return the newest deployments to environments in a period, up to `MAX_NEARBY_DEPLOYMENTS`."""
     rows = work.session.execute(
         select(DeploymentRow, EnvironmentRow)
         .join(EnvironmentRow, EnvironmentRow.id == DeploymentRow.environment_id)
@@ -159,13 +164,15 @@ def deployments_between(
             EnvironmentRow.name.in_(environments),
         )
         .order_by(DeploymentRow.id.desc())
-        .limit(MOST_BETWEEN)
+        .limit(MAX_NEARBY_DEPLOYMENTS)
     )
-    return _shown(work, [(row, view_of(environment)) for row, environment in rows])
+    return _build_deployments(
+        work, [(row, build_environment_view(environment)) for row, environment in rows]
+    )
 
 
-def latest_deployments(
-    work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
+def find_latest_deployments(
+    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
 ) -> Sequence[Deployment]:
     """Return the latest deployments of an environment, newest first, at most `most`."""
     rows = work.session.scalars(
@@ -176,11 +183,11 @@ def latest_deployments(
         .order_by(DeploymentRow.id.desc())
         .limit(most)
     )
-    return _shown(work, [(row, environment) for row in rows])
+    return _build_deployments(work, [(row, environment) for row in rows])
 
 
-def newest_deployments(
-    work: Work, environments: Sequence[EnvironmentView]
+def find_newest_deployment_by_environment(
+    work: UnitOfWork, environments: Sequence[EnvironmentView]
 ) -> Mapping[int, Deployment]:
     """Return the newest deployment of each environment, if any, by the environment's id."""
     by_id = {each.id: each for each in environments}
@@ -192,11 +199,13 @@ def newest_deployments(
     )
     ids = work.session.scalars(select(newest).where(EnvironmentRow.id.in_(by_id))).all()
     rows = work.session.scalars(select(DeploymentRow).where(DeploymentRow.id.in_(ids)))
-    shown = _shown(work, [(row, by_id[row.environment_id]) for row in rows])
+    shown = _build_deployments(work, [(row, by_id[row.environment_id]) for row in rows])
     return {each.environment.id: each for each in shown}
 
 
-def _conditions(project: ProjectView, query: DeploymentQuery) -> Sequence[ColumnElement[bool]]:
+def _build_conditions(
+    project: ProjectView, query: DeploymentQuery
+) -> Sequence[ColumnElement[bool]]:
     bounds = (
         (DeploymentRow.updated_at, query.updated_after, query.updated_before),
         (DeploymentRow.finished_at, query.finished_after, query.finished_before),
@@ -216,7 +225,7 @@ def _conditions(project: ProjectView, query: DeploymentQuery) -> Sequence[Column
     return found
 
 
-def _locked(work: Work, project: ProjectView, deployment_id: int) -> DeploymentRow:
+def _lock_deployment(work: UnitOfWork, project: ProjectView, deployment_id: int) -> DeploymentRow:
     """Lock and return a deployment, so that its status does not change until the commit."""
     show_deployment(work, project, deployment_id)
     row = work.session.get_one(DeploymentRow, deployment_id)
@@ -224,7 +233,7 @@ def _locked(work: Work, project: ProjectView, deployment_id: int) -> DeploymentR
     return row
 
 
-def _next_iid(project_id: int, *, session: Session) -> int:
+def _allocate_iid(project_id: int, *, session: Session) -> int:
     """Return a number that no deployment of the project ever had.
 
     The update of the project takes a lock that does not block inserts of alerts, which refer to the
@@ -242,7 +251,9 @@ def _next_iid(project_id: int, *, session: Session) -> int:
     ).one()
 
 
-def _environment(work: Work, project: ProjectView, name: str) -> EnvironmentView:
+def _get_or_create_environment(
+    work: UnitOfWork, project: ProjectView, name: str
+) -> EnvironmentView:
     """Return the environment of a deployment, created or made available again if needed."""
     try:
         found = get_environment(project.id, name, session=work.session)
@@ -254,15 +265,16 @@ def _environment(work: Work, project: ProjectView, name: str) -> EnvironmentView
     return replace(found, stopped_at=None)
 
 
-def _shown(
-    work: Work, found: Iterable[tuple[DeploymentRow, EnvironmentView]]
+def _build_deployments(
+    work: UnitOfWork, found: Iterable[tuple[DeploymentRow, EnvironmentView]]
 ) -> Sequence[Deployment]:
     pairs = tuple(found)
     ids = (row.user_id for row, _ in pairs if row.user_id)
-    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     return [
         Deployment(
-            **columns_of(row, Deployment) | {"environment": Environment.model_validate(view)},
+            **get_column_values(row, Deployment)
+            | {"environment": Environment.model_validate(view)},
             tag=row.is_tag,
             user=named.get(row.user_id or 0),
         )

@@ -8,12 +8,12 @@ from datetime import datetime
 from sqlalchemy import select, union_all
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.alerts import environments
-from domain.alerts.environments import EnvironmentFilter, EnvironmentView, get_numbered_environment
+from domain.alerts.environments import EnvironmentFilter, EnvironmentView, get_environment_by_id
 from domain.alerts.listing.filters import STATUSES
-from domain.ci_cd.deployment_actions import latest_deployments
+from domain.ci_cd.deployment_actions import find_latest_deployments
 from domain.ci_cd.types import (
     Deployment,
     Environment,
@@ -22,63 +22,63 @@ from domain.ci_cd.types import (
     NewEnvironment,
 )
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.projects.views import ProjectView
 from models import Alert
 from models import Environment as EnvironmentRow
 
 #: Maximum number of alerts of each status that are counted, newest first.
-_MOST_ALERTS = 500
+_MAX_ALERTS_PER_STATUS = 500
 
 
-@question("environments.index")
+@read_action("environments.index")
 def list_environments(
-    work: Work, project: ProjectView, query: EnvironmentQuery
-) -> Found[Environment]:
+    work: UnitOfWork, project: ProjectView, query: EnvironmentQuery
+) -> ListPage[Environment]:
     """List the environments of a project."""
     if query.name and query.search:
         raise InvalidError("name, search are mutually exclusive")
     wanted = EnvironmentFilter(
         project_id=project.id, name=query.name, search=query.search, state=query.states
     )
-    found, total = environments.numbered_environments(
+    found, total = environments.list_environments_by_id(
         wanted, offset=query.offset, limit=query.size, session=work.session
     )
-    return Found(items=[Environment.model_validate(each) for each in found], total=total)
+    return ListPage(items=[Environment.model_validate(each) for each in found], total=total)
 
 
-@question("environments.show")
-def show_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
+@read_action("environments.show")
+def show_environment(work: UnitOfWork, project: ProjectView, environment_id: int) -> Environment:
     """Show an environment."""
-    found = get_numbered_environment(project.id, environment_id, session=work.session)
+    found = get_environment_by_id(project.id, environment_id, session=work.session)
     return Environment.model_validate(found)
 
 
 @action("environments.create")
-def create_environment(work: Work, project: ProjectView, new: NewEnvironment) -> Environment:
+def create_environment(work: UnitOfWork, project: ProjectView, new: NewEnvironment) -> Environment:
     """Create an environment.
 
     Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
     made = environments.create_environment(project.id, new.name, session=work.session, now=work.now)
-    return _with_url(work, project, made.id, new.external_url)
+    return _store_external_url(work, project, made.id, new.external_url)
 
 
 @action("environments.edit")
 def change_environment(
-    work: Work, project: ProjectView, environment_id: int, change: EnvironmentChange
+    work: UnitOfWork, project: ProjectView, environment_id: int, change: EnvironmentChange
 ) -> Environment:
     """Change the external URL of an environment."""
-    return _with_url(work, project, environment_id, change.external_url)
+    return _store_external_url(work, project, environment_id, change.external_url)
 
 
 @action("environments.stop")
-def stop_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
+def stop_environment(work: UnitOfWork, project: ProjectView, environment_id: int) -> Environment:
     """Stop an environment until its next deployment.
 
     Alerts of the environment do not change.
     """
-    found = get_numbered_environment(project.id, environment_id, session=work.session)
+    found = get_environment_by_id(project.id, environment_id, session=work.session)
     if found.stopped_at is None:
         work.session.get_one(EnvironmentRow, found.id).stopped_at = work.now
         work.session.flush()
@@ -86,7 +86,7 @@ def stop_environment(work: Work, project: ProjectView, environment_id: int) -> E
 
 
 @action("environments.delete")
-def delete_environment(work: Work, project: ProjectView, environment_id: int) -> Environment:
+def delete_environment(work: UnitOfWork, project: ProjectView, environment_id: int) -> Environment:
     """Delete an environment.
 
     The response contains the deleted environment. Its alerts are kept with its name.
@@ -94,7 +94,7 @@ def delete_environment(work: Work, project: ProjectView, environment_id: int) ->
     Raise NotFoundError if it does not exist. Raise ConflictError if it has open alerts, which would
     be missing from its page.
     """
-    found = get_numbered_environment(project.id, environment_id, session=work.session)
+    found = get_environment_by_id(project.id, environment_id, session=work.session)
     if found.open_alerts:
         message = f"{found.name} has open alerts. Resolve or ignore them first."
         raise ConflictError(message, field="environment")
@@ -102,8 +102,10 @@ def delete_environment(work: Work, project: ProjectView, environment_id: int) ->
     return Environment.model_validate(found)
 
 
-def _with_url(work: Work, project: ProjectView, environment_id: int, url: str) -> Environment:
-    found = get_numbered_environment(project.id, environment_id, session=work.session)
+def _store_external_url(
+    work: UnitOfWork, project: ProjectView, environment_id: int, url: str
+) -> Environment:
+    found = get_environment_by_id(project.id, environment_id, session=work.session)
     work.session.get_one(EnvironmentRow, found.id).external_url = url or None
     work.session.flush()
     return show_environment(work, project, environment_id)
@@ -119,7 +121,7 @@ class StartedAlert:
 
 
 @dataclass(kw_only=True)
-class DeploymentInTime:
+class DeploymentWithAlerts:
     """A deployment, and the alerts that started before the next one."""
 
     deployment: Deployment
@@ -129,16 +131,16 @@ class DeploymentInTime:
     first_alert: StartedAlert | None = field(default=None)
 
 
-def environment_history(
-    work: Work, project: ProjectView, environment: EnvironmentView, *, most: int
-) -> Sequence[DeploymentInTime]:
+def find_deployment_history(
+    work: UnitOfWork, project: ProjectView, environment: EnvironmentView, *, most: int
+) -> Sequence[DeploymentWithAlerts]:
     """Return the latest deployments with their alerts, newest first, at most `most`."""
-    deployments = latest_deployments(work, project, environment, most=most)
-    oldest_first = [DeploymentInTime(deployment=each) for each in reversed(deployments)]
+    deployments = find_latest_deployments(work, project, environment, most=most)
+    oldest_first = [DeploymentWithAlerts(deployment=each) for each in reversed(deployments)]
     if not oldest_first:
         return ()
     begins = [each.deployment.created_at for each in oldest_first]
-    alerts, complete_from = _alerts_since(
+    alerts, complete_from = _find_alerts_since(
         project.id, environment.name, begins[0], session=work.session
     )
     for alert in alerts:
@@ -152,7 +154,7 @@ def environment_history(
     return oldest_first[::-1]
 
 
-def _alerts_since(
+def _find_alerts_since(
     project_id: int, environment: str, begin: datetime, *, session: Session
 ) -> tuple[list[StartedAlert], datetime | None]:
     """Return alerts in the order of their starts, and the time since which they are complete.
@@ -168,12 +170,12 @@ def _alerts_since(
             Alert.started_at >= begin,
         )
         .order_by(Alert.started_at.desc(), Alert.id.desc())
-        .limit(_MOST_ALERTS)
+        .limit(_MAX_ALERTS_PER_STATUS)
         .subquery()
         for status in STATUSES
     ]
     rows = session.execute(union_all(*(select(part) for part in parts))).all()
     found = [StartedAlert(iid=row[0], title=row[1], started_at=row[2]) for row in rows]
     by_status = [[row[2] for row in rows if row[3] == status] for status in STATUSES]
-    cut = [min(moments) for moments in by_status if len(moments) == _MOST_ALERTS]
+    cut = [min(moments) for moments in by_status if len(moments) == _MAX_ALERTS_PER_STATUS]
     return sorted(found, key=lambda each: (each.started_at, each.iid)), max(cut, default=None)

@@ -8,23 +8,23 @@ from pydantic import Field
 from sqlalchemy import Select, select
 from sqlalchemy.exc import IntegrityError
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.profiles import UserReference, user_references
-from domain.core.database.paging import fetch_part
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import UserReference, find_user_references
+from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.core.types.base import (
     Body,
-    Found,
     GitLabQuery,
-    GivenTime,
+    ListPage,
     OffsetQuery,
     PagedQuery,
+    RequestTime,
     Resource,
     Text,
     Time,
     WithoutEffect,
-    columns_of,
+    get_column_values,
 )
 from domain.projects.views import ProjectView
 from models import ProjectRelease as ReleaseRow
@@ -32,10 +32,10 @@ from models import ReleaseLink as LinkRow
 
 LinkType = Literal["other", "runbook", "image", "package"]
 _Name = Annotated[Text, Field(min_length=1, max_length=255)]
-_LONGEST_DESCRIPTION = 1_000_000
-MOST_LINKS = 100
-_SCHEMES = frozenset({"http", "https", "ftp"})
-_ORDERS = {
+_MAX_DESCRIPTION_LENGTH = 1_000_000
+MAX_LINKS = 100
+_URL_SCHEMES = frozenset({"http", "https", "ftp"})
+_SORT_COLUMNS = {
     "id": ReleaseRow.id,
     "released_at": ReleaseRow.released_at,
     "created_at": ReleaseRow.id,  # The same order as by id.
@@ -75,7 +75,7 @@ class LinkChange(Body):
 class Assets(Body):
     """The files of a new release."""
 
-    links: Annotated[tuple[NewLink, ...], Field(max_length=MOST_LINKS)] = ()
+    links: Annotated[tuple[NewLink, ...], Field(max_length=MAX_LINKS)] = ()
 
 
 class NewRelease(Body):
@@ -83,13 +83,13 @@ class NewRelease(Body):
 
     tag_name: _Name
     name: Annotated[Text, Field(max_length=255)] = Field(
-        default="", description="The tag's name, if none is given."
+        default="", description="Name of the release. The default is the name of the tag."
     )
-    description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] = Field(
-        default="", description="Markdown."
+    description: Annotated[Text, Field(max_length=_MAX_DESCRIPTION_LENGTH)] = Field(
+        default="", description="Release notes in Markdown."
     )
     ref: Annotated[Text, Field(max_length=255)] | None = None
-    released_at: GivenTime | None = None
+    released_at: RequestTime | None = None
     assets: Assets = Assets()
 
 
@@ -97,8 +97,8 @@ class ReleaseChange(Body):
     """Changes to a release."""
 
     name: Annotated[Text, Field(max_length=255)] | None = None
-    description: Annotated[Text, Field(max_length=_LONGEST_DESCRIPTION)] | None = None
-    released_at: GivenTime | None = None
+    description: Annotated[Text, Field(max_length=_MAX_DESCRIPTION_LENGTH)] | None = None
+    released_at: RequestTime | None = None
 
 
 class ReleaseLink(Resource):
@@ -113,7 +113,7 @@ class ReleaseLink(Resource):
         default=None,
         exclude_if=lambda value: value is None,
         deprecated=True,
-        description="Always true; removed in release 16.0.",
+        description="Always true. Removed in release 16.0.",
     )
 
 
@@ -137,32 +137,36 @@ class ProjectRelease(Resource):
     assets: ReleaseAssets
 
 
-@question("releases.index")
-def list_releases(work: Work, project: ProjectView, query: ReleaseQuery) -> Found[ProjectRelease]:
+@read_action("releases.index")
+def list_releases(
+    work: UnitOfWork, project: ProjectView, query: ReleaseQuery
+) -> ListPage[ProjectRelease]:
     """List the releases of a project, latest first."""
-    found = fetch_part(_releases(project), _ORDERS, query.part, session=work.session)
-    items = _shown(work, [row[0] for row in found.items])
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(
+        _select_releases(project), _SORT_COLUMNS, query.part, session=work.session
+    )
+    items = _build_releases(work, [row[0] for row in found.items])
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-@question("releases.latest")
-def show_latest(work: Work, project: ProjectView) -> ProjectRelease:
+@read_action("releases.latest")
+def show_latest_release(work: UnitOfWork, project: ProjectView) -> ProjectRelease:
     """Show the latest release."""
     newest_first = (ReleaseRow.released_at.desc(), ReleaseRow.id.desc())
-    row = work.session.scalar(_releases(project).order_by(*newest_first).limit(1))
+    row = work.session.scalar(_select_releases(project).order_by(*newest_first).limit(1))
     if row is None:
         raise NotFoundError("This project has no releases.")
-    return _shown(work, [row])[0]
+    return _build_releases(work, [row])[0]
 
 
-@question("releases.show")
-def show_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
+@read_action("releases.show")
+def show_release(work: UnitOfWork, project: ProjectView, tag_name: str) -> ProjectRelease:
     """Show the release of a tag."""
-    return _shown(work, [_row(work, project, tag_name)])[0]
+    return _build_releases(work, [_get_release_row(work, project, tag_name)])[0]
 
 
 @action("releases.create")
-def create_release(work: Work, project: ProjectView, new: NewRelease) -> ProjectRelease:
+def create_release(work: UnitOfWork, project: ProjectView, new: NewRelease) -> ProjectRelease:
     """Create a release.
 
     Raise InvalidError for an invalid value. Raise ConflictError if the tag already has a release.
@@ -185,95 +189,97 @@ def create_release(work: Work, project: ProjectView, new: NewRelease) -> Project
         raise ConflictError(message, field="tag_name") from error
     for link in new.assets.links:
         _store_link(work, LinkRow(release_id=row.id), link.model_dump())
-    return _shown(work, [row])[0]
+    return _build_releases(work, [row])[0]
 
 
 @action("releases.edit")
 def change_release(
-    work: Work, project: ProjectView, tag_name: str, change: ReleaseChange
+    work: UnitOfWork, project: ProjectView, tag_name: str, change: ReleaseChange
 ) -> ProjectRelease:
-    """Change the name, the notes or the time of a release."""
-    row = _row(work, project, tag_name)
-    for name, value in _given(change).items():
+    """Change the name, the notes or the date of a release."""
+    row = _get_release_row(work, project, tag_name)
+    for name, value in _find_changed_fields(change).items():
         setattr(row, name, value)
     work.session.flush()
-    return _shown(work, [row])[0]
+    return _build_releases(work, [row])[0]
 
 
 @action("releases.delete")
-def delete_release(work: Work, project: ProjectView, tag_name: str) -> ProjectRelease:
-    """Delete a release and its links, and keep the tag.
+def delete_release(work: UnitOfWork, project: ProjectView, tag_name: str) -> ProjectRelease:
+    """Delete a release and its links, but not its tag.
 
     The response contains the deleted release.
     """
-    row = _row(work, project, tag_name)
-    deleted = _shown(work, [row])[0]
+    row = _get_release_row(work, project, tag_name)
+    deleted = _build_releases(work, [row])[0]
     work.session.delete(row)
     return deleted
 
 
-@question("releases.list_links")
+@read_action("releases.list_links")
 def list_links(
-    work: Work, project: ProjectView, tag_name: str, query: LinkQuery
-) -> Found[ReleaseLink]:
+    work: UnitOfWork, project: ProjectView, tag_name: str, query: LinkQuery
+) -> ListPage[ReleaseLink]:
     """List the links of a release."""
     links = show_release(work, project, tag_name).assets.links
-    return Found(items=links[query.offset : query.offset + query.size], total=len(links))
+    return ListPage(items=links[query.offset : query.offset + query.size], total=len(links))
 
 
-@question("releases.show_link")
-def show_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
+@read_action("releases.show_link")
+def show_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
     """Show a link of a release."""
-    return _link(_link_row(work, project, tag_name, link_id))
+    return _build_link(_get_link_row(work, project, tag_name, link_id))
 
 
 @action("releases.create_link")
-def create_link(work: Work, project: ProjectView, tag_name: str, new: NewLink) -> ReleaseLink:
+def create_link(work: UnitOfWork, project: ProjectView, tag_name: str, new: NewLink) -> ReleaseLink:
     """Add a link to a release."""
-    if len(show_release(work, project, tag_name).assets.links) >= MOST_LINKS:
-        raise InvalidError(f"A release can have at most {MOST_LINKS} links.", field="url")
-    release = _row(work, project, tag_name)
+    if len(show_release(work, project, tag_name).assets.links) >= MAX_LINKS:
+        raise InvalidError(f"A release can have at most {MAX_LINKS} links.", field="url")
+    release = _get_release_row(work, project, tag_name)
     return _store_link(work, LinkRow(release_id=release.id), new.model_dump())
 
 
 @action("releases.edit_link")
 def change_link(
-    work: Work, project: ProjectView, tag_name: str, link_id: int, change: LinkChange
+    work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int, change: LinkChange
 ) -> ReleaseLink:
     """Change a link of a release."""
-    return _store_link(work, _link_row(work, project, tag_name, link_id), _given(change))
+    return _store_link(
+        work, _get_link_row(work, project, tag_name, link_id), _find_changed_fields(change)
+    )
 
 
 @action("releases.delete_link")
-def delete_link(work: Work, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
+def delete_link(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int) -> ReleaseLink:
     """Delete a link of a release.
 
     The response contains the deleted link.
     """
-    row = _link_row(work, project, tag_name, link_id)
+    row = _get_link_row(work, project, tag_name, link_id)
     work.session.delete(row)
-    return _link(row)
+    return _build_link(row)
 
 
-def _given(change: Body) -> Mapping[str, Any]:
+def _find_changed_fields(change: Body) -> Mapping[str, Any]:
     """Return the fields that a request changes; null changes nothing."""
     return {name: value for name, value in change.given.items() if value is not None}
 
 
-def _releases(project: ProjectView) -> Select[ReleaseRow]:
+def _select_releases(project: ProjectView) -> Select[ReleaseRow]:
     return select(ReleaseRow).where(ReleaseRow.project_id == project.id)
 
 
-def _row(work: Work, project: ProjectView, tag_name: str) -> ReleaseRow:
+def _get_release_row(work: UnitOfWork, project: ProjectView, tag_name: str) -> ReleaseRow:
     named = ReleaseRow.tag_name == tag_name.replace("\x00", "\ufffd")
-    row: ReleaseRow | None = work.session.scalar(_releases(project).where(named))
+    row: ReleaseRow | None = work.session.scalar(_select_releases(project).where(named))
     if row is None:
         raise NotFoundError("Release not found in this project.")
     return row
 
 
-def _link_row(work: Work, project: ProjectView, tag_name: str, link_id: int) -> LinkRow:
-    release = _row(work, project, tag_name)
+def _get_link_row(work: UnitOfWork, project: ProjectView, tag_name: str, link_id: int) -> LinkRow:
+    release = _get_release_row(work, project, tag_name)
     row = work.session.scalar(
         select(LinkRow).where(LinkRow.release_id == release.id, LinkRow.id == link_id)
     )
@@ -282,7 +288,7 @@ def _link_row(work: Work, project: ProjectView, tag_name: str, link_id: int) -> 
     return row
 
 
-def _store_link(work: Work, row: LinkRow, values: Mapping[str, Any]) -> ReleaseLink:
+def _store_link(work: UnitOfWork, row: LinkRow, values: Mapping[str, Any]) -> ReleaseLink:
     """Store the values of a link.
 
     Raise InvalidError for an invalid URL. Raise TakenError if the release already has the name or
@@ -298,7 +304,7 @@ def _store_link(work: Work, row: LinkRow, values: Mapping[str, Any]) -> ReleaseL
     except IntegrityError as error:
         message = "The release already has a link with this name or URL."
         raise TakenError(message, field="name") from error
-    return _link(row)
+    return _build_link(row)
 
 
 def _check_url(url: str) -> None:
@@ -307,20 +313,20 @@ def _check_url(url: str) -> None:
     except ValueError:
         parts = urlsplit("")
     is_plain = url.isascii() and url.isprintable() and " " not in url
-    if parts.scheme not in _SCHEMES or not parts.netloc or not is_plain:
-        raise InvalidError("url must be a URL with http, https or ftp", field="url")
+    if parts.scheme not in _URL_SCHEMES or not parts.netloc or not is_plain:
+        raise InvalidError("`url` must be a URL with http, https or ftp.", field="url")
 
 
-def _shown(work: Work, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:
+def _build_releases(work: UnitOfWork, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:
     ids = (row.user_id for row in rows if row.user_id)
-    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     links: dict[int, list[ReleaseLink]] = {row.id: [] for row in rows}
     of_them = select(LinkRow).where(LinkRow.release_id.in_(links)).order_by(LinkRow.id)
     for link in work.session.scalars(of_them):
-        links[link.release_id].append(_link(link))
+        links[link.release_id].append(_build_link(link))
     return [
         ProjectRelease(
-            **columns_of(row, ProjectRelease),
+            **get_column_values(row, ProjectRelease),
             upcoming_release=row.released_at > work.now,
             author=named.get(row.user_id or 0),
             assets=ReleaseAssets(count=len(links[row.id]), links=tuple(links[row.id])),
@@ -329,6 +335,6 @@ def _shown(work: Work, rows: Sequence[ReleaseRow]) -> Sequence[ProjectRelease]:
     ]
 
 
-def _link(row: LinkRow) -> ReleaseLink:
-    columns = columns_of(row, ReleaseLink)
+def _build_link(row: LinkRow) -> ReleaseLink:
+    columns = get_column_values(row, ReleaseLink)
     return ReleaseLink(**columns, direct_asset_url=row.url, external=True)

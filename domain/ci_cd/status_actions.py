@@ -4,37 +4,46 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.profiles import user_references
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import find_user_references
 from domain.ci_cd.types import CommitStatus, CommitStatusQuery, NewCommitStatus
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.errors import InvalidError
-from domain.core.types.base import Found, columns_of
+from domain.core.types.base import ListPage, get_column_values
 from domain.projects.views import ProjectView
 from models import CommitStatus as StatusRow
 from models import Project
 
-_FINISHED = frozenset({"success", "failed", "canceled", "skipped"})
-_ORDERS = {"id": StatusRow.id, "pipeline_id": StatusRow.pipeline_id}
-_FILTERS = ("ref", "stage", "name", "pipeline_id")
-_KEPT = ("stage", "target_url", "description", "coverage", "allow_failure", "pipeline_id")
+_FINAL_STATES = frozenset({"success", "failed", "canceled", "skipped"})
+_SORT_COLUMNS = {"id": StatusRow.id, "pipeline_id": StatusRow.pipeline_id}
+_FILTER_FIELDS = ("ref", "stage", "name", "pipeline_id")
+_REPORTED_FIELDS = (
+    "stage",
+    "target_url",
+    "description",
+    "coverage",
+    "allow_failure",
+    "pipeline_id",
+)
 
 
-@question("commit_statuses.index")
+@read_action("commit_statuses.index")
 def list_statuses(
-    work: Work, project: ProjectView, sha: str, query: CommitStatusQuery
-) -> Found[CommitStatus]:
+    work: UnitOfWork, project: ProjectView, sha: str, query: CommitStatusQuery
+) -> ListPage[CommitStatus]:
     """List the statuses of a commit."""
-    given = {name: value for name in _FILTERS if (value := getattr(query, name))}
+    given = {name: value for name in _FILTER_FIELDS if (value := getattr(query, name))}
     of_commit = select(StatusRow).filter_by(project_id=project.id, sha=sha, **given)
-    found = fetch_part(of_commit, _ORDERS, query.part, session=work.session)
-    items = _shown(work, [row[0] for row in found.items])
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(of_commit, _SORT_COLUMNS, query.part, session=work.session)
+    items = _build_statuses(work, [row[0] for row in found.items])
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
 @action("commit_statuses.create")
-def report_status(work: Work, project: ProjectView, sha: str, new: NewCommitStatus) -> CommitStatus:
+def report_status(
+    work: UnitOfWork, project: ProjectView, sha: str, new: NewCommitStatus
+) -> CommitStatus:
     """Report the status of a commit, or update the status that this job reported before."""
     # Two concurrent reports of a job must update the same status. SQLite has only one writer. The
     # lock does not block inserts of alerts, which refer to the project.
@@ -45,15 +54,16 @@ def report_status(work: Work, project: ProjectView, sha: str, new: NewCommitStat
     if row is None:
         row = StatusRow(**key, stage="external", allow_failure=False, created_at=work.now)
         work.session.add(row)
-    elif row.status == new.state and new.state in _FINISHED:
-        raise InvalidError(f"This status is already {new.state}.", field="state")
-    _fill(work, row, new)
+    elif row.status == new.state and new.state in _FINAL_STATES:
+        message = f"The status is already {new.state}. Report another status before this one."
+        raise InvalidError(message, field="state")
+    _update_status_row(work, row, new)
     work.session.flush()
-    return _shown(work, [row])[0]
+    return _build_statuses(work, [row])[0]
 
 
-def _fill(work: Work, row: StatusRow, new: NewCommitStatus) -> None:
-    for name in _KEPT:
+def _update_status_row(work: UnitOfWork, row: StatusRow, new: NewCommitStatus) -> None:
+    for name in _REPORTED_FIELDS:
         if (value := getattr(new, name)) is not None:
             setattr(row, name, value)
     row.status, row.user_id = new.state, work.actor.id
@@ -61,16 +71,16 @@ def _fill(work: Work, row: StatusRow, new: NewCommitStatus) -> None:
         row.started_at = None
     elif row.started_at is None:
         row.started_at = work.now
-    row.finished_at = work.now if new.state in _FINISHED else None
+    row.finished_at = work.now if new.state in _FINAL_STATES else None
 
 
-def _shown(work: Work, rows: Sequence[StatusRow]) -> Sequence[CommitStatus]:
+def _build_statuses(work: UnitOfWork, rows: Sequence[StatusRow]) -> Sequence[CommitStatus]:
     ids = (row.user_id for row in rows if row.user_id)
-    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     return [
         CommitStatus(
             **{
-                **columns_of(row, CommitStatus),
+                **get_column_values(row, CommitStatus),
                 "ref": row.ref or None,
                 "author": named.get(row.user_id or 0),
             }

@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.accounts.profiles import UserReference
-from domain.alerts.environments import reference_of
+from domain.alerts.environments import format_environment_reference
 from domain.core.types.base import (
     Body,
     GitLabQuery,
-    GivenTimeOrDay,
     Id,
     OffsetQuery,
     PagedQuery,
+    RequestTimeOrDay,
     Resource,
     Search,
     Text,
@@ -22,7 +22,7 @@ from domain.core.types.base import (
 )
 
 #: Maximum number of characters of a text in a report. Release 16.0 introduces a lower limit.
-_LONGEST_TEXT = 65_536
+_MAX_TEXT_LENGTH = 65_536
 DeploymentState = Literal["created", "running", "success", "failed", "canceled", "blocked"]
 CommitState = Literal["pending", "running", "success", "failed", "canceled", "skipped"]
 #: Git object id: a SHA-1 or SHA-256 hash.
@@ -30,8 +30,8 @@ _Sha = Annotated[str, Field(pattern="^(?:[0-9a-f]{40}|[0-9a-f]{64})$")]
 _ExternalUrl = Annotated[WebUrl, Field(max_length=2048)]
 _Ref = Annotated[Text, Field(min_length=1, max_length=255)]
 _JobName = Annotated[Text, Field(max_length=255)]
-_Limited = Field(
-    max_length=_LONGEST_TEXT, description="Text of at most 255 characters from release 16.0 on."
+_LimitedLength = Field(
+    max_length=_MAX_TEXT_LENGTH, description="Text of at most 255 characters from release 16.0 on."
 )
 
 
@@ -46,7 +46,7 @@ class EnvironmentQuery(OffsetQuery, GitLabQuery):
     sort: Literal["asc"] = "asc"
 
     @property
-    def finds_nothing(self) -> bool:
+    def matches_nothing(self) -> bool:
         """Return whether the query asks for a state that no environment has."""
         return self.states == "stopping"
 
@@ -61,7 +61,9 @@ class NewEnvironment(Body):
 class EnvironmentChange(Body):
     """Changes to an environment."""
 
-    external_url: _ExternalUrl = Field(description="Empty for none.")
+    external_url: _ExternalUrl = Field(
+        description="External URL of the environment. An empty text removes it."
+    )
 
 
 class Environment(Resource):
@@ -77,7 +79,7 @@ class Environment(Resource):
     @property
     def reference(self) -> str:
         """Return the reference in the URL of its page: its name, or ~ and its id."""
-        return reference_of(self.id, self.name)
+        return format_environment_reference(self.id, self.name)
 
 
 class DeploymentQuery(PagedQuery, GitLabQuery):
@@ -89,14 +91,14 @@ class DeploymentQuery(PagedQuery, GitLabQuery):
     sort: Literal["asc", "desc"] = "asc"
     environment: Text | None = None
     status: DeploymentState | None = None
-    updated_after: GivenTimeOrDay | None = Field(
-        default=None, description="Together with `order_by=updated_at`."
+    updated_after: RequestTimeOrDay | None = Field(
+        default=None, description="Requires `order_by=updated_at` from release 16.0 on."
     )
-    updated_before: GivenTimeOrDay | None = None
-    finished_after: GivenTimeOrDay | None = Field(
-        default=None, description="Together with `order_by=finished_at` and `status=success`."
+    updated_before: RequestTimeOrDay | None = None
+    finished_after: RequestTimeOrDay | None = Field(
+        default=None, description="Requires `order_by=finished_at` and `status=success`."
     )
-    finished_before: GivenTimeOrDay | None = None
+    finished_before: RequestTimeOrDay | None = None
 
 
 class NewDeployment(Body):
@@ -151,12 +153,12 @@ class NewCommitStatus(Body):
     """
 
     state: CommitState
-    ref: Annotated[Text, _Limited] = ""
+    ref: Annotated[Text, _LimitedLength] = ""
     name: _JobName = "default"
-    context: _JobName = Field(default="", description="Another word for `name`.")
-    stage: Annotated[Text | None, _Limited] = None
-    target_url: Annotated[WebUrl | None, _Limited] = None
-    description: Annotated[Text | None, _Limited] = None
+    context: _JobName = Field(default="", description="Alias of `name`.")
+    stage: Annotated[Text | None, _LimitedLength] = None
+    target_url: Annotated[WebUrl | None, _LimitedLength] = None
+    description: Annotated[Text | None, _LimitedLength] = None
     coverage: Annotated[float, Field(ge=0, le=100)] | None = None
     allow_failure: bool | None = None
     pipeline_id: Id | None = None
@@ -190,7 +192,7 @@ class CommitStatus(Resource):
 class CommitQuery(GitLabQuery):
     """The query of a commit, with optional details."""
 
-    stats: bool = Field(default=True, description="True to count the changed lines.")
+    stats: bool = Field(default=True, description="True to include the number of changed lines.")
 
 
 class CommitStats(Resource):
@@ -204,9 +206,9 @@ class CommitStats(Resource):
 class RepositoryCommit(Resource):
     """A commit of a project's repository."""
 
-    id: str = Field(description="The full hash of the commit.")
-    short_id: str = Field(description="The first 8 digits of the hash.")
-    title: str = Field(description="The first line of the message.")
+    id: str = Field(description="Full hash of the commit.")
+    short_id: str = Field(description="First 8 digits of the hash.")
+    title: str = Field(description="First line of the message.")
     message: str
     author_name: str
     author_email: str
@@ -214,12 +216,13 @@ class RepositoryCommit(Resource):
     committer_name: str
     committer_email: str
     committed_date: Time | None
-    created_at: Time | None = Field(description="The same as `committed_date`.")
+    created_at: Time | None = Field(description="Same as `committed_date`.")
     parent_ids: list[str]
-    web_url: str = Field(description="The page with this commit and those before it.")
+    web_url: str = Field(description="URL of the project's page.")
     project_id: int
     status: CommitState | None = Field(
-        description="Combined state of the statuses that external CI reported; null without any."
+        description="Combined state of the statuses that external CI reported. Null if there are "
+        "none."
     )
     last_pipeline: None = Field(description="Always null: there are no pipelines.")
-    stats: CommitStats | None = Field(description="Null with `stats=false`.")
+    stats: CommitStats | None = Field(description="Changed lines. Null with `stats=false`.")

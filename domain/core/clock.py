@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 #: Function that returns the current time as a timezone-aware datetime in UTC.
 Clock = Callable[[], datetime]
 #: Maximum normal difference between the clocks of two hosts.
-HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
+MAX_HOST_CLOCK_DIFFERENCE = timedelta(seconds=2)
 #: Tolerance for times in the future. A time further ahead was written by a host with a wrong clock.
 #: Clocks of hosts differ by up to two seconds, and a transaction may keep its start time for a
 #: moment.
-CLOCK_TOLERANCE = HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
+CLOCK_TOLERANCE = MAX_HOST_CLOCK_DIFFERENCE + timedelta(seconds=3)
 #: Time within which two identical requests from a page count as a double tap.
-DOUBLE_TAP = timedelta(seconds=10)
+DOUBLE_SUBMISSION_WINDOW = timedelta(seconds=10)
 
 
 def system_clock() -> datetime:
@@ -20,11 +20,11 @@ def system_clock() -> datetime:
     return datetime.now(tz=UTC)
 
 
-def written(moment: datetime) -> str:
+def format_api_time(moment: datetime) -> str:
     """Return a time in the format of the API: UTC, with milliseconds and a Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def date_and_time(moment: datetime) -> str:
+def format_message_time(moment: datetime) -> str:
     """Return a time in the format of messages to several people: `2026-03-03 09:05 UTC`."""
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -6,20 +6,20 @@ from io import StringIO
 
 #: First characters of cells that spreadsheets run as formulas. East Asian versions also accept the
 #: fullwidth forms.
-_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
+_FORMULA_CHARACTERS = frozenset("=+-@\uff1d\uff0b\uff0d\uff20")
 #: Characters at which some programs split a cell.
-_BREAKS = frozenset("\t\r\n")
+_CELL_BREAK_CHARACTERS = frozenset("\t\r\n")
 
 
-def csv_line(values: Iterable[object]) -> str:
+def format_csv_line(values: Iterable[object]) -> str:
     """Return a line of CSV; None becomes an empty cell."""
     line = StringIO()
     # Every cell is quoted, since spreadsheets split lines at semicolons in some locales.
-    csv.writer(line, quoting=csv.QUOTE_ALL).writerow([_harmless(value) for value in values])
+    csv.writer(line, quoting=csv.QUOTE_ALL).writerow([_escape_formula(value) for value in values])
     return line.getvalue()
 
 
-def _harmless(value: object) -> object:
+def _escape_formula(value: object) -> object:
     """Return a cell, prefixed with an apostrophe if a spreadsheet would run it."""
     if isinstance(value, str) and _is_formula(value):
         return f"'{value}"
@@ -29,4 +29,4 @@ def _harmless(value: object) -> object:
 def _is_formula(text: str) -> bool:
     """Return whether the first visible character begins a formula."""
     seen = (each for each in text if each.isprintable() and not each.isspace())
-    return text[:1] in _BREAKS or next(seen, "") in _FORMULA
+    return text[:1] in _CELL_BREAK_CHARACTERS or next(seen, "") in _FORMULA_CHARACTERS

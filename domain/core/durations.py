@@ -12,15 +12,15 @@ _UNITS = {
     "m": timedelta(minutes=1),
     "s": timedelta(seconds=1),
 }
-_WORDS = (
+_DISPLAY_UNITS = (
     (timedelta(days=1), "d"),
     (timedelta(hours=1), "h"),
     (timedelta(minutes=1), "min"),
     (timedelta(seconds=1), "s"),
 )
-_DIGITS = 9
-_WRITTEN = re.compile(
-    r"(?=.)" + "".join(rf"(?:(?P<{unit}>[0-9]{{1,{_DIGITS}}}){unit})?" for unit in _UNITS)
+_MAX_DIGITS = 9
+_DURATION_PATTERN = re.compile(
+    r"(?=.)" + "".join(rf"(?:(?P<{unit}>[0-9]{{1,{_MAX_DIGITS}}}){unit})?" for unit in _UNITS)
 )
 
 
@@ -29,9 +29,9 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
 
     Raise InvalidError with the name of the field for other texts.
     """
-    found = _WRITTEN.fullmatch(text.strip())
+    found = _DURATION_PATTERN.fullmatch(text.strip())
     if found is None:
-        message = f"“{text[:30]}” is not a duration: write 30s, 5m, 1h30m or 2d."
+        message = f'"{text[:30]}" is not a duration. Use 30s, 5m, 1h30m or 2d.'
         raise InvalidError(message, field=field)
     try:
         return sum(
@@ -39,10 +39,10 @@ def parse_duration(text: str, *, field: str = "") -> timedelta:
             timedelta(),
         )
     except OverflowError as error:
-        raise InvalidError(f"“{text[:30]}” is too long.", field=field) from error
+        raise InvalidError(f'"{text[:30]}" is too long.', field=field) from error
 
 
-def duration_text(length: timedelta) -> str:
+def format_duration(length: timedelta) -> str:
     """Return a duration of whole seconds in the format of `parse_duration`: `1h30m`, or `0s`."""
     parts, rest = [], length
     for unit, size in _UNITS.items():
@@ -52,16 +52,16 @@ def duration_text(length: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
-def length_words(length: timedelta) -> str:
+def format_duration_words(length: timedelta) -> str:
     """Return a duration in words, such as `1 h 30 min`, without fractions of seconds."""
     parts, rest = [], length
-    for size, unit in _WORDS:
+    for size, unit in _DISPLAY_UNITS:
         count, rest = divmod(rest, size)
         if count:
             parts.append(f"{count} {unit}")
     return " ".join(parts) or "0 s"
 
 
-def waiting_words(waiting: timedelta) -> str:
+def format_waiting_time(waiting: timedelta) -> str:
     """Return the waiting time of an item in the worker's queue, as a part of a sentence."""
-    return f"not processed yet, waiting for {length_words(max(waiting, timedelta()))}"
+    return f"not processed yet, waiting for {format_duration_words(max(waiting, timedelta()))}"

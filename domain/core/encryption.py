@@ -22,13 +22,13 @@ from cryptography.hazmat.primitives.serialization import (
 
 from domain.core.errors import InvalidError
 
-LEAST_RSA_BITS, MOST_RSA_BITS = 2048, 8192
-LEAST_CURVE_BITS = 224
+MIN_RSA_BITS, MAX_RSA_BITS = 2048, 8192
+MIN_CURVE_BITS = 224
 #: Limit of OpenSSL; a larger public exponent makes verifying as slow as signing.
-_MOST_EXPONENT_BITS = 64
-_LEAST_EXPONENT = 3
+_MAX_EXPONENT_BITS = 64
+_MIN_EXPONENT = 3
 #: Curves of RFC 7518, RFC 8037 and RFC 8812, with their numbers of bits.
-_CURVES = {
+_CURVE_BITS = {
     "P-192": 192,
     "P-224": 224,
     "P-256": 256,
@@ -42,18 +42,18 @@ _CURVES = {
 }
 
 #: Private members of a JWK (RFC 7518 section 6, RFC 8037).
-PRIVATE_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+PRIVATE_JWK_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 Key: TypeAlias = PublicKeyTypes | PrivateKeyTypes
 
 
-class RefusedKeyError(InvalidError):
+class UnacceptableKeyError(InvalidError):
     """Error for a key that is too weak, too large or of an unknown kind, with the reason."""
 
 
 def check_key(key: Key) -> None:
     """Check that a key has the strength and size that this module requires.
 
-    Raise RefusedKeyError if not.
+    Raise UnacceptableKeyError if not.
     """
     if isinstance(key, rsa.RSAPublicKey):
         check_rsa(key.key_size, key.public_numbers().e)
@@ -69,31 +69,31 @@ def check_key(key: Key) -> None:
 def check_rsa(bits: int, exponent: int) -> None:
     """Check that an RSA key is neither too weak nor too large.
 
-    Raise RefusedKeyError if it is.
+    Raise UnacceptableKeyError if it is.
     """
     _check_modulus("RSA", bits)
-    if exponent < _LEAST_EXPONENT or exponent % 2 == 0 or exponent >> _MOST_EXPONENT_BITS:
-        raise RefusedKeyError(
-            f"The public exponent of the RSA key must be odd, at least {_LEAST_EXPONENT} and of at "
-            f"most {_MOST_EXPONENT_BITS} bits."
+    if exponent < _MIN_EXPONENT or exponent % 2 == 0 or exponent >> _MAX_EXPONENT_BITS:
+        raise UnacceptableKeyError(
+            f"The public exponent of the RSA key must be odd, at least {_MIN_EXPONENT}, and have "
+            f"at most {_MAX_EXPONENT_BITS} bits."
         )
 
 
 def _check_modulus(kind: str, bits: int) -> None:
-    if bits < LEAST_RSA_BITS:
-        raise RefusedKeyError(
-            f"The {kind} key has {bits} bits, which is too weak: use at least {LEAST_RSA_BITS}."
+    if bits < MIN_RSA_BITS:
+        raise UnacceptableKeyError(
+            f"The {kind} key has {bits} bits, which is too weak: use at least {MIN_RSA_BITS}."
         )
-    if bits > MOST_RSA_BITS:
-        raise RefusedKeyError(
-            f"The {kind} key has {bits} bits, which is too large: use at most {MOST_RSA_BITS}."
+    if bits > MAX_RSA_BITS:
+        raise UnacceptableKeyError(
+            f"The {kind} key has {bits} bits, which is too large: use at most {MAX_RSA_BITS}."
         )
 
 
 def _check_curve(name: str, bits: int) -> None:
-    if bits < LEAST_CURVE_BITS:
-        raise RefusedKeyError(
-            f"The curve {name} has {bits} bits, which is too weak: use at least {LEAST_CURVE_BITS}."
+    if bits < MIN_CURVE_BITS:
+        raise UnacceptableKeyError(
+            f"The curve {name} has {bits} bits, which is too weak: use at least {MIN_CURVE_BITS}."
         )
 
 
@@ -101,101 +101,106 @@ def check_jwk(jwk: Mapping[str, object]) -> None:
     """Check that an asymmetric key is neither weak, huge nor unknown (RFC 7517).
 
     Only the members are read, so that a key can be rejected before a library computes with it.
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     kind = jwk.get("kty")
     if kind == "RSA":
-        modulus, exponent = _number(jwk, "n"), _number(jwk, "e")
+        modulus, exponent = _parse_number(jwk, "n"), _parse_number(jwk, "e")
         check_rsa(modulus.bit_length(), exponent)
     elif kind == "EC" or kind == "OKP":  # noqa: PLR1714 - it may be unhashable
         curve = jwk.get("crv")
-        if not isinstance(curve, str) or curve not in _CURVES:
-            raise RefusedKeyError(f"The curve of the key is not one of {', '.join(_CURVES)}.")
-        _check_curve(curve, _CURVES[curve])
+        if not isinstance(curve, str) or curve not in _CURVE_BITS:
+            raise UnacceptableKeyError(
+                f"The curve of the key must be one of {', '.join(_CURVE_BITS)}."
+            )
+        _check_curve(curve, _CURVE_BITS[curve])
     else:
-        raise RefusedKeyError("The kty of the key must be RSA, EC or OKP.")
+        raise UnacceptableKeyError("The kty of the key must be RSA, EC or OKP.")
 
 
 #: Length of the largest modulus in base64url without padding (RFC 7515 section 2).
-_LONGEST_NUMBER = -(-MOST_RSA_BITS // 6)
+_MAX_NUMBER_LENGTH = -(-MAX_RSA_BITS // 6)
 
 
-def _number(jwk: Mapping[str, object], name: str) -> int:
+def _parse_number(jwk: Mapping[str, object], name: str) -> int:
     """Return the number in a Base64urlUInt (RFC 7518 section 2)."""
     text = jwk.get(name)
     if not isinstance(text, str) or not text.isascii():
-        raise RefusedKeyError(f"The RSA key needs {name} in base64url.")
-    if len(text) > _LONGEST_NUMBER:
+        raise UnacceptableKeyError(f"The RSA key must have the member {name} in base64url.")
+    if len(text) > _MAX_NUMBER_LENGTH:
         bits = len(text) * 6 // 8 * 8
-        raise RefusedKeyError(
-            f"The RSA key has a number of {bits} bits, which is too large: use at most "
-            f"{MOST_RSA_BITS}."
+        raise UnacceptableKeyError(
+            f"The RSA key contains a number of {bits} bits, which is too large: use at most "
+            f"{MAX_RSA_BITS}."
         )
     try:
         return int.from_bytes(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except ValueError as error:
-        raise RefusedKeyError(f"The RSA key needs {name} in base64url.") from error
+        raise UnacceptableKeyError(
+            f"The RSA key must have the member {name} in base64url."
+        ) from error
 
 
 def load_private_key(pem: bytes) -> PrivateKeyTypes:
     """Return the checked private key of a PEM text.
 
     The primes of an RSA key are tested only after its size is checked, since testing 16,384 bits
-    takes seconds. Raise RefusedKeyError if the key is not accepted.
+    takes seconds. Raise UnacceptableKeyError if the key is not accepted.
     """
     try:
         unchecked = load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
         check_key(unchecked)
         return load_pem_private_key(pem, None)
     except TypeError as error:
-        raise RefusedKeyError("The private key is encrypted with a password.") from error
+        raise UnacceptableKeyError("The private key is encrypted with a password.") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedKeyError("This is not a valid private key in PEM format.") from error
+        raise UnacceptableKeyError("This is not a valid private key in PEM format.") from error
 
 
 #: Security level 2 of OpenSSL: RSA, DSA and DH of 2048 bits, curves of 224, no SHA-1 or MD5.
 SECURITY_LEVEL = "@SECLEVEL=2"
-OUTGOING_SUITES = (
+OUTGOING_CIPHER_SUITES = (
     f"{SECURITY_LEVEL}:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 )
 #: Errors of OpenSSL's verification (`openssl verify`, X509_V_ERR_…) that occur in practice.
-_VERIFICATION = {
-    9: "its certificate is not valid yet",
-    10: "its certificate has expired",
-    18: "its certificate is self-signed, and not in TRUSTED_CA_FILE",
-    19: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    20: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    21: "the issuer of its certificate is unknown: add it to TRUSTED_CA_FILE",
-    62: "its certificate is for another host name",
-    64: "its certificate is for another IP address",
-    66: "the key of its certificate is too weak: RSA needs 2048 bits, a curve 224",
-    67: "the key of a certificate authority is too weak: RSA needs 2048 bits, a curve 224",
-    68: "its certificate is signed with a weak digest such as SHA-1",
+_VERIFICATION_REASONS = {
+    9: "the certificate is not valid yet",
+    10: "the certificate has expired",
+    18: "the certificate is self-signed and not in TRUSTED_CA_FILE",
+    19: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    20: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    21: "the issuer of the certificate is unknown: add it to TRUSTED_CA_FILE",
+    62: "the certificate is for another host name",
+    64: "the certificate is for another IP address",
+    66: "the key of the certificate is too weak: use RSA 2048 or a curve with 224 bits",
+    67: "the key of a certificate authority is too weak: use RSA 2048 or a curve with 224 bits",
+    68: "the certificate is signed with a weak digest such as SHA-1",
 }
-_OLD = "it does not offer TLS 1.2 or higher"
-_NO_TLS = "it does not answer in TLS"
+_OLD_TLS_REASON = "the server does not support TLS 1.2 or higher"
+_NO_TLS_REASON = "the server does not use TLS"
+_NO_SUITE = "the server supports no strong cipher suite of this service"
 #: Reason codes of OpenSSL and alerts of servers, by their names.
-_REASONS = {
-    "UNSUPPORTED_PROTOCOL": _OLD,
-    "NO_PROTOCOLS_AVAILABLE": _OLD,
-    "TLSV1_ALERT_PROTOCOL_VERSION": _OLD,
-    "WRONG_SSL_VERSION": _OLD,
-    "WRONG_VERSION_NUMBER": _NO_TLS,
-    "RECORD_LAYER_FAILURE": _NO_TLS,
-    "HTTP_REQUEST": _NO_TLS,
-    "DH_KEY_TOO_SMALL": "its Diffie-Hellman key is too weak: it needs 2048 bits",
-    "EE_KEY_TOO_SMALL": _VERIFICATION[66],
-    "BAD_SIGNATURE": "its signature is wrong",
-    "WRONG_SIGNATURE_TYPE": "it signs with a weak digest or key",
-    "NO_SUITABLE_SIGNATURE_ALGORITHM": "it signs with a weak digest or key",
-    "SSLV3_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
-    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": "it has no strong cipher suite in common with this service",
-    "NO_CIPHERS_AVAILABLE": "it has no strong cipher suite in common with this service",
-    "UNEXPECTED_EOF_WHILE_READING": "it closed the connection during the handshake",
+_HANDSHAKE_REASONS = {
+    "UNSUPPORTED_PROTOCOL": _OLD_TLS_REASON,
+    "NO_PROTOCOLS_AVAILABLE": _OLD_TLS_REASON,
+    "TLSV1_ALERT_PROTOCOL_VERSION": _OLD_TLS_REASON,
+    "WRONG_SSL_VERSION": _OLD_TLS_REASON,
+    "WRONG_VERSION_NUMBER": _NO_TLS_REASON,
+    "RECORD_LAYER_FAILURE": _NO_TLS_REASON,
+    "HTTP_REQUEST": _NO_TLS_REASON,
+    "DH_KEY_TOO_SMALL": "the Diffie-Hellman key is too weak: use 2048 bits",
+    "EE_KEY_TOO_SMALL": _VERIFICATION_REASONS[66],
+    "BAD_SIGNATURE": "the signature of the server is not valid",
+    "WRONG_SIGNATURE_TYPE": "the server signs with a weak digest or key",
+    "NO_SUITABLE_SIGNATURE_ALGORITHM": "the server signs with a weak digest or key",
+    "SSLV3_ALERT_HANDSHAKE_FAILURE": _NO_SUITE,
+    "SSL/TLS_ALERT_HANDSHAKE_FAILURE": _NO_SUITE,
+    "NO_CIPHERS_AVAILABLE": _NO_SUITE,
+    "UNEXPECTED_EOF_WHILE_READING": "the server closed the connection during the handshake",
 }
 
 
-class RefusedPeerError(ssl.SSLError):
+class UnacceptablePeerError(ssl.SSLError):
     """Error for a server whose certificate has an unacceptable key, with the reason."""
 
 
@@ -217,47 +222,47 @@ class _CheckedSocket(ssl.SSLSocket):
 def _check_certificate(encoded: bytes) -> None:
     try:
         check_key(x509.load_der_x509_certificate(encoded).public_key())
-    except RefusedKeyError as error:
-        raise RefusedPeerError(ssl.SSL_ERROR_SSL, str(error)) from error
+    except UnacceptableKeyError as error:
+        raise UnacceptablePeerError(ssl.SSL_ERROR_SSL, str(error)) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         message = "the key of the server's certificate cannot be read"
-        raise RefusedPeerError(ssl.SSL_ERROR_SSL, message) from error
+        raise UnacceptablePeerError(ssl.SSL_ERROR_SSL, message) from error
 
 
-def outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
+def build_outgoing_tls_context(trusted_ca_file: Path | None = None) -> ssl.SSLContext:
     """Return the context of outgoing connections, which verifies certificate and host name.
 
     It trusts the certificate authorities of the system, and those in a PEM file if there is one
     (the setting TRUSTED_CA_FILE). Reading them takes some 20 ms, so reuse the context for several
-    connections. `refusal_reason` explains its errors.
+    connections. `find_tls_failure_reason` explains its errors.
     """
     context = ssl.create_default_context()
     if trusted_ca_file is not None:
         context.load_verify_locations(trusted_ca_file)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(OUTGOING_SUITES)
+    context.set_ciphers(OUTGOING_CIPHER_SUITES)
     context.sslsocket_class = _CheckedSocket
     return context
 
 
-def refusal_reason(error: BaseException) -> str | None:
+def find_tls_failure_reason(error: BaseException) -> str | None:
     """Return a short reason why a TLS connection failed; None for other errors.
 
     Clients wrap handshake errors in other errors, which are searched. The text contains nothing
     that the server has sent.
     """
-    for each in _causes(error):
-        if isinstance(each, RefusedPeerError):
+    for each in _iterate_causes(error):
+        if isinstance(each, UnacceptablePeerError):
             text = str(each.strerror).rstrip(".")
             return text[:1].lower() + text[1:]
         if isinstance(each, ssl.SSLCertVerificationError):
-            return _VERIFICATION.get(each.verify_code, "its certificate cannot be verified")
+            return _VERIFICATION_REASONS.get(each.verify_code, "the certificate cannot be verified")
         if isinstance(each, ssl.SSLError):
-            return _REASONS.get(each.reason or "", "the TLS handshake failed")
+            return _HANDSHAKE_REASONS.get(each.reason or "", "the TLS handshake failed")
     return None
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and all errors that it was raised from, each once."""
     waiting, seen = [error], set[int]()
     while waiting:

@@ -49,10 +49,19 @@ class InvalidValuesError(InvalidError):
 
 
 class InvalidValue(NamedTuple):
-    """An invalid parameter, and the reason in words that follow its name."""
+    """An invalid parameter, and the reason in words that follow its name.
+
+    If the field is empty, the reason is a whole sentence.
+    """
 
     field: str
     reason: str
+
+    @property
+    def sentence(self) -> str:
+        """The problem as a sentence, with the name of the parameter in backticks."""
+        name = f"`{self.field}` " if self.field else ""
+        return f"{name}{self.reason.removesuffix('.')}."
 
 
 class QueryError(InvalidError):
@@ -64,8 +73,7 @@ class InvalidQueryError(QueryError):
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems."""
-        sentences = (f"{each.field} {each.reason}." for each in problems)
-        super().__init__(" ".join(sentences), field=problems[0].field)
+        super().__init__(" ".join(each.sentence for each in problems), field=problems[0].field)
         self.problems = tuple(problems)
 
 
@@ -74,7 +82,7 @@ class InvalidParametersError(InvalidError):
 
     def __init__(self, problems: Sequence[InvalidValue]) -> None:
         """Store the problems; the message names all of them."""
-        super().__init__("; ".join(f"{each.field} {each.reason}" for each in problems))
+        super().__init__(" ".join(each.sentence for each in problems))
         self.problems = tuple(problems)
 
 

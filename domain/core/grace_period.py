@@ -31,5 +31,5 @@ class GracePeriod(Enum):
         """
         found = next((each for each in cls if each.key == key), None)
         if found is None:
-            raise ValueError(f"“{key}” is not one of {', '.join(each.key for each in cls)}.")
+            raise ValueError(f'"{key}" is not one of {", ".join(each.key for each in cls)}.')
         return found

@@ -5,11 +5,11 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_address, ip_network
 
 #: Length of the IPv6 prefix of a household or server farm, which counts as one client.
-_IPV6_CLIENT = 64
+_IPV6_PREFIX_LENGTH = 64
 
 
 @lru_cache(maxsize=4096)
-def client_prefix(address: str) -> str:
+def get_client_network(address: str) -> str:
     """Return the network prefix that all IP addresses of a client share."""
     try:
         parsed = ip_address(address)
@@ -18,5 +18,5 @@ def client_prefix(address: str) -> str:
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped:
         parsed = parsed.ipv4_mapped
     if isinstance(parsed, IPv6Address):
-        return str(ip_network((int(parsed), _IPV6_CLIENT), strict=False))
+        return str(ip_network((int(parsed), _IPV6_PREFIX_LENGTH), strict=False))
     return str(parsed)

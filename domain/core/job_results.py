@@ -11,12 +11,12 @@ from domain.core.database.rows import insert_into
 from models import JobTurn
 
 #: Maximum time between backups: one day, with time for a slow backup.
-LONGEST_WITHOUT_BACKUP = timedelta(hours=36)
+MAX_BACKUP_AGE = timedelta(hours=36)
 #: Time for which the failure of a job is shown.
-FAILURE_SHOWN_FOR = timedelta(hours=1)
-_BACKUP, _FAILED_BACKUP = "backup", "backup failed"
-_FAILED_JOB = "failed: "
-_LONGEST_DETAIL = 255
+FAILURE_DISPLAY_TIME = timedelta(hours=1)
+_BACKUP_NAME, _FAILED_BACKUP_NAME = "backup", "backup failed"
+_FAILED_JOB_PREFIX = "failed: "
+_MAX_DETAIL_LENGTH = 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class BackupState:
 
     def is_overdue(self, now: datetime) -> bool:
         """Return whether the last successful backup is too old or missing."""
-        return self.succeeded_at is None or now - self.succeeded_at > LONGEST_WITHOUT_BACKUP
+        return self.succeeded_at is None or now - self.succeeded_at > MAX_BACKUP_AGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,24 +53,26 @@ class FailedJob:
 
 def record_backup(size: int, *, session: Session, now: datetime) -> None:
     """Record a successful backup with its size in bytes."""
-    _record(_BACKUP, str(size), session, now)
+    _store_result(_BACKUP_NAME, str(size), session, now)
 
 
 def record_failed_backup(reason: str, *, session: Session, now: datetime) -> None:
     """Record a failed backup."""
-    _record(_FAILED_BACKUP, reason, session, now)
+    _store_result(_FAILED_BACKUP_NAME, reason, session, now)
 
 
 def record_failed_job(name: str, reason: str, *, session: Session, now: datetime) -> None:
     """Record that a job of the worker failed."""
-    _record(f"{_FAILED_JOB}{name}", reason, session, now)
+    _store_result(f"{_FAILED_JOB_PREFIX}{name}", reason, session, now)
 
 
-def backup_state(*, session: Session) -> BackupState:
+def get_backup_state(*, session: Session) -> BackupState:
     """Return the state of backups."""
-    rows = session.scalars(select(JobTurn).where(JobTurn.name.in_((_BACKUP, _FAILED_BACKUP))))
+    rows = session.scalars(
+        select(JobTurn).where(JobTurn.name.in_((_BACKUP_NAME, _FAILED_BACKUP_NAME)))
+    )
     found = {row.name: row for row in rows}
-    good, bad = found.get(_BACKUP), found.get(_FAILED_BACKUP)
+    good, bad = found.get(_BACKUP_NAME), found.get(_FAILED_BACKUP_NAME)
     return BackupState(
         succeeded_at=good.taken_at if good else None,
         bytes=int(good.detail or 0) if good else None,
@@ -82,11 +84,11 @@ def backup_state(*, session: Session) -> BackupState:
 def list_failed_jobs(*, session: Session) -> Sequence[FailedJob]:
     """Return the last failure of each job that ever failed, by name."""
     rows = session.scalars(
-        select(JobTurn).where(JobTurn.name.startswith(_FAILED_JOB)).order_by(JobTurn.name)
+        select(JobTurn).where(JobTurn.name.startswith(_FAILED_JOB_PREFIX)).order_by(JobTurn.name)
     )
     return [
         FailedJob(
-            name=row.name.removeprefix(_FAILED_JOB),
+            name=row.name.removeprefix(_FAILED_JOB_PREFIX),
             failed_at=row.taken_at,
             reason=row.detail or "",
         )
@@ -94,8 +96,8 @@ def list_failed_jobs(*, session: Session) -> Sequence[FailedJob]:
     ]
 
 
-def _record(name: str, detail: str, session: Session, now: datetime) -> None:
-    values = {"taken_at": now, "detail": detail[:_LONGEST_DETAIL]}
+def _store_result(name: str, detail: str, session: Session, now: datetime) -> None:
+    values = {"taken_at": now, "detail": detail[:_MAX_DETAIL_LENGTH]}
     session.execute(
         insert_into(JobTurn, session=session)
         .values(name=name, **values)

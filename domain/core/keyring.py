@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from domain.core.randomness import is_well_formed, random_credential
+from domain.core.randomness import generate_credential, is_well_formed
 
 _FINGERPRINT_DIGITS = 16
 
@@ -63,26 +63,27 @@ class Keyring:
         # Prepared hash objects, which are copied: creating one takes longer than hashing a
         # credential.
         self._hashes = tuple(
-            hmac.new(_derive(each, b"gatebell credential digest"), digestmod="sha256")
+            hmac.new(_derive_key(each, b"gatebell credential digest"), digestmod="sha256")
             for each in masters
         )
         #: Fingerprints of the keys, newest first. They distinguish keys without revealing them.
         self.fingerprints = tuple(
-            _derive(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS] for each in masters
+            _derive_key(each, b"gatebell fingerprint").hex()[:_FINGERPRINT_DIGITS]
+            for each in masters
         )
-        self._derivation_keys = tuple(_derive(each, b"gatebell successor") for each in masters)
+        self._derivation_keys = tuple(_derive_key(each, b"gatebell successor") for each in masters)
         fernets = [
-            Fernet(base64.urlsafe_b64encode(_derive(each, b"gatebell encryption")))
+            Fernet(base64.urlsafe_b64encode(_derive_key(each, b"gatebell encryption")))
             for each in masters
         ]
         self._newest_fernet, self._fernet = fernets[0], MultiFernet(fernets)
 
     def issue(self, credential_type: CredentialType) -> Credential:
         """Return a new random credential."""
-        clear = random_credential(credential_type)
+        clear = generate_credential(credential_type)
         return Credential(clear=clear, digest=self.digest(clear))
 
-    def derived_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
+    def derive_credentials(self, text: str, credential_type: CredentialType) -> tuple[str, ...]:
         """Return the credentials derived from a text with each key, newest key first.
 
         The same text always gives the same credentials. They cannot be distinguished from random
@@ -90,7 +91,7 @@ class Keyring:
         """
         message = f"{credential_type} after {text}".encode("utf-8", "surrogatepass")
         seeds = (hmac.digest(key, message, "sha256") for key in self._derivation_keys)
-        return tuple(random_credential(credential_type, seed=seed) for seed in seeds)
+        return tuple(generate_credential(credential_type, seed=seed) for seed in seeds)
 
     def digest(self, text: str) -> bytes:
         """Return the keyed SHA-256 (32 bytes) with the newest key."""
@@ -112,7 +113,7 @@ class Keyring:
             found.append(own.digest())
         return tuple(found)
 
-    def rehashed(self, text: str, digest: bytes) -> bytes | None:
+    def rehash_if_outdated(self, text: str, digest: bytes) -> bytes | None:
         """Return the digest with the newest key if the given digest is of an older key."""
         newest = self.digest(text) if self.has_older else digest
         return None if hmac.compare_digest(newest, digest) else newest
@@ -139,7 +140,7 @@ class Keyring:
         except InvalidToken as error:
             raise UndecipherableError from error
 
-    def is_of_newest_key(self, ciphertext: str) -> bool:
+    def is_encrypted_with_newest_key(self, ciphertext: str) -> bool:
         """Return whether the newest key can decrypt this text."""
         try:
             self._newest_fernet.decrypt(ciphertext.encode())
@@ -148,7 +149,7 @@ class Keyring:
         return True
 
 
-def _derive(master: str, purpose: bytes) -> bytes:
+def _derive_key(master: str, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=b"gatebell", info=purpose).derive(
         master.encode()
     )

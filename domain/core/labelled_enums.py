@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Self
 
 
-class Labelled(StrEnum):
+class LabeledEnum(StrEnum):
     """An enumeration whose members have a display name: `TLS = "tls", "TLS"`."""
 
     label: str

@@ -7,12 +7,12 @@ from markdown_it.rules_core import StateCore
 CELL_CLASSES = {"text-align:right": "number", "text-align:center": "centered"}
 
 
-def aligned_by_class(parser: MarkdownIt) -> None:
+def align_cells_by_class(parser: MarkdownIt) -> None:
     """Extend a parser to align table cells with classes, since pages forbid inline styles."""
-    parser.core.ruler.push("aligned_by_class", _align)
+    parser.core.ruler.push("aligned_by_class", _align_cells)
 
 
-def _align(state: StateCore) -> None:
+def _align_cells(state: StateCore) -> None:
     for token in state.tokens:
         style = token.attrs.pop("style", None)
         if style in CELL_CLASSES:

@@ -8,38 +8,38 @@ from uuid import UUID
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 #: Pairs of digits, which halve the number of divisions of long numbers.
-_PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
+_DIGIT_PAIRS = tuple(first + second for first in BASE62 for second in BASE62)
 #: Number of base62 characters for 32 bytes: 62**43 is slightly more than 2**256.
-_RANDOM_CHARACTERS = 43
-_CHECKSUM_CHARACTERS = 6
+_RANDOM_LENGTH = 43
+_CHECKSUM_LENGTH = 6
 
 
-def _base62(number: int, length: int) -> str:
+def _encode_base62(number: int, length: int) -> str:
     pairs = []
     for _ in range((length + 1) // 2):
         number, pair = divmod(number, 3844)
-        pairs.append(_PAIRS[pair])
+        pairs.append(_DIGIT_PAIRS[pair])
     return "".join(reversed(pairs))[-length:]
 
 
-def random_credential(prefix: str, *, seed: bytes | None = None) -> str:
+def generate_credential(prefix: str, *, seed: bytes | None = None) -> str:
     """Return a prefix, 256 bits and a checksum, for example `gba-…`.
 
     The bits are random unless a seed of 32 bytes is given. The prefix lets secret scanners find the
     credential. The checksum lets the service reject mistyped credentials without a database query.
     """
     bits = int.from_bytes(seed or secrets.token_bytes(32))
-    body = prefix + _base62(bits, _RANDOM_CHARACTERS)
-    return body + _base62(zlib.crc32(body.encode()), _CHECKSUM_CHARACTERS)
+    body = prefix + _encode_base62(bits, _RANDOM_LENGTH)
+    return body + _encode_base62(zlib.crc32(body.encode()), _CHECKSUM_LENGTH)
 
 
 def is_well_formed(credential: str, *, prefix: str) -> bool:
     """Return whether a credential has this prefix, the right length and a valid checksum."""
-    length = len(prefix) + _RANDOM_CHARACTERS + _CHECKSUM_CHARACTERS
+    length = len(prefix) + _RANDOM_LENGTH + _CHECKSUM_LENGTH
     if len(credential) != length or not credential.startswith(prefix):
         return False
-    body, checksum = credential[:-_CHECKSUM_CHARACTERS], credential[-_CHECKSUM_CHARACTERS:]
-    return checksum == _base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_CHARACTERS)
+    body, checksum = credential[:-_CHECKSUM_LENGTH], credential[-_CHECKSUM_LENGTH:]
+    return checksum == _encode_base62(zlib.crc32(body.encode("ascii", "replace")), _CHECKSUM_LENGTH)
 
 
 #: Function that returns a number of random bytes as hexadecimal digits.
@@ -56,7 +56,7 @@ def random_base64(byte_count: int) -> str:
     return base64.b64encode(secrets.token_bytes(byte_count)).decode()
 
 
-def random_share() -> float:
+def random_fraction() -> float:
     """Return a random number from 0 to 1."""
     return secrets.randbelow(1_001) / 1_000
 

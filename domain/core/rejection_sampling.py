@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 Kind = TypeVar("Kind", bound=Hashable)
 #: Maximum number of kinds before kinds of past minutes are removed.
-_MOST_KINDS = 10_000
+_MAX_KINDS = 10_000
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class _Tally:
     pending: int = 0
 
 
-class RefusalSampler(Generic[Kind]):
+class RejectionSampler(Generic[Kind]):
     """A limit on the stored rows of each kind of rejection; callers define the kinds.
 
     Each process has its own counters, which its next request flushes. The last counts are lost on
@@ -41,11 +41,11 @@ class RefusalSampler(Generic[Kind]):
         self._with_pending: set[Kind] = set()
         self._flushed_at = 0.0
 
-    def gets_row(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
+    def should_store(self, kind: Kind, *, now: datetime, per_minute: int) -> bool:
         """Return whether this rejection is stored as a row; count it otherwise."""
         minute = int(now.timestamp() // 60)
         with self._lock:
-            tally = self._tally(kind, minute)
+            tally = self._get_tally(kind, minute)
             if tally.minute != minute:
                 tally.minute, tally.seen = minute, 0
             tally.seen += 1
@@ -55,8 +55,8 @@ class RefusalSampler(Generic[Kind]):
             self._with_pending.add(kind)
             return False
 
-    def _tally(self, kind: Kind, minute: int) -> _Tally:
-        if kind not in self._tallies and len(self._tallies) >= _MOST_KINDS:
+    def _get_tally(self, kind: Kind, minute: int) -> _Tally:
+        if kind not in self._tallies and len(self._tallies) >= _MAX_KINDS:
             self._tallies = {
                 known: tally
                 for known, tally in self._tallies.items()
@@ -64,7 +64,7 @@ class RefusalSampler(Generic[Kind]):
             }
         return self._tallies.setdefault(kind, _Tally(minute))
 
-    def use_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
+    def assign_row(self, kind: Kind, row_id: int) -> list[tuple[int, int]]:
         """Count later rejections in this row, and return the pending count of the previous row."""
         with self._lock:
             tally = self._tallies[kind]

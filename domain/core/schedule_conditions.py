@@ -15,35 +15,35 @@ from models.base import UTCDateTime
 Moment = datetime | ColumnElement[datetime]
 
 #: Offsets of the parameters from the current time, by name.
-_AFTER: dict[str, timedelta] = {}
+_PARAMETER_OFFSETS: dict[str, timedelta] = {}
 
 
-def _parameter(after: timedelta) -> ColumnElement[datetime]:
+def _build_parameter(after: timedelta) -> ColumnElement[datetime]:
     name = f"after_{after.total_seconds():.0f}"
-    _AFTER[name] = after
+    _PARAMETER_OFFSETS[name] = after
     return bindparam(name, type_=UTCDateTime())
 
 
-NOW = _parameter(timedelta(0))
+NOW = _build_parameter(timedelta(0))
 
 
-def later(now: Moment, by: timedelta) -> Moment:
+def add_to_now(now: Moment, by: timedelta) -> Moment:
     """Return the time that is a given duration after now."""
-    return now + by if isinstance(now, datetime) else _parameter(by)
+    return now + by if isinstance(now, datetime) else _build_parameter(by)
 
 
-def in_milliseconds(now: Moment, by: timedelta = timedelta(0)) -> ColumnElement[int]:
+def convert_to_milliseconds(now: Moment, by: timedelta = timedelta(0)) -> ColumnElement[int]:
     """Return the time that is a given duration after now, in milliseconds since 1970."""
     if isinstance(now, datetime):
-        return literal(_milliseconds(now + by), BigInteger())
-    return bindparam(f"{_parameter(by).key}_ms", type_=BigInteger())
+        return literal(_to_milliseconds(now + by), BigInteger())
+    return bindparam(f"{_build_parameter(by).key}_ms", type_=BigInteger())
 
 
-def moments(now: datetime) -> dict[str, object]:
+def compute_parameters(now: datetime) -> dict[str, object]:
     """Return the values of all parameters."""
-    found = {name: now + after for name, after in _AFTER.items()}
-    return {**found, **{f"{name}_ms": _milliseconds(each) for name, each in found.items()}}
+    found = {name: now + after for name, after in _PARAMETER_OFFSETS.items()}
+    return {**found, **{f"{name}_ms": _to_milliseconds(each) for name, each in found.items()}}
 
 
-def _milliseconds(moment: datetime) -> int:
+def _to_milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1_000)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into
 from domain.core.errors import DomainError
-from domain.core.hosts import LONGEST_SILENCE
+from domain.core.hosts import MAX_HOST_REPORT_AGE
 from domain.core.keyring import Keyring, UndecipherableError
 from models import (
     AuditKey,
@@ -26,11 +26,11 @@ from models import (
 )
 
 #: Number of secrets of each kind to try.
-_SAMPLE = 20
-_ADVICE = (
-    "Set it to the key that this database was used with, or add that one to "
-    "SECRET_KEY_FALLBACKS; if it is lost, `gatebell secrets forget` starts anew, and every token "
-    "and stored key is void."
+_SAMPLE_SIZE = 20
+_WRONG_KEY_ADVICE = (
+    "Set it to the key that this database was used with, or add that key to "
+    "SECRET_KEY_FALLBACKS. If the key is lost, run `gatebell secrets forget`, which invalidates "
+    "all tokens and stored keys."
 )
 
 
@@ -38,7 +38,7 @@ class WrongSecretKeyError(DomainError):
     """Error for a missing secret key that the stored data needs."""
 
 
-def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
+def find_missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
     """Return the fingerprints of keys in use that the keyring lacks."""
     uses = session.execute(select(SecretKeyUse.fingerprint, SecretKeyUse.last_used_at)).all()
     latest = max((use.last_used_at for use in uses), default=None)
@@ -46,23 +46,23 @@ def missing_fingerprints(keyring: Keyring, *, session: Session) -> tuple[str, ..
         use.fingerprint
         for use in uses
         if latest is not None
-        and use.last_used_at > latest - LONGEST_SILENCE
+        and use.last_used_at > latest - MAX_HOST_REPORT_AGE
         and use.fingerprint not in keyring.fingerprints
     )
 
 
-def check(keyring: Keyring, *, session: Session) -> None:
+def check_keyring(keyring: Keyring, *, session: Session) -> None:
     """Check that the keyring knows every key in use.
 
     Raise WrongSecretKeyError if not.
     """
-    if missing := missing_fingerprints(keyring, session=session):
-        what = f"{', '.join(missing)} is in use, and ours are {', '.join(keyring.fingerprints)}"
+    if missing := find_missing_fingerprints(keyring, session=session):
+        what = f"in use: {', '.join(missing)}; given: {', '.join(keyring.fingerprints)}"
         message = f"SECRET_KEY is not the right one for this database (fingerprints: {what})."
-        raise WrongSecretKeyError(f"{message} {_ADVICE}")
+        raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
 
 
-def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+def register_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Record that a program writes with the newest key of the keyring.
 
     Raise WrongSecretKeyError if the keyring lacks a key in use. If two programs start first with
@@ -70,17 +70,17 @@ def register_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """
     if session.get_bind().dialect.name == "postgresql":  # SQLite has one writer
         session.execute(text("LOCK TABLE secret_key_uses IN SHARE ROW EXCLUSIVE MODE"))
-    check(keyring, session=session)
+    check_keyring(keyring, session=session)
     is_first = session.scalar(select(SecretKeyUse.fingerprint).limit(1)) is None
-    if is_first and not _opens_something(keyring, session=session):
+    if is_first and not _can_decrypt_any(keyring, session=session):
         message = (
             "SECRET_KEY is not the right one for this database: it cannot decrypt anything in it."
         )
-        raise WrongSecretKeyError(f"{message} {_ADVICE}")
-    record_use(keyring, session=session, now=now)
+        raise WrongSecretKeyError(f"{message} {_WRONG_KEY_ADVICE}")
+    record_key_use(keyring, session=session, now=now)
 
 
-def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
+def record_key_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     """Store the time of the last use of the newest key."""
     session.execute(
         insert_into(SecretKeyUse, session=session)
@@ -91,20 +91,20 @@ def record_use(keyring: Keyring, *, session: Session, now: datetime) -> None:
     )
 
 
-def forget_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
+def delete_missing_keys(keyring: Keyring, *, session: Session) -> tuple[str, ...]:
     """Delete the records of keys that the keyring lacks, and return their fingerprints."""
     known = SecretKeyUse.fingerprint.in_(keyring.fingerprints)
     gone = session.scalars(delete(SecretKeyUse).where(~known).returning(SecretKeyUse.fingerprint))
     return tuple(gone)
 
 
-def _opens_something(keyring: Keyring, *, session: Session) -> bool:
+def _can_decrypt_any(keyring: Keyring, *, session: Session) -> bool:
     """Return whether the keyring decrypts any stored secret; True if there is none."""
-    kept = list(_encrypted(session))
-    return not kept or any(_opens(keyring, each) for each in kept)
+    kept = list(_iterate_ciphertexts(session))
+    return not kept or any(_can_decrypt(keyring, each) for each in kept)
 
 
-def _encrypted(session: Session) -> Iterable[str]:
+def _iterate_ciphertexts(session: Session) -> Iterable[str]:
     samples = (
         select(SigningKey.private_ciphertext).order_by(SigningKey.id.desc()),
         select(Integration.key_ciphertext).order_by(Integration.id.desc()),
@@ -115,10 +115,10 @@ def _encrypted(session: Session) -> Iterable[str]:
         select(RegistryKey.private_ciphertext).order_by(RegistryKey.id.desc()),
     )
     for sample in samples:
-        yield from session.scalars(sample.limit(_SAMPLE))
+        yield from session.scalars(sample.limit(_SAMPLE_SIZE))
 
 
-def _opens(keyring: Keyring, ciphertext: str) -> bool:
+def _can_decrypt(keyring: Keyring, ciphertext: str) -> bool:
     try:
         keyring.decrypt(ciphertext)
     except UndecipherableError:

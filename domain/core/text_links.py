@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator
 from urllib.parse import urlsplit
 
 _URL = re.compile(r"https?://[^\s<>\"“”]+", re.IGNORECASE)
-_NUMBER = re.compile(r"#([0-9]{1,10})\b")
+_ALERT_NUMBER = re.compile(r"#([0-9]{1,10})\b")
 #: Punctuation that ends a sentence rather than a URL.
-_AFTER = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
+_TRAILING_PUNCTUATION = ".,;:!?'\N{RIGHT SINGLE QUOTATION MARK})]}*_"
 
 
 def is_web_url(text: str | None) -> bool:
@@ -21,11 +21,11 @@ def is_web_url(text: str | None) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
-def link_parts(text: str) -> Iterator[tuple[str, bool]]:
+def split_links(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a text, each with whether it is a URL."""
     end = 0
     for found in _URL.finditer(text):
-        url = found[0].rstrip(_AFTER)
+        url = found[0].rstrip(_TRAILING_PUNCTUATION)
         if not is_web_url(url):
             continue
         yield text[end : found.start()], False
@@ -34,14 +34,14 @@ def link_parts(text: str) -> Iterator[tuple[str, bool]]:
     yield text[end:], False
 
 
-def alert_parts(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
+def split_alert_numbers(text: str, numbers: Collection[int]) -> Iterator[tuple[str, int | None]]:
     """Yield the parts of a text, each with the number of the alert that it names, or None.
 
     A number is written as `#12`. Only the given numbers are recognized, since a title may contain
     others.
     """
     end = 0
-    for found in _NUMBER.finditer(text):
+    for found in _ALERT_NUMBER.finditer(text):
         if int(found[1]) in numbers:
             yield text[end : found.start()], None
             yield found[0], int(found[1])

@@ -19,7 +19,7 @@ Given = ParamSpec("Given")
 Outcome = TypeVar("Outcome")
 
 
-def serves_in_greenlets() -> bool:
+def is_web_process() -> bool:
     """Return whether this process is a web process."""
     monkey = sys.modules.get("gevent.monkey")
     return bool(monkey and monkey.is_module_patched("threading"))
@@ -72,7 +72,7 @@ class ThreadExecutor:
     @cached_property
     def _pool(self) -> Any:
         """The threads of a web process; None in other processes."""
-        if not serves_in_greenlets():
+        if not is_web_process():
             return None
         from gevent.threadpool import ThreadPool  # noqa: PLC0415 - only web processes have it
 
@@ -112,10 +112,10 @@ HASHING_LANES = 4
 #: take half of the processors away from requests. A higher niceness would make sign-ins take
 #: seconds on a busy host. Each hash uses PASSWORD_HASH_MEMORY_KIB of memory, so a host computes
 #: only as many at a time as its processors can run.
-hashing = HostExecutor(threads=1, niceness=10)
+hashing_pool = HostExecutor(threads=1, niceness=10)
 #: Pool for rendering READMEs, which may be slow on purpose.
-rendering = ThreadExecutor(threads=1, niceness=10)
+rendering_pool = ThreadExecutor(threads=1, niceness=10)
 #: Pool for the release checker, which accepts large files from anyone.
-checking = ThreadExecutor(threads=1, niceness=10)
+checking_pool = ThreadExecutor(threads=1, niceness=10)
 #: Pool for parsing, decompressing and compressing long texts, and for checking passwords.
-reading = ThreadExecutor(threads=2)
+parsing_pool = ThreadExecutor(threads=2)

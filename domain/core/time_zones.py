@@ -10,55 +10,55 @@ from zoneinfo import ZoneInfo, available_timezones
 from domain.core.errors import InvalidError
 
 #: Range of supported times.
-EARLIEST, LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
+EARLIEST_TIME, LATEST_TIME = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 #: Names that are not places: the zone of the host, and files that are not zones.
-_NO_PLACES = frozenset({"localtime", "Factory", "posixrules"})
+_EXCLUDED_NAMES = frozenset({"localtime", "Factory", "posixrules"})
 
 
 @cache
-def zone_names() -> tuple[str, ...]:
+def list_zone_names() -> tuple[str, ...]:
     """Return the names of all time zones in order."""
-    return tuple(sorted(available_timezones() - _NO_PLACES))
+    return tuple(sorted(available_timezones() - _EXCLUDED_NAMES))
 
 
 @cache
-def _by_folded_name() -> dict[str, str]:
-    return {name.casefold(): name for name in zone_names()}
+def _map_folded_names() -> dict[str, str]:
+    return {name.casefold(): name for name in list_zone_names()}
 
 
-def check_zone(name: str) -> str:
+def normalize_zone_name(name: str) -> str:
     """Return the name of a zone in the spelling of the database.
 
     Raise InvalidError if there is no such zone.
     """
-    found = _by_folded_name().get(name.strip().casefold())
+    found = _map_folded_names().get(name.strip().casefold())
     if found is None:
-        message = "Choose a time zone of the IANA database, such as Europe/Berlin or UTC."
+        message = "Choose a time zone from the IANA database, such as Europe/Berlin or UTC."
         raise InvalidError(message, field="time_zone")
     return found
 
 
 @cache
-def zone(name: str) -> ZoneInfo:
+def get_zone(name: str) -> ZoneInfo:
     """Return a stored zone, or UTC if the database no longer contains it."""
-    return ZoneInfo(_by_folded_name().get(name.casefold(), "UTC"))
+    return ZoneInfo(_map_folded_names().get(name.casefold(), "UTC"))
 
 
-def local_time(moment: datetime, time_zone: str) -> str:
+def format_local_time(moment: datetime, time_zone: str) -> str:
     """Return a time in a user's time zone, such as `2026-11-23 14:05 +01:00`.
 
     The offset of zones at UTC is written as `UTC`.
     """
-    local = moment.astimezone(zone(time_zone))
-    return f"{local:%Y-%m-%d %H:%M} {offset_of(local)}"
+    local = moment.astimezone(get_zone(time_zone))
+    return f"{local:%Y-%m-%d %H:%M} {format_utc_offset(local)}"
 
 
-def offset_of(local: datetime) -> str:
+def format_utc_offset(local: datetime) -> str:
     """Return the offset of a local time from UTC, such as `+01:00`, or `UTC` for no offset."""
     return "UTC" if not local.utcoffset() else local.isoformat(timespec="seconds")[19:]
 
 
-def instant(local: datetime, place: ZoneInfo) -> datetime:
+def convert_to_utc(local: datetime, place: ZoneInfo) -> datetime:
     """Return the UTC time of a local time.
 
     For a local time that occurs twice, the first occurrence is used. A nonexistent local time is
@@ -67,6 +67,6 @@ def instant(local: datetime, place: ZoneInfo) -> datetime:
     return local.replace(tzinfo=place, fold=0).astimezone(UTC)
 
 
-def wall_time(moment: datetime, place: ZoneInfo) -> datetime:
+def convert_to_local(moment: datetime, place: ZoneInfo) -> datetime:
     """Return the local time of a moment as a naive datetime."""
     return moment.astimezone(place).replace(tzinfo=None, fold=0)

@@ -4,19 +4,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts import message_limits as claimed
 from domain.audit.events import EventKind
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.delivery.destination_types import Destination, DestinationQuery, SecretRotationBody
-from domain.delivery.mail.outbox import NewMessage, Sign
-from domain.delivery.outgoing.addresses import check_can_be_reached
-from domain.delivery.outgoing.claims import Attempt
-from domain.delivery.outgoing.destinations import DestinationDetails, DestinationKind, NewSecret
-from domain.delivery.outgoing.signing import Message
+from domain.delivery.mail.outbox import MessageSettings, NewEmail
+from domain.delivery.outgoing.addresses import check_address_allowed
+from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.destinations import (
+    DestinationDetails,
+    DestinationKind,
+    DestinationWithSecret,
+)
+from domain.delivery.outgoing.signing import OutgoingMessage
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.projects.bots import Maintainer
 from domain.projects.views import ProjectView
@@ -26,19 +30,21 @@ ViewT = TypeVar("ViewT", bound=Destination)
 DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
 
 
-class Sender(Protocol):
+class MessageSender(Protocol):
     """A function that sends a message once, and returns the result."""
 
-    def __call__(self, url: str, message: Message, secrets: Sequence[str], /) -> Attempt:
+    def __call__(
+        self, url: str, message: OutgoingMessage, secrets: Sequence[str], /
+    ) -> DeliveryAttempt:
         """Send a message, signed by each of the secrets."""
         ...
 
 
 @dataclass(frozen=True)
-class Sending:
+class ImmediateDelivery:
     """The sender for immediate messages of a deployment."""
 
-    send: Sender
+    send: MessageSender
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,33 +58,33 @@ class DestinationEvents:
 
 
 @dataclass(frozen=True)
-class Changes(Generic[ViewT, DetailsT]):
+class DestinationActions(Generic[ViewT, DetailsT]):
     """Actions on destinations of one kind, which belong to a project or to the instance."""
 
     kind: DestinationKind[Any, ViewT, DetailsT]
     events: DestinationEvents
 
     def list(
-        self, work: Work, query: DestinationQuery, project: ProjectView | None = None
-    ) -> Found[ViewT]:
+        self, work: UnitOfWork, query: DestinationQuery, project: ProjectView | None = None
+    ) -> ListPage[ViewT]:
         """Return a page of the destinations."""
         found = self.kind.list_all(
-            owner=_owner(project),
+            owner=_get_owner_id(project),
             session=work.session,
             keyring=work.policy(Keyring),
             now=work.now,
         )
         shown = found[query.offset : query.offset + query.size]
-        return Found(items=shown, total=len(found))
+        return ListPage(items=shown, total=len(found))
 
-    def get(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+    def get(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
         """Return a destination.
 
         Raise NotFoundError if there is none with this id.
         """
         return self.kind.get(
             number,
-            owner=_owner(project),
+            owner=_get_owner_id(project),
             session=work.session,
             keyring=work.policy(Keyring),
             now=work.now,
@@ -86,12 +92,12 @@ class Changes(Generic[ViewT, DetailsT]):
 
     def create(
         self,
-        work: Work,
+        work: UnitOfWork,
         details: DetailsT,
         project: ProjectView | None = None,
         *,
         is_paused: bool = False,
-    ) -> NewSecret[ViewT]:
+    ) -> DestinationWithSecret[ViewT]:
         """Create a destination, which receives messages from now on."""
         _check_url(work, details.url)
         if project is None:
@@ -101,7 +107,7 @@ class Changes(Generic[ViewT, DetailsT]):
             work.session.flush()
         made = self.kind.create(
             details,
-            owner=_owner(project),
+            owner=_get_owner_id(project),
             session=work.session,
             keyring=work.policy(Keyring),
             now=work.now,
@@ -111,84 +117,88 @@ class Changes(Generic[ViewT, DetailsT]):
             self._record(work, self.events.created, details.url, project, number)
         if is_paused:
             paused = self.pause(work, number, project)
-            return NewSecret(destination=paused, secret=made.secret)
+            return DestinationWithSecret(destination=paused, secret=made.secret)
         return made
 
     def change(
-        self, work: Work, number: int, details: DetailsT, project: ProjectView | None = None
+        self, work: UnitOfWork, number: int, details: DetailsT, project: ProjectView | None = None
     ) -> ViewT:
         """Change a destination."""
         before = self.get(work, number, project)
         if details.url != before.url:
             _check_url(work, details.url)
-        owner, keyring = _owner(project), work.policy(Keyring)
+        owner, keyring = _get_owner_id(project), work.policy(Keyring)
         if self.kind.change(number, details, owner=owner, session=work.session, keyring=keyring):
             before_url = before.shown_url
             self._record(work, self.events.changed, details.url, project, number, before=before_url)
         return self.get(work, number, project)
 
-    def pause(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+    def pause(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
         """Pause the delivery to a destination."""
         before = self.get(work, number, project)
         if before.paused_at is None:
             self._record(work, self.events.changed, before.url, project, number, change="paused")
-        self.kind.pause(number, owner=_owner(project), session=work.session, now=work.now)
+        self.kind.pause(number, owner=_get_owner_id(project), session=work.session, now=work.now)
         return self.get(work, number, project)
 
-    def resume(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+    def resume(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
         """Resume the delivery to a destination; queued messages are sent immediately."""
         before = self.get(work, number, project)
         if before.paused_at is not None:
             self._record(work, self.events.changed, before.url, project, number, change="resumed")
-        self.kind.resume(number, owner=_owner(project), session=work.session)
+        self.kind.resume(number, owner=_get_owner_id(project), session=work.session)
         return self.get(work, number, project)
 
     def rotate_secret(
         self,
-        work: Work,
+        work: UnitOfWork,
         number: int,
         rotation: SecretRotationBody,
         project: ProjectView | None = None,
-    ) -> NewSecret[ViewT]:
+    ) -> DestinationWithSecret[ViewT]:
         """Create a new secret; the old secret also signs until the end of the overlap."""
         until = rotation.until(work.now)
         made = self.kind.rotate_secret(
             number,
-            owner=_owner(project),
+            owner=_get_owner_id(project),
             previous_until=until,
             session=work.session,
             keyring=work.policy(Keyring),
             now=work.now,
         )
-        url, ends = made.destination.url, written(max(until, work.now))
+        url, ends = made.destination.url, format_api_time(max(until, work.now))
         self._record(work, self.events.secret_rotated, url, project, number, old_secret_ends=ends)
         return made
 
-    def remove(self, work: Work, number: int, project: ProjectView | None = None) -> ViewT:
+    def remove(self, work: UnitOfWork, number: int, project: ProjectView | None = None) -> ViewT:
         """Delete a destination and return it; queued messages are never sent."""
         before = self.get(work, number, project)
         self._record(
             work, self.events.removed, before.url, project, number, undelivered=before.backlog
         )
-        self.kind.remove(number, owner=_owner(project), session=work.session)
+        self.kind.remove(number, owner=_get_owner_id(project), session=work.session)
         return before
 
     def send(
-        self, work: Work, number: int, message: Message, project: ProjectView | None = None
-    ) -> Attempt:
+        self,
+        work: UnitOfWork,
+        number: int,
+        message: OutgoingMessage,
+        project: ProjectView | None = None,
+    ) -> DeliveryAttempt:
         """Send a message immediately, ahead of queued messages, and return the result."""
         url, keyring = self.get(work, number, project).url, work.policy(Keyring)
         sender_id = None if work.actor.is_trusted else work.actor.id
-        about = claimed.Sending(recipient=url, sender_id=sender_id)
-        limit = claimed.TEST_REQUESTS
-        claimed.claim_sending(limit, about, session=work.session, keyring=keyring, now=work.now)
+        about = claimed.LimitedMessage(recipient=url, sender_id=sender_id)
+        limit = claimed.TEST_REQUEST_LIMIT
+        claimed.count_message(limit, about, session=work.session, keyring=keyring, now=work.now)
         secrets = self.kind.secrets(number, session=work.session, keyring=keyring, now=work.now)
         release_locks(work.session)  # The following request may be slow.
-        return work.policy(Sending).send(url, message, secrets)
+        return work.policy(ImmediateDelivery).send(url, message, secrets)
 
     def _record(
         self,
-        work: Work,
+        work: UnitOfWork,
         kind: EventKind,
         url: str,
         project: ProjectView | None,
@@ -199,21 +209,21 @@ class Changes(Generic[ViewT, DetailsT]):
         work.record(kind, subject=parse_outgoing_url(url).shown, details={**of_project, **details})
 
 
-def _check_url(work: Work, url: str) -> None:
+def _check_url(work: UnitOfWork, url: str) -> None:
     """Reject a malformed URL, or a URL that cannot be reached.
 
     Raise InvalidError for such a URL.
     """
     networks = work.settings.outgoing_private_addresses
-    check_can_be_reached(parse_outgoing_url(url), networks)
+    check_address_allowed(parse_outgoing_url(url), networks)
 
 
-def _owner(project: ProjectView | None) -> int | None:
+def _get_owner_id(project: ProjectView | None) -> int | None:
     return None if project is None else project.id
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoticeSettings(Sign):
+class DestinationNoticeSettings(MessageSettings):
     """The settings that messages about destinations mention."""
 
     #: Number of days after which events of the audit log are dropped, or a webhook is paused.
@@ -221,7 +231,7 @@ class NoticeSettings(Sign):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Notice:
+class DestinationNotice:
     """An email notice about a destination."""
 
     key: str
@@ -232,10 +242,10 @@ class Notice:
     #: Role because of which a person receives the notice.
     role: str
 
-    def to(self, person: Maintainer | User, sign: NoticeSettings) -> NewMessage:
+    def to(self, person: Maintainer | User, sign: DestinationNoticeSettings) -> NewEmail:
         """Return the email to one person."""
         lines = "\n".join(self.lines)
-        return NewMessage(
+        return NewEmail(
             key=f"{self.key}, to {person.id}",
             recipient=person.email,
             subject=self.subject,

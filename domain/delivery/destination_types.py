@@ -6,13 +6,13 @@ from typing import Literal, Self
 from pydantic import Field
 
 from domain.core.grace_period import GracePeriod
-from domain.core.types.base import Body, GivenTime, OffsetQuery, Resource, Time
-from domain.delivery.outgoing.claims import Attempt
+from domain.core.types.base import Body, OffsetQuery, RequestTime, Resource, Time
+from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
-from domain.delivery.outgoing.signing import USUAL_OVERLAP
+from domain.delivery.outgoing.signing import DEFAULT_SECRET_OVERLAP
 from domain.delivery.outgoing.urls import parse_outgoing_url
 
-_OVERLAPS = tuple(each.key for each in GracePeriod)
+_OVERLAP_KEYS = tuple(each.key for each in GracePeriod)
 
 
 class DestinationQuery(OffsetQuery):
@@ -25,20 +25,24 @@ class DestinationQuery(OffsetQuery):
 class SecretRotationBody(Body):
     """Overlap in which the old secret also signs."""
 
-    previous_secret_expires_at: GivenTime | None = Field(
+    previous_secret_expires_at: RequestTime | None = Field(
         default=None,
         description="Time until which the old secret also signs, at most 90 days from now. The "
         "default is a day from now.",
     )
-    overlap: Literal[*_OVERLAPS] | None = Field(  # type: ignore[valid-type]
-        default=None, description="The same, as a length of time from now."
+    overlap: Literal[*_OVERLAP_KEYS] | None = Field(  # type: ignore[valid-type]
+        default=None,
+        description="Time from now for which the old secret also signs. Used if "
+        "`previous_secret_expires_at` is omitted.",
     )
 
     def until(self, now: datetime) -> datetime:
         """Return the time at which the old secret stops signing."""
         if self.previous_secret_expires_at is not None:
             return self.previous_secret_expires_at
-        length: timedelta = GracePeriod.of(self.overlap).length if self.overlap else USUAL_OVERLAP
+        length: timedelta = (
+            GracePeriod.of(self.overlap).length if self.overlap else DEFAULT_SECRET_OVERLAP
+        )
         return now + length
 
 
@@ -82,7 +86,7 @@ class SentTest(Resource):
     duration_ms: int | None
 
     @classmethod
-    def of(cls, result: Attempt, **more: object) -> Self:
+    def of(cls, result: DeliveryAttempt, **more: object) -> Self:
         """Return the API representation of a result."""
         return cls.model_validate(
             {

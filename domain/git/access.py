@@ -5,11 +5,11 @@ from enum import StrEnum
 
 from sqlalchemy.orm import Session
 
-from domain.access.roles import LEAST_ROLES, Ability, Role
+from domain.access.roles import MINIMUM_ROLES, Ability, Role
 from domain.audit.events import Event, EventKind
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.git.errors import CredentialsNeededError
-from domain.projects.access import PRIVATE, PUBLIC, follow_to_project
+from domain.projects.access import PRIVATE, PUBLIC, resolve_project
 from domain.projects.views import ProjectView, Viewer
 from domain.releases.version import Release
 
@@ -29,47 +29,47 @@ ACCEPTED_SCOPES: Mapping[GitService, tuple[str, ...]] = {
     GitService.RECEIVE_PACK: ("api", "write_repository"),
 }
 #: Minimum role that can read the repository of a private project.
-LEAST_READER = LEAST_ROLES[Ability.READ_CODE]
+MIN_READ_ROLE = MINIMUM_ROLES[Ability.READ_CODE]
 #: Minimum role that can push to a repository.
-LEAST_WRITER = Role.DEVELOPER
+MIN_PUSH_ROLE = Role.DEVELOPER
 #: First release in which downloads of public projects are streamed and no longer stored.
-_PUBLIC_APART = Release(17, 0)
+_PUBLIC_STREAMING_RELEASE = Release(17, 0)
 
 
-def may_read(project: ProjectView) -> bool:
+def can_read_repository(project: ProjectView) -> bool:
     """Return whether a viewer who can see the project may read its files."""
     if project.visibility != PRIVATE:
         return True
     return project.may(Ability.READ_CODE)
 
 
-def check_may_read(project: ProjectView) -> None:
+def check_can_read_repository(project: ProjectView) -> None:
     """Check that a viewer who can see the project may read its files.
 
     Raise ForbiddenError if not.
     """
-    if not may_read(project):
-        message = f"You need the {LEAST_READER.label} role in {project.path} to read its files."
+    if not can_read_repository(project):
+        message = f"You need the {MIN_READ_ROLE.label} role in {project.path} to read its files."
         raise ForbiddenError(message)
 
 
-def may_push(project: ProjectView) -> bool:
+def can_push(project: ProjectView) -> bool:
     """Return whether a viewer who can see the project may push."""
     try:
-        check_may_push(project)
+        check_can_push(project)
     except ForbiddenError:
         return False
     return True
 
 
-def check_may_push(project: ProjectView) -> None:
+def check_can_push(project: ProjectView) -> None:
     """Check that a viewer who can see the project may push.
 
     Conditions that make a repository read-only belong here. Raise ForbiddenError if the viewer may
     not push.
     """
-    if project.role is None or project.role < LEAST_WRITER:
-        raise ForbiddenError(f"You need the {LEAST_WRITER.label} role in {project.path} to push.")
+    if project.role is None or project.role < MIN_PUSH_ROLE:
+        raise ForbiddenError(f"You need the {MIN_PUSH_ROLE.label} role in {project.path} to push.")
     if project.is_archived:
         raise ForbiddenError(f"{project.path} is archived: its repository is read-only.")
 
@@ -84,16 +84,16 @@ def get_project_for_git(
     viewers.
     """
     if viewer.user_id is None:
-        return _get_public(path, service, viewer, session=session)
-    project = follow_to_project(path, viewer, session=session)
+        return _get_public_project(path, service, viewer, session=session)
+    project = resolve_project(path, viewer, session=session)
     if service is GitService.RECEIVE_PACK:
-        check_may_push(project)
+        check_can_push(project)
     else:
-        check_may_read(project)
+        check_can_read_repository(project)
     return project
 
 
-def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
+def check_can_still_push(project: ProjectView, viewer: Viewer, *, session: Session) -> None:
     """Check that the viewer may still push to this project.
 
     Raise ForbiddenError or NotFoundError if not.
@@ -101,13 +101,15 @@ def check_may_still_push(project: ProjectView, viewer: Viewer, *, session: Sessi
     present = get_project_for_git(project.path, GitService.RECEIVE_PACK, viewer, session=session)
     # An id may be reused after a deletion.
     if (present.id, present.created_at) != (project.id, project.created_at):
-        raise NotFoundError(f"{project.path} is another project by now.")
+        raise NotFoundError(f"{project.path} is now a different project.")
 
 
-def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Session) -> ProjectView:
+def _get_public_project(
+    path: str, service: GitService, viewer: Viewer, *, session: Session
+) -> ProjectView:
     needed = "Use an access token as the password, with any user name."
     try:
-        project = follow_to_project(path, viewer, session=session)
+        project = resolve_project(path, viewer, session=session)
     except NotFoundError as error:
         raise CredentialsNeededError(needed) from error
     if service is GitService.RECEIVE_PACK or project.visibility != PUBLIC:
@@ -115,12 +117,12 @@ def _get_public(path: str, service: GitService, viewer: Viewer, *, session: Sess
     return project
 
 
-def download_event(project: ProjectView, *, release: Release) -> Event:
+def build_download_event(project: ProjectView, *, release: Release) -> Event:
     """Return the event of a download; `release` is the running release, not a requested one.
 
     Before 17.0, the event of every project is `repository_download_operation`, which is stored.
     """
-    is_apart = project.visibility == PUBLIC and release >= _PUBLIC_APART
+    is_apart = project.visibility == PUBLIC and release >= _PUBLIC_STREAMING_RELEASE
     kind = EventKind.PUBLIC_REPOSITORY_DOWNLOADED if is_apart else EventKind.REPOSITORY_DOWNLOADED
     return Event(
         kind=kind,

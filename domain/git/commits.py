@@ -8,16 +8,16 @@ from pathlib import Path
 from domain.core.errors import NotFoundError
 from domain.git.program import Git
 
-_LONGEST_TITLE = 500
+_MAX_TITLE_LENGTH = 500
 #: Longer messages are cut.
-_LONGEST_MESSAGE = 1024 * 1024
+_MAX_MESSAGE_LENGTH = 1024 * 1024
 _FULL_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_HASH = re.compile(r"[0-9a-fA-F]{7,64}")
 #: Characters that no name of a branch or tag has (git check-ref-format); Git reads `^`, `~`, `:`
 #: and `@{` as operators.
-_NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
-_LONGEST_NAME = 255
-_LINE_COUNTS = re.compile(rb"(\d+)\t(\d+)\t")
+_INVALID_REF_NAME_PATTERN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|[/.]$")
+_MAX_REF_NAME_BYTES = 255
+_LINE_COUNTS_PATTERN = re.compile(rb"(\d+)\t(\d+)\t")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +51,10 @@ class CommitDetails:
     @property
     def title(self) -> str:
         """Return the first line of the message."""
-        return self.message.partition("\n")[0].strip()[:_LONGEST_TITLE]
+        return self.message.partition("\n")[0].strip()[:_MAX_TITLE_LENGTH]
 
 
-def _text_of(name: bytes) -> str:
+def _decode_name(name: bytes) -> str:
     """Return a name for people; what is no UTF-8 and no character to print shows U+FFFD."""
     text = name.decode("utf-8", "replace")
     return "".join(each if each.isprintable() else "\ufffd" for each in text)
@@ -76,7 +76,7 @@ class CommitReader:
 
         Raise NotFoundError if the repository has no such commit.
         """
-        found = self._commit_named(revision) if self._path.exists() else b""
+        found = self._find_hash(revision) if self._path.exists() else b""
         if not found:
             raise NotFoundError("Commit not found.")
         output = self._git.run(
@@ -90,9 +90,9 @@ class CommitReader:
             "--end-of-options",
             found,
         )
-        return _details(output)
+        return _parse_commit(output)
 
-    def changed_lines(self, commit: CommitDetails) -> ChangedLines:
+    def count_changed_lines(self, commit: CommitDetails) -> ChangedLines:
         """Return how many lines a commit changes; binary files have none."""
         output = self._git.run(
             self._path,
@@ -108,13 +108,13 @@ class CommitReader:
             "--end-of-options",
             commit.id,
         )
-        counts = [_LINE_COUNTS.match(record) for record in output.split(b"\0")]
+        counts = [_LINE_COUNTS_PATTERN.match(record) for record in output.split(b"\0")]
         return ChangedLines(
             additions=sum(int(each[1]) for each in counts if each),
             deletions=sum(int(each[2]) for each in counts if each),
         )
 
-    def _commit_named(self, revision: str) -> bytes:
+    def _find_hash(self, revision: str) -> bytes:
         """Return the hash of the commit that a revision names; empty if there is none."""
         names = [f"refs/tags/{revision}", f"refs/heads/{revision}"]
         if _FULL_HASH.fullmatch(revision):
@@ -123,7 +123,10 @@ class CommitReader:
             candidates = ["HEAD"]
         else:
             is_hash = _SHORT_HASH.fullmatch(revision)
-            candidates = [*(names if _is_name(revision) else ()), *([revision] if is_hash else ())]
+            candidates = [
+                *(names if _is_ref_name(revision) else ()),
+                *([revision] if is_hash else ()),
+            ]
         for candidate in candidates:
             output = self._git.run(
                 self._path,
@@ -139,16 +142,19 @@ class CommitReader:
         return b""
 
 
-def _is_name(revision: str) -> bool:
+def _is_ref_name(revision: str) -> bool:
     """Return whether a branch or tag can have this name."""
-    return len(revision.encode()) <= _LONGEST_NAME and _NO_NAME.search(revision) is None
+    return (
+        len(revision.encode()) <= _MAX_REF_NAME_BYTES
+        and _INVALID_REF_NAME_PATTERN.search(revision) is None
+    )
 
 
-def _details(record: bytes) -> CommitDetails:
+def _parse_commit(record: bytes) -> CommitDetails:
     parts = (record.split(b"\0", 8) + [b""] * 8)[:9]
     commit, parents, *people, message = parts
     author, committer = (
-        Signature(name=_text_of(name), email=_text_of(email), at=_moment(seconds))
+        Signature(name=_decode_name(name), email=_decode_name(email), at=_parse_timestamp(seconds))
         for name, email, seconds in (people[:3], people[3:])
     )
     return CommitDetails(
@@ -157,11 +163,11 @@ def _details(record: bytes) -> CommitDetails:
         author=author,
         committer=committer,
         # Git ends its output with a line break of its own.
-        message=message.removesuffix(b"\n")[:_LONGEST_MESSAGE].decode("utf-8", "replace"),
+        message=message.removesuffix(b"\n")[:_MAX_MESSAGE_LENGTH].decode("utf-8", "replace"),
     )
 
 
-def _moment(seconds: bytes) -> datetime | None:
+def _parse_timestamp(seconds: bytes) -> datetime | None:
     """Return a time; None for one that no calendar has."""
     try:
         return datetime.fromtimestamp(int(seconds), tz=UTC)

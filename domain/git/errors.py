@@ -27,11 +27,11 @@ class DiskNearlyFullError(DomainError):
     """The disk of the repositories has too little free space for a push."""
 
 
-class GitBodyError(DomainError):
+class InvalidGitBodyError(DomainError):
     """The body of a request does not match its headers."""
 
 
-class GitEncodingError(DomainError):
+class UnsupportedGitEncodingError(DomainError):
     """The content encoding of a body is not one that Git's clients use."""
 
 

@@ -16,34 +16,34 @@ from domain.core.errors import InvalidError
 from domain.git.errors import GitFailedError
 from domain.git.program import Git
 from domain.git.storage import (
-    PUSHED,
-    all_repositories,
-    default_branch,
+    PUSH_MARKER_FILE,
     ensure_repository,
-    repository_path,
+    get_repository_path,
+    list_repository_paths,
+    read_default_branch,
 )
 from models import Project
 
-MANIFEST = "repositories.json"
+MANIFEST_FILE = "repositories.json"
 #: Permissions of the files of a backup.
-_PRIVATE = 0o600
+_PRIVATE_FILE_MODE = 0o600
 #: Timeout for one repository in seconds. Packing and checking read the whole repository.
-_LONG = 6 * 3600.0
+_REPOSITORY_TIMEOUT_SECONDS = 6 * 3600.0
 #: Options with the numbers of loose objects and packs that trigger repacking.
-_PACKING = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
+_REPACK_OPTIONS = ("-c", "gc.auto=2000", "-c", "gc.autoPackLimit=20")
 #: Number of packed objects above which a bitmap is written. Without one, a clone takes some 300
 #: bytes of memory per object.
-_MANY_OBJECTS = 20_000
-_PACKED = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
+_MIN_OBJECTS_FOR_BITMAP = 20_000
+_PACKED_COUNT_PATTERN = re.compile(rb"^in-pack: (\d+)$", re.MULTILINE)
 #: Options for restoring. A backup is a local file whose objects were checked when they were pushed.
-_RESTORING = (
+_RESTORE_OPTIONS = (
     *("-c", "protocol.file.allow=always"),
     *("-c", "transfer.fsckObjects=false", "-c", "fetch.fsckObjects=false"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptRepository:
+class ProjectRepository:
     """The repository of a project, which may not exist yet."""
 
     project_id: int
@@ -56,29 +56,36 @@ class KeptRepository:
         return self.path.exists()
 
 
-def list_repositories(root: Path, *, session: Session) -> tuple[KeptRepository, ...]:
+def list_repositories(root: Path, *, session: Session) -> tuple[ProjectRepository, ...]:
     """Return the repositories of all projects, including deleted ones."""
     rows = session.execute(
         select(Project.id, Project.path, Project.created_at).order_by(Project.id)
     )
     return tuple(
-        KeptRepository(
-            project_id=number, project_path=path, path=repository_path(root, number, created_at)
+        ProjectRepository(
+            project_id=number, project_path=path, path=get_repository_path(root, number, created_at)
         )
         for number, path, created_at in rows
     )
 
 
-def pack_pushed(git: Git) -> int:
+def pack_pushed_repositories(git: Git) -> int:
     """Pack the repositories that received a push since the last run; return their number.
 
     Of several hosts that share a directory, only one packs each repository.
     """
     packed = 0
-    for path in all_repositories(git.root):
-        if _claim(path):
+    for path in list_repository_paths(git.root):
+        if _claim_repository(path):
             with suppress(GitFailedError):
-                git.run(path, *_PACKING, "gc", "--auto", "--quiet", seconds=_LONG)
+                git.run(
+                    path,
+                    *_REPACK_OPTIONS,
+                    "gc",
+                    "--auto",
+                    "--quiet",
+                    seconds=_REPOSITORY_TIMEOUT_SECONDS,
+                )
                 packed += 1
                 _write_bitmap(git, path)
     return packed
@@ -91,95 +98,113 @@ def _write_bitmap(git: Git, path: Path) -> None:
     changed. This requires Git 2.34. Raise GitFailedError if it fails.
     """
     packs = path / "objects" / "pack"
-    if _newest(packs, "*.bitmap") >= _newest(packs, "*.pack"):
+    if _find_newest_mtime(packs, "*.bitmap") >= _find_newest_mtime(packs, "*.pack"):
         return
-    found = _PACKED.search(git.run(path, "count-objects", "-v"))
-    if found is not None and int(found[1]) >= _MANY_OBJECTS:
-        git.run(path, "multi-pack-index", "write", "--bitmap", "--no-progress", seconds=_LONG)
+    found = _PACKED_COUNT_PATTERN.search(git.run(path, "count-objects", "-v"))
+    if found is not None and int(found[1]) >= _MIN_OBJECTS_FOR_BITMAP:
+        git.run(
+            path,
+            "multi-pack-index",
+            "write",
+            "--bitmap",
+            "--no-progress",
+            seconds=_REPOSITORY_TIMEOUT_SECONDS,
+        )
 
 
-def _newest(directory: Path, pattern: str) -> int:
+def _find_newest_mtime(directory: Path, pattern: str) -> int:
     """Return the latest modification time of matching files in nanoseconds, or 0 without any."""
     return max((file.stat().st_mtime_ns for file in directory.glob(pattern)), default=0)
 
 
-def _claim(path: Path) -> bool:
+def _claim_repository(path: Path) -> bool:
     try:
-        (path / PUSHED).unlink()
+        (path / PUSH_MARKER_FILE).unlink()
     except OSError:
         return False
     return True
 
 
-def fault_of(git: Git, kept: KeptRepository) -> str | None:
+def find_repository_problem(git: Git, kept: ProjectRepository) -> str | None:
     """Check every object of a repository; return the problem, or None."""
     options = ("--full", "--no-dangling", "--no-progress", "--no-reflogs")
-    child = git.open(kept.path, "fsck", *options, seconds=_LONG)
+    child = git.open(kept.path, "fsck", *options, seconds=_REPOSITORY_TIMEOUT_SECONDS)
     try:
         child.end_input()
         said = bytearray()
         while piece := child.read():
             said += piece
-        status = child.wait(_LONG)
+        status = child.wait(_REPOSITORY_TIMEOUT_SECONDS)
     finally:
         child.end()
     words = f"{said.decode(errors='replace')}\n{child.errors()}".strip()
-    return None if status == 0 else words[:500] or f"git fsck ended with {status}"
+    return None if status == 0 else words[:500] or f"git fsck failed with exit status {status}"
 
 
-def orphans(git: Git, kept: Iterable[KeptRepository]) -> tuple[Path, ...]:
+def find_orphans(git: Git, kept: Iterable[ProjectRepository]) -> tuple[Path, ...]:
     """Return the repositories on the disk that belong to no project."""
     known = {each.path for each in kept}
-    return tuple(path for path in all_repositories(git.root) if path not in known)
+    return tuple(path for path in list_repository_paths(git.root) if path not in known)
 
 
-def remove_orphans(git: Git, kept: Iterable[KeptRepository]) -> int:
+def remove_orphans(git: Git, kept: Iterable[ProjectRepository]) -> int:
     """Delete the repositories that belong to no project; return their number.
 
     Raise InvalidError if there are no projects at all, which indicates a wrong database.
     """
     known = tuple(kept)
     if not known:
-        raise InvalidError("There is no project in this database, so nothing is removed.")
-    found = orphans(git, known)
+        message = "The database has no projects, so no repositories were removed."
+        raise InvalidError(f"{message} Check that DATABASE_URL is correct.")
+    found = find_orphans(git, known)
     for path in found:
         shutil.rmtree(path, ignore_errors=True)
     return len(found)
 
 
-def back_up(git: Git, kept: Iterable[KeptRepository], directory: Path) -> tuple[int, int]:
+def back_up_repositories(
+    git: Git, kept: Iterable[ProjectRepository], directory: Path
+) -> tuple[int, int]:
     """Write a bundle of each repository, and a manifest.
 
     Return the numbers of bundles and of empty repositories. A bundle is a consistent snapshot of
     all branches and tags, even during pushes. Raise GitFailedError if a bundle cannot be written.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    entries = [_back_up(git, each, directory) for each in kept if each.exists]
-    aside = directory / f"{MANIFEST}.new"
-    aside.touch(mode=_PRIVATE)
-    aside.chmod(_PRIVATE)
+    entries = [_back_up_repository(git, each, directory) for each in kept if each.exists]
+    aside = directory / f"{MANIFEST_FILE}.new"
+    aside.touch(mode=_PRIVATE_FILE_MODE)
+    aside.chmod(_PRIVATE_FILE_MODE)
     aside.write_text(json.dumps({"repositories": entries}, indent=1), encoding="utf-8")
-    aside.rename(directory / MANIFEST)
+    aside.rename(directory / MANIFEST_FILE)
     empty = sum(entry["file"] is None for entry in entries)
     return len(entries) - empty, empty
 
 
-def _back_up(git: Git, kept: KeptRepository, directory: Path) -> dict[str, Any]:
+def _back_up_repository(git: Git, kept: ProjectRepository, directory: Path) -> dict[str, Any]:
     has_refs = bool(git.run(kept.path, "for-each-ref", "--count=1"))
     name = f"{kept.project_id}.bundle" if has_refs else None
     if name is not None:
         aside = directory / f"{name}.new"
         git.run(
-            kept.path, "bundle", "create", "--quiet", str(aside.absolute()), "--all", seconds=_LONG
+            kept.path,
+            "bundle",
+            "create",
+            "--quiet",
+            str(aside.absolute()),
+            "--all",
+            seconds=_REPOSITORY_TIMEOUT_SECONDS,
         )
         # Git creates the file with the umask of this process.
-        aside.chmod(_PRIVATE)
+        aside.chmod(_PRIVATE_FILE_MODE)
         aside.rename(directory / name)
-    branch = default_branch(kept.path).decode("utf-8", "surrogateescape")
+    branch = read_default_branch(kept.path).decode("utf-8", "surrogateescape")
     return {"project": kept.project_path, "file": name, "default_branch": branch}
 
 
-def restore(git: Git, kept: Iterable[KeptRepository], directory: Path) -> dict[str, list[str]]:
+def restore_repositories(
+    git: Git, kept: Iterable[ProjectRepository], directory: Path
+) -> dict[str, list[str]]:
     """Restore the repositories of a backup by the paths of their projects.
 
     Return the paths under `restored`, `kept` (the repository already has branches) and `missing`
@@ -187,29 +212,40 @@ def restore(git: Git, kept: Iterable[KeptRepository], directory: Path) -> dict[s
     """
     by_path = {each.project_path: each for each in kept}
     outcome: dict[str, list[str]] = {"restored": [], "kept": [], "missing": []}
-    for entry in _manifest(directory):
+    for entry in _read_manifest(directory):
         found = by_path.get(entry["project"])
-        word = "missing" if found is None else _restore(git, found, entry, directory)
+        word = "missing" if found is None else _restore_repository(git, found, entry, directory)
         outcome[word].append(entry["project"])
     return outcome
 
 
-def _manifest(directory: Path) -> Iterator[dict[str, Any]]:
+def _read_manifest(directory: Path) -> Iterator[dict[str, Any]]:
     try:
-        read = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        read = json.loads((directory / MANIFEST_FILE).read_text(encoding="utf-8"))
         yield from read["repositories"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidError(f"{directory} has no backup: {MANIFEST} cannot be read.") from error
+        message = f"{directory} does not contain a backup: {MANIFEST_FILE} cannot be read."
+        raise InvalidError(message) from error
 
 
-def _restore(git: Git, kept: KeptRepository, entry: dict[str, Any], directory: Path) -> str:
+def _restore_repository(
+    git: Git, kept: ProjectRepository, entry: dict[str, Any], directory: Path
+) -> str:
     ensure_repository(git, kept.path)
     if git.run(kept.path, "for-each-ref", "--count=1"):
         return "kept"
     if entry["file"] is not None:
         file = str((directory / Path(entry["file"]).name).absolute())
         options = ("--quiet", "--no-write-fetch-head", "--update-head-ok")
-        git.run(kept.path, *_RESTORING, "fetch", *options, file, "+refs/*:refs/*", seconds=_LONG)
+        git.run(
+            kept.path,
+            *_RESTORE_OPTIONS,
+            "fetch",
+            *options,
+            file,
+            "+refs/*:refs/*",
+            seconds=_REPOSITORY_TIMEOUT_SECONDS,
+        )
     branch = entry["default_branch"].encode("utf-8", "surrogateescape")
     git.run(kept.path, "symbolic-ref", "HEAD", b"refs/heads/" + branch)
     return "restored"

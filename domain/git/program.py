@@ -13,27 +13,27 @@ from pathlib import Path
 from time import monotonic
 
 from domain.git.errors import GitFailedError, GitTimeoutError, GitUnavailableError
-from domain.git.subprocess import Answer, Argument, Child, ChildTimeoutError
+from domain.git.subprocess import AnswerFunction, Argument, ChildProcess, ChildTimeoutError
 
 _log = logging.getLogger("gatebell.git")
 #: Oldest supported version of Git. It is the first to read GIT_CONFIG_COUNT and GIT_CONFIG_GLOBAL.
-OLDEST = (2, 32)
+MIN_GIT_VERSION = (2, 32)
 DEFAULT_BRANCH = "main"
 #: Timeout in seconds for commands other than transfers.
-_COMMAND_SECONDS = 15.0
+_COMMAND_TIMEOUT_SECONDS = 15.0
 #: Timeout in seconds for checks of the installation. Pages and /readyz wait for them.
-_CHECK_PATIENCE = 3.0
+_CHECK_TIMEOUT_SECONDS = 3.0
 #: Number of seconds for which the result of a check is cached.
-_CHECK_SECONDS = 30.0
+_CHECK_CACHE_SECONDS = 30.0
 #: Niceness that gives precedence to requests for tokens and alerts.
 _NICENESS = 5
 #: Directory of the hook that Git calls before a push changes a branch (githooks).
-_HOOKS = Path(__file__).with_name("hooks")
+_HOOKS_DIRECTORY = Path(__file__).with_name("hooks")
 #: Configuration of a push. Other commands run no hooks.
-ASKING_BEFORE_REFS_MOVE = (("core.hooksPath", str(_HOOKS)),)
-_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+PUSH_CONFIGURATION = (("core.hooksPath", str(_HOOKS_DIRECTORY)),)
+_VERSION_PATTERN = re.compile(rb"git version (\d+)\.(\d+)")
 
-CONFIGURATION: tuple[tuple[str, str], ...] = (
+GIT_CONFIGURATION: tuple[tuple[str, str], ...] = (
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.attributesFile", "/dev/null"),
@@ -82,7 +82,7 @@ class Git:
         self, repository: Path, *, configuration: Iterable[tuple[str, str]] = ()
     ) -> dict[str, str]:
         """Return the environment of a Git process, with additional configuration."""
-        configured = [*CONFIGURATION, ("safe.directory", str(repository)), *configuration]
+        configured = [*GIT_CONFIGURATION, ("safe.directory", str(repository)), *configuration]
         given = {
             "PATH": os.pathsep.join(os.get_exec_path()),
             "LC_ALL": "C",
@@ -105,21 +105,23 @@ class Git:
         environment: Mapping[str, str],
         *,
         patience: float | None = None,
-        answer: Answer | None = None,
-    ) -> Child:
+        answer: AnswerFunction | None = None,
+    ) -> ChildProcess:
         """Start Git with a low priority.
 
         Raise GitUnavailableError if it cannot be started.
         """
         command = ("nice", "-n", str(_NICENESS), self.program, *arguments)
         try:
-            return Child(command, environment, patience=patience or self.patience, answer=answer)
+            return ChildProcess(
+                command, environment, patience=patience or self.patience, answer=answer
+            )
         except OSError as error:
             raise GitUnavailableError("Git cannot be started on this server.") from error
 
     def open(
-        self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_SECONDS
-    ) -> Child:
+        self, repository: Path, *arguments: Argument, seconds: float = _COMMAND_TIMEOUT_SECONDS
+    ) -> ChildProcess:
         """Start a command in a repository; the caller has to end it.
 
         `seconds` is the timeout of a single read or write.
@@ -131,7 +133,7 @@ class Git:
         self,
         repository: Path,
         *arguments: Argument,
-        seconds: float = _COMMAND_SECONDS,
+        seconds: float = _COMMAND_TIMEOUT_SECONDS,
         accepted: Sequence[int] = (0,),
     ) -> bytes:
         """Run a command in a repository and return its output.
@@ -152,50 +154,67 @@ class Git:
             child.end()
         name, said = os.fsdecode(arguments[0]), child.errors()
         if status is None:
-            _log.warning("git timed out", extra={"command": name, "seconds": seconds, "said": said})
+            _log.warning(
+                "Git command timed out.",
+                extra={
+                    "event": "git.command_timed_out",
+                    "command": name,
+                    "seconds": seconds,
+                    "said": said,
+                },
+            )
             raise GitTimeoutError("Git took too long on this server. Try again in a moment.")
         if status not in accepted:
             _log.warning(
-                "git failed",
-                extra={"command": name, "status": status, "said": said},
+                "Git command failed.",
+                extra={
+                    "event": "git.command_failed",
+                    "command": name,
+                    "status": status,
+                    "said": said,
+                },
             )
-            raise GitFailedError("Git failed; the server's log has the reason.")
+            raise GitFailedError("Git failed. The reason is in the server's log.")
         return bytes(output)
 
     def problem(self) -> str | None:
         """Return a short description of the problem with Git on this host, or None."""
-        checked_at, found = _known.get(self.program, (float("-inf"), None))
-        if monotonic() - checked_at > _CHECK_SECONDS:
+        checked_at, found = _cached_problems.get(self.program, (float("-inf"), None))
+        if monotonic() - checked_at > _CHECK_CACHE_SECONDS:
             try:
-                found = _problem_of(self)
+                found = _find_problem(self)
             except GitTimeoutError:
                 # The host is busy, which does not mean that Git is missing. Keep the previous
                 # result.
                 return found
-            _known[self.program] = (monotonic(), found)
+            _cached_problems[self.program] = (monotonic(), found)
         return found
 
 
 #: Cached results of checks, with their times, by program.
-_known: dict[str, tuple[float, str | None]] = {}
+_cached_problems: dict[str, tuple[float, str | None]] = {}
 
 
-def _problem_of(git: Git) -> str | None:
+def _find_problem(git: Git) -> str | None:
     """Return the problem with a program: `missing`, `too old` or an incomplete installation.
 
     Raise GitTimeoutError if it does not respond in time.
     """
     try:
-        version = _VERSION.match(git.run(Path(os.devnull), "version", seconds=_CHECK_PATIENCE))
-        found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_PATIENCE)
+        version = _VERSION_PATTERN.match(
+            git.run(Path(os.devnull), "version", seconds=_CHECK_TIMEOUT_SECONDS)
+        )
+        found = git.run(Path(os.devnull), "--exec-path", seconds=_CHECK_TIMEOUT_SECONDS)
         folder = found.decode(errors="replace").strip()
     except GitTimeoutError:
         raise
     except (GitUnavailableError, GitFailedError):
         return "missing"
-    if version is None or (int(version[1]), int(version[2])) < OLDEST:
-        return f"too old: {OLDEST[0]}.{OLDEST[1]} is the oldest that works"
+    if version is None or (int(version[1]), int(version[2])) < MIN_GIT_VERSION:
+        return f"too old: version {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or later is required"
     if not Path(folder, "git-http-backend").exists():
-        return "without http-backend"
+        return "incomplete: git-http-backend is not installed"
     # Git ignores a hook that it cannot run, so pushes would not be checked.
-    return None if os.access(_HOOKS / "pre-receive", os.X_OK) else "without its pre-receive hook"
+    if not os.access(_HOOKS_DIRECTORY / "pre-receive", os.X_OK):
+        return "not usable: the pre-receive hook of this service is not executable"
+    return None

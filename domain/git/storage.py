@@ -18,11 +18,11 @@ from domain.git.errors import DiskNearlyFullError, GitFailedError
 from domain.git.program import DEFAULT_BRANCH, Git
 
 #: File that a push creates in a repository, for the next maintenance.
-PUSHED = "gatebell-pushed"
-_NEW, _REMOVED = ".new", ".removed"
+PUSH_MARKER_FILE = "gatebell-pushed"
+_NEW_SUFFIX, _REMOVED_SUFFIX = ".new", ".removed"
 
 
-def repository_path(root: Path, project_id: int, created_at: datetime) -> Path:
+def get_repository_path(root: Path, project_id: int, created_at: datetime) -> Path:
     """Return the path of a project's repository, which may not exist yet."""
     moment = created_at.astimezone(UTC).isoformat(timespec="microseconds")
     digest = hashlib.sha256(f"{project_id} {moment}".encode()).hexdigest()
@@ -34,7 +34,7 @@ def ensure_repository(git: Git, path: Path) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.name}.{random_hex(8)}{_NEW}")
+    aside = path.with_name(f"{path.name}.{random_hex(8)}{_NEW_SUFFIX}")
     git.run(
         aside,
         "init",
@@ -58,8 +58,8 @@ def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool
 
     Call this after the deletion is committed. Running transfers lose their files and fail.
     """
-    path = repository_path(root, project_id, created_at)
-    aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED}")
+    path = get_repository_path(root, project_id, created_at)
+    aside = path.with_name(f"{path.name}.{random_hex(8)}{_REMOVED_SUFFIX}")
     try:
         path.rename(aside)
     except FileNotFoundError:
@@ -68,24 +68,24 @@ def remove_repository(root: Path, project_id: int, created_at: datetime) -> bool
     return True
 
 
-def all_repositories(root: Path) -> Iterator[Path]:
+def list_repository_paths(root: Path) -> Iterator[Path]:
     """Yield the paths of all repositories in order."""
     yield from sorted(root.glob("??/*.git"))
 
 
-def remove_leftovers(root: Path, *, older_than: float) -> int:
+def remove_interrupted_leftovers(root: Path, *, older_than: float) -> int:
     """Delete the remains of interrupted creations and removals; return their number.
 
     `older_than` is a time in seconds since the epoch.
     """
-    found = [*root.glob(f"??/*{_NEW}"), *root.glob(f"??/*{_REMOVED}")]
+    found = [*root.glob(f"??/*{_NEW_SUFFIX}"), *root.glob(f"??/*{_REMOVED_SUFFIX}")]
     old = [path for path in found if path.stat().st_mtime < older_than]
     for path in old:
         shutil.rmtree(path, ignore_errors=True)
     return len(old)
 
 
-def check_room(root: Path, *, least: int) -> None:
+def check_free_space(root: Path, *, least: int) -> None:
     """Check that the disk has at least `least` free bytes.
 
     Raise DiskNearlyFullError if not.
@@ -93,22 +93,22 @@ def check_room(root: Path, *, least: int) -> None:
     while not root.exists():
         root = root.parent
     if shutil.disk_usage(root).free < least:
-        message = "The server's disk is nearly full, so pushes are refused for now."
-        raise DiskNearlyFullError(f"{message} Fetching works.")
+        message = "The server's disk is nearly full, so pushes are rejected for now."
+        raise DiskNearlyFullError(f"{message} You can still clone and fetch.")
 
 
-def note_push(git: Git, path: Path) -> None:
+def mark_pushed(git: Git, path: Path) -> None:
     """Mark a repository for maintenance after a push, and set its default branch.
 
     If the first push creates a branch other than `main`, that branch becomes the default branch.
     """
     with suppress(OSError):
-        (path / PUSHED).touch(mode=0o600)
+        (path / PUSH_MARKER_FILE).touch(mode=0o600)
     with suppress(GitFailedError):
-        _settle_default_branch(git, path)
+        _update_default_branch(git, path)
 
 
-def default_branch(path: Path) -> bytes:
+def read_default_branch(path: Path) -> bytes:
     """Return the name of the default branch, which may have no commits yet."""
     try:
         content = (path / "HEAD").read_bytes().strip()
@@ -123,8 +123,8 @@ def has_branches(path: Path) -> bool:
     return (path / "packed-refs").exists() or next(branches.glob("*"), None) is not None
 
 
-def _settle_default_branch(git: Git, path: Path) -> None:
-    current = default_branch(path)
+def _update_default_branch(git: Git, path: Path) -> None:
+    current = read_default_branch(path)
     listed = git.run(path, "for-each-ref", "--format=%(refname)", "refs/heads/")
     branches = [line.removeprefix(b"refs/heads/") for line in listed.splitlines()]
     if not branches or current in branches:

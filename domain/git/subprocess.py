@@ -16,25 +16,25 @@ from tempfile import TemporaryFile
 from time import monotonic, sleep
 
 #: Maximum number of bytes of one read: the capacity of a pipe on Linux.
-PIECE = 65_536
+MAX_READ_BYTES = 65_536
 #: Maximum number of bytes of error output that are kept.
-_MOST_ERRORS = 2_000
+_MAX_ERROR_BYTES = 2_000
 #: Number of seconds between SIGTERM, after which Git removes its temporary files, and SIGKILL.
-_GRACE_SECONDS = 2.0
+_TERMINATION_GRACE_SECONDS = 2.0
 _POLL_SECONDS = 0.01
 #: File descriptors on which a program sends questions and receives answers. `hooks/pre-receive`
 #: uses the same numbers.
-_ASKS, _IS_ANSWERED = 8, 9
+_QUESTION_DESCRIPTOR, _ANSWER_DESCRIPTOR = 8, 9
 Argument = str | bytes
 #: Function that returns the answer to a question as one line.
-Answer = Callable[[], str]
+AnswerFunction = Callable[[], str]
 
 
 class ChildTimeoutError(Exception):
     """The child process neither read nor wrote anything in time."""
 
 
-class Child:
+class ChildProcess:
     """A running program, in its own process group with all processes that it starts."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Child:
         environment: Mapping[str, str],
         *,
         patience: float,
-        answer: Answer | None = None,
+        answer: AnswerFunction | None = None,
     ) -> None:
         """Start a program found in PATH.
 
@@ -52,7 +52,7 @@ class Child:
         the program cannot be started.
         """
         self._patience = patience
-        self._questions = _Questions(answer)
+        self._questions = _QuestionPipes(answer)
         self._errors = TemporaryFile()  # noqa: SIM115 - `end` closes it
         self.status: int | None = None
         taken, self._stdin = os.pipe()
@@ -74,17 +74,17 @@ class Child:
                 setsigdef=(signal.SIGPIPE,),
             )
         except OSError:
-            _close(self._stdin, self._stdout)
+            _close_descriptors(self._stdin, self._stdout)
             self._errors.close()
             self._questions.close()
             raise
         finally:
-            _close(taken, given, *self._questions.of_program)
+            _close_descriptors(taken, given, *self._questions.of_program)
         os.set_blocking(self._stdin, False)
         os.set_blocking(self._stdout, False)
         self._is_fed = False
 
-    def read(self, size: int = PIECE) -> bytes:
+    def read(self, size: int = MAX_READ_BYTES) -> bytes:
         """Return up to `size` bytes of output, or an empty value at its end."""
         self._wait(self._stdout, select.POLLIN)
         return os.read(self._stdout, size)
@@ -108,7 +108,7 @@ class Child:
         """Close the program's standard input."""
         if not self._is_fed:
             self._is_fed = True
-            _close(self._stdin)
+            _close_descriptors(self._stdin)
 
     def end(self) -> int:
         """End the program with all processes that it started; return the exit status.
@@ -123,7 +123,7 @@ class Child:
                 self._signal(signal.SIGTERM)
             self._close_pipes()
             if self.status is None:
-                self.status = self._await_death()
+                self.status = self._wait_or_kill()
         return self.status
 
     def wait(self, seconds: float) -> int | None:
@@ -138,12 +138,12 @@ class Child:
         """Return the last part of the error output; it can be called only once."""
         with self._errors as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - _MOST_ERRORS))
+            file.seek(max(0, size - _MAX_ERROR_BYTES))
             return file.read().decode(errors="replace").strip()
 
     def _collect(self, written: bytearray) -> bool:
         """Append output of the program; return False at its end."""
-        piece = os.read(self._stdout, PIECE)
+        piece = os.read(self._stdout, MAX_READ_BYTES)
         written += piece
         return bool(piece)
 
@@ -173,11 +173,11 @@ class Child:
             ready = found & set(wanted)
         return ready
 
-    def _await_death(self) -> int:
-        status = self._reap(_GRACE_SECONDS)
+    def _wait_or_kill(self) -> int:
+        status = self._reap(_TERMINATION_GRACE_SECONDS)
         if status is None:
             self._signal(signal.SIGKILL)
-            status = self._reap(_GRACE_SECONDS)
+            status = self._reap(_TERMINATION_GRACE_SECONDS)
         return -signal.SIGKILL if status is None else status
 
     def _signal(self, number: int) -> None:
@@ -186,7 +186,7 @@ class Child:
 
     def _close_pipes(self) -> None:
         self.end_input()
-        _close(self._stdout)
+        _close_descriptors(self._stdout)
         self._questions.close()
 
     def _reap(self, seconds: float) -> int | None:
@@ -204,10 +204,10 @@ class Child:
             sleep(_POLL_SECONDS)
 
 
-class _Questions:
+class _QuestionPipes:
     """Two pipes: one for questions of a program, one for the answers."""
 
-    def __init__(self, answer: Answer | None) -> None:
+    def __init__(self, answer: AnswerFunction | None) -> None:
         self._answer = answer
         #: Events to wait for by descriptor. Empty if no questions are possible.
         self.wanted: dict[int, int] = {}
@@ -221,19 +221,19 @@ class _Questions:
         # Use higher numbers than the program's descriptors, so that none is overwritten before it
         # is copied.
         self.of_program = tuple(fcntl(each, F_DUPFD_CLOEXEC, 10) for each in (asks, is_answered))
-        _close(asks, is_answered)
+        _close_descriptors(asks, is_answered)
         self._ours, self.wanted = (asked, answers), {asked: select.POLLIN}
 
     @property
     def file_actions(self) -> tuple[tuple[int, int, int], ...]:
         """Return the actions that pass the ends of the pipes to the program."""
-        pairs = zip(self.of_program, (_ASKS, _IS_ANSWERED), strict=False)
+        pairs = zip(self.of_program, (_QUESTION_DESCRIPTOR, _ANSWER_DESCRIPTOR), strict=False)
         return tuple((os.POSIX_SPAWN_DUP2, ours, theirs) for ours, theirs in pairs)
 
     def reply(self) -> None:
         """Answer a question, or close the pipes if no process is left to ask."""
         asked, answers = self._ours
-        if not os.read(asked, PIECE) or self._answer is None:
+        if not os.read(asked, MAX_READ_BYTES) or self._answer is None:
             self.close()
             return
         # The program may have stopped reading, so it needs no answer.
@@ -242,11 +242,11 @@ class _Questions:
 
     def close(self) -> None:
         """Close this side of the pipes, so that a program that waits for an answer gets none."""
-        _close(*self._ours)
+        _close_descriptors(*self._ours)
         self._ours, self.wanted = (), {}
 
 
-def _close(*descriptors: int) -> None:
+def _close_descriptors(*descriptors: int) -> None:
     for each in descriptors:
         with suppress(OSError):
             os.close(each)

@@ -16,66 +16,66 @@ import orjson
 from sqlalchemy import BigInteger, Executable, Row, bindparam, case, insert, select, update
 
 from domain.access.features import AccessLevel
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import OWN_FORMAT
 from domain.alerts.reading import fingerprint
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.receiving.receivers import is_taken_over
+from domain.alerts.receiving.receivers import build_taken_over_condition
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.alerts.storing.intake import receive_within
+from domain.alerts.storing.intake import store_alerts_in_transaction
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.core.clock import date_and_time, written
-from domain.core.database.statements import KeptConnection, columns_for
-from domain.core.hosts import Unreachable, times_unreachable
-from domain.core.schedule_conditions import NOW, in_milliseconds, moments
-from domain.core.types.base import columns_of
+from domain.core.clock import format_api_time, format_message_time
+from domain.core.database.statements import StatementConnection, build_columns
+from domain.core.hosts import UnreachablePeriod, list_unreachable_periods
+from domain.core.schedule_conditions import NOW, compute_parameters, convert_to_milliseconds
+from domain.core.types.base import get_column_values
 from domain.heartbeats.states import (
     AlertAction,
-    Decision,
-    Facts,
+    HeartbeatDecision,
+    HeartbeatFacts,
+    HeartbeatProblem,
+    HeartbeatSchedule,
     HeartbeatState,
     PingKind,
-    Problem,
-    Schedule,
-    decide,
-    milliseconds,
-    moment_of,
+    convert_from_unix_ms,
+    convert_to_unix_ms,
+    decide_state,
 )
 from models import Alert, Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
 #: Sender of the deliveries of heartbeats.
-SENDER = "heartbeat"
+DELIVERY_SENDER = "heartbeat"
 #: Maximum length of the last body in the description of an alert, in characters.
-_LONGEST_EXCERPT = 500
-_READING = Reading(nesting_limit=10, automatic_fingerprint=True)
+_MAX_EXCERPT_LENGTH = 500
+_PARSER_SETTINGS = ParserSettings(nesting_limit=10, automatic_fingerprint=True)
 
-_TITLES = {
-    Problem.MISSED: "Heartbeat missed: {}",
-    Problem.FAILED: "Heartbeat failed: {}",
-    Problem.UNFINISHED: "Heartbeat did not finish: {}",
+_TITLES_BY_PROBLEM = {
+    HeartbeatProblem.MISSED: "Heartbeat missed: {}",
+    HeartbeatProblem.FAILED: "Heartbeat failed: {}",
+    HeartbeatProblem.UNFINISHED: "Heartbeat did not finish: {}",
 }
 #: Pause before a heartbeat is evaluated again if its project does not accept alerts.
-_CLOSED_PAUSE = timedelta(minutes=1)
+_CLOSED_PROJECT_DELAY = timedelta(minutes=1)
 #: Sender of the log entries that the service itself adds.
-SENDER_OF_LOG = "Gatebell"
-UNHEARD = (
-    "Gatebell could not receive pings from {began_at} until {ended_at}, so a missing ping opened "
-    "no alert. The next ping is expected by {expected_at}, at most {late} late."
+LOG_SENDER = "Gatebell"
+INTERRUPTION_MESSAGE = (
+    "Gatebell could not receive pings from {began_at} until {ended_at}, so no alert was opened for "
+    "a missing ping. The next ping is expected by {expected_at}, with a grace time of {late}."
 )
 
 
-def fingerprint_of(heartbeat_id: int) -> bytes:
+def compute_heartbeat_fingerprint(heartbeat_id: int) -> bytes:
     """Return the fingerprint of a heartbeat's alerts."""
-    return fingerprint.of_value(_identity(heartbeat_id))
+    return fingerprint.compute_fingerprint_of_value(_build_fingerprint_text(heartbeat_id))
 
 
-def _identity(heartbeat_id: int) -> str:
+def _build_fingerprint_text(heartbeat_id: int) -> str:
     return f"heartbeat {heartbeat_id}"
 
 
-class FoundHeartbeat(NamedTuple):
-    """A heartbeat, as selected by `ONE`."""
+class DueHeartbeat(NamedTuple):
+    """A heartbeat, as selected by `DUE_HEARTBEAT_QUERY`."""
 
     id: int
     project_id: int
@@ -99,15 +99,15 @@ class FoundHeartbeat(NamedTuple):
     takes_alerts: bool
 
 
-ONE = (
+DUE_HEARTBEAT_QUERY = (
     select(
-        *columns_for(
-            FoundHeartbeat._fields,
+        *build_columns(
+            DueHeartbeat._fields,
             {"": Heartbeat},
             takes_alerts=case(
                 (Project.archived_at.is_not(None), False),
                 (Project.monitor_access_level == AccessLevel.DISABLED.value, False),
-                (is_taken_over(Heartbeat.project_id), False),
+                (build_taken_over_condition(Heartbeat.project_id), False),
                 else_=True,
             ),
         )
@@ -115,21 +115,21 @@ ONE = (
     .join(Project, Project.id == Heartbeat.project_id)
     .where(
         Heartbeat.id == bindparam("heartbeat_id"),
-        Heartbeat.due_ms <= in_milliseconds(NOW),
+        Heartbeat.due_ms <= convert_to_milliseconds(NOW),
         Project.deleted_at.is_(None),
     )
     .with_for_update(of=Heartbeat)
 )
-_ONE_THAT_IS_FREE = ONE.with_for_update(of=Heartbeat, skip_locked=True)
+_UNLOCKED_HEARTBEAT_QUERY = DUE_HEARTBEAT_QUERY.with_for_update(of=Heartbeat, skip_locked=True)
 
-_DUE = (
+_DUE_HEARTBEATS = (
     select(Heartbeat.id)
     .join(Project, Project.id == Heartbeat.project_id)
-    .where(Heartbeat.due_ms <= in_milliseconds(NOW), Project.deleted_at.is_(None))
+    .where(Heartbeat.due_ms <= convert_to_milliseconds(NOW), Project.deleted_at.is_(None))
 )
-_LONGEST_DUE = _DUE.order_by(Heartbeat.due_ms).limit(bindparam("most"))
+_LONGEST_OVERDUE_HEARTBEATS = _DUE_HEARTBEATS.order_by(Heartbeat.due_ms).limit(bindparam("most"))
 #: Condition that is true if any heartbeat is due for evaluation.
-HEARTBEATS_ARE_DUE = _DUE.exists()
+HEARTBEATS_ARE_DUE = _DUE_HEARTBEATS.exists()
 
 _LAST_BODY = (
     select(HeartbeatPing.body)
@@ -140,7 +140,7 @@ _LAST_BODY = (
 
 #: Query for the last alert of a heartbeat. With `+ 0`, the planner can only use the indexes that
 #: begin with the fingerprint (migration 0051).
-_ITS_ALERT = (
+_LAST_ALERT = (
     select(Alert.status, Alert.ended_at)
     .where(
         Alert.project_id + 0 == bindparam("project_id"),
@@ -150,7 +150,7 @@ _ITS_ALERT = (
     .limit(1)
 )
 
-_SETTLE = (
+_STORE_DECISION = (
     update(Heartbeat)
     .where(Heartbeat.id == bindparam("heartbeat_id"))
     .values(
@@ -161,7 +161,7 @@ _SETTLE = (
     )
 )
 
-_COUNT_AGAIN = (
+_RESTART_SCHEDULE = (
     update(Heartbeat)
     .where(Heartbeat.id == bindparam("heartbeat_id"))
     .values(
@@ -170,105 +170,129 @@ _COUNT_AGAIN = (
         started_rid=None,
     )
 )
-_LOG = insert(HeartbeatPing)
+_INSERT_LOG_ENTRY = insert(HeartbeatPing)
 
-_POSTPONE = (
+_POSTPONE_EVALUATION = (
     update(Heartbeat)
     .where(Heartbeat.id == bindparam("heartbeat_id"))
     .values(due_ms=bindparam("new_due_ms", type_=BigInteger()))
 )
 
 
-def due_heartbeats(*, connection: KeptConnection, now: datetime, most: int) -> Sequence[int]:
+def find_due_heartbeats(
+    *, connection: StatementConnection, now: datetime, most: int
+) -> Sequence[int]:
     """Return the IDs of heartbeats that are due for evaluation, longest overdue first."""
-    found = connection.look_up(_LONGEST_DUE, {**moments(now), "most": most})
+    found = connection.look_up(
+        _LONGEST_OVERDUE_HEARTBEATS, {**compute_parameters(now), "most": most}
+    )
     return [row[0] for row in found]
 
 
-def settle(heartbeat_id: int, *, connection: KeptConnection, now: datetime) -> Decision | None:
+def evaluate_heartbeat(
+    heartbeat_id: int, *, connection: StatementConnection, now: datetime
+) -> HeartbeatDecision | None:
     """Evaluate a heartbeat if it is due, and open or resolve its alert, in one transaction.
 
     Return None if it is not due. If another process has locked the heartbeat, wait for it.
     """
-    return connection.transact(lambda: _settle(ONE, heartbeat_id, connection=connection, now=now))
-
-
-def settle_if_free(
-    heartbeat_id: int, *, connection: KeptConnection, now: datetime
-) -> Decision | None:
-    """Evaluate a heartbeat like `settle`, but also return None if another process has locked it."""
     return connection.transact(
-        lambda: _settle(_ONE_THAT_IS_FREE, heartbeat_id, connection=connection, now=now)
+        lambda: _evaluate_locked(DUE_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now)
     )
 
 
-def postpone(heartbeat_id: int, *, connection: KeptConnection, until: datetime) -> None:
+def evaluate_heartbeat_if_unlocked(
+    heartbeat_id: int, *, connection: StatementConnection, now: datetime
+) -> HeartbeatDecision | None:
+    """Evaluate a heartbeat like `evaluate_heartbeat`, but also return None if it is locked."""
+    return connection.transact(
+        lambda: _evaluate_locked(
+            _UNLOCKED_HEARTBEAT_QUERY, heartbeat_id, connection=connection, now=now
+        )
+    )
+
+
+def postpone_evaluation(
+    heartbeat_id: int, *, connection: StatementConnection, until: datetime
+) -> None:
     """Postpone the next evaluation of a heartbeat."""
-    connection.all(_POSTPONE, {"heartbeat_id": heartbeat_id, "new_due_ms": milliseconds(until)})
+    connection.all(
+        _POSTPONE_EVALUATION,
+        {"heartbeat_id": heartbeat_id, "new_due_ms": convert_to_unix_ms(until)},
+    )
 
 
-def _settle(
-    one: Executable, heartbeat_id: int, *, connection: KeptConnection, now: datetime
-) -> Decision | None:
-    parameters = {**moments(now), "heartbeat_id": heartbeat_id}
+def _evaluate_locked(
+    one: Executable, heartbeat_id: int, *, connection: StatementConnection, now: datetime
+) -> HeartbeatDecision | None:
+    parameters = {**compute_parameters(now), "heartbeat_id": heartbeat_id}
     row = connection.first(one, parameters)
     if row is None:
         return None
-    found = FoundHeartbeat._make(row)
-    decision = _decide(found, connection=connection, now=now)
+    found = DueHeartbeat._make(row)
+    decision = _make_decision(found, connection=connection, now=now)
     if decision.action is AlertAction.OPEN and not found.takes_alerts:
-        postpone(heartbeat_id, connection=connection, until=now + _CLOSED_PAUSE)
+        postpone_evaluation(heartbeat_id, connection=connection, until=now + _CLOSED_PROJECT_DELAY)
         return None
     if decision.action is not AlertAction.NOTHING:
         log = b""
-        if decision.problem is Problem.FAILED:
+        if decision.problem is HeartbeatProblem.FAILED:
             row = connection.first(_LAST_BODY, {"heartbeat_id": found.id})
             log = (row and row[0]) or b""
-        parsed, delivery = _report(found, decision, log, now)
-        receive_within(parsed, delivery, connection=connection)
-    connection.all(_SETTLE, _settled(found, decision))
+        parsed, delivery = _build_report(found, decision, log, now)
+        store_alerts_in_transaction(parsed, delivery, connection=connection)
+    connection.all(_STORE_DECISION, _build_decision_values(found, decision))
     if decision.unheard is not None:
-        _count_again(found, decision.unheard, connection=connection, now=now)
+        _restart_schedule(found, decision.unheard, connection=connection, now=now)
     return decision
 
 
-def _decide(found: FoundHeartbeat, *, connection: KeptConnection, now: datetime) -> Decision:
-    facts = facts_of(found)
-    if facts.is_told:
-        return _decide_again(found, facts, connection=connection, now=now)
-    decision = decide(facts, now)
+def _make_decision(
+    found: DueHeartbeat, *, connection: StatementConnection, now: datetime
+) -> HeartbeatDecision:
+    facts = build_facts(found)
+    if facts.is_failure_reported:
+        return _make_decision_while_down(found, facts, connection=connection, now=now)
+    decision = decide_state(facts, now)
     if facts.state is HeartbeatState.DOWN or decision.state is not HeartbeatState.DOWN:
         return decision
     # Only a missing ping can be caused by an interruption of the receivers.
     since = min(each for each in (facts.counted_from, facts.started_at, now) if each is not None)
-    return decide(facts, now, times_unreachable(since, connection=connection, now=now))
+    return decide_state(facts, now, list_unreachable_periods(since, connection=connection, now=now))
 
 
-def _decide_again(
-    found: FoundHeartbeat, facts: Facts, *, connection: KeptConnection, now: datetime
-) -> Decision:
+def _make_decision_while_down(
+    found: DueHeartbeat, facts: HeartbeatFacts, *, connection: StatementConnection, now: datetime
+) -> HeartbeatDecision:
     """Decide about a heartbeat that is down and whose alert may have been resolved."""
-    parameters = {"project_id": found.project_id, "fingerprint": fingerprint_of(found.id)}
-    row = connection.first(_ITS_ALERT, parameters)
+    parameters = {
+        "project_id": found.project_id,
+        "fingerprint": compute_heartbeat_fingerprint(found.id),
+    }
+    row = connection.first(_LAST_ALERT, parameters)
     if row is not None and row[0] != RESOLVED:
-        return decide(facts, now)
+        return decide_state(facts, now)
     # If the alert was deleted, it counts as resolved since the heartbeat went down.
     ended_at = (row and row[1]) or found.down_since or now
-    times = times_unreachable(ended_at, connection=connection, now=now)
-    return decide(replace(facts, alert_ended_at=ended_at), now, times)
+    times = list_unreachable_periods(ended_at, connection=connection, now=now)
+    return decide_state(replace(facts, alert_ended_at=ended_at), now, times)
 
 
-def _count_again(
-    found: FoundHeartbeat, unheard: Unreachable, *, connection: KeptConnection, now: datetime
+def _restart_schedule(
+    found: DueHeartbeat,
+    unheard: UnreachablePeriod,
+    *,
+    connection: StatementConnection,
+    now: datetime,
 ) -> None:
     """Restart the schedule at the end of an interruption of the receivers, and log this."""
     began_at, ended_at = unheard.began_at, unheard.ended_at or now
-    connection.all(_COUNT_AGAIN, {"heartbeat_id": found.id, "new_counted_from": ended_at})
-    schedule = schedule_of(found)
-    body = UNHEARD.format(
-        began_at=date_and_time(began_at),
-        ended_at=date_and_time(ended_at),
-        expected_at=date_and_time(schedule.expected_after(ended_at)),
+    connection.all(_RESTART_SCHEDULE, {"heartbeat_id": found.id, "new_counted_from": ended_at})
+    schedule = build_schedule(found)
+    body = INTERRUPTION_MESSAGE.format(
+        began_at=format_message_time(began_at),
+        ended_at=format_message_time(ended_at),
+        expected_at=format_message_time(schedule.get_expected_time(ended_at)),
         late=schedule.latest,
     ).encode()
     entry = {
@@ -276,120 +300,129 @@ def _count_again(
         "created_at": now,
         "kind": PingKind.LOG.value,
         "method": "",
-        "sender": SENDER_OF_LOG,
+        "sender": LOG_SENDER,
         "user_agent": "",
         "size": len(body),
         "body": body,
     }
-    connection.all(_LOG, entry)
+    connection.all(_INSERT_LOG_ENTRY, entry)
 
 
-def _report(
-    found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime
+def _build_report(
+    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> tuple[ParsedBody, InboundDelivery]:
     """Return the report that opens or resolves the alert of a heartbeat, and its delivery.
 
     `log` is the beginning of the body of the last ping if that ping reported a failure.
     """
-    body = orjson.dumps(_content(found, decision, log, now))
+    body = orjson.dumps(_build_content(found, decision, log, now))
     delivery = InboundDelivery(
         project_id=found.project_id,
         integration_id=None,
         format=OWN_FORMAT.name,
-        sender=SENDER,
+        sender=DELIVERY_SENDER,
         body=body,
         size=len(body),
         received_at=now,
         began_ns=perf_counter_ns(),
     )
-    return OWN_FORMAT.read(body, now=now, reading=_READING), delivery
+    return OWN_FORMAT.read(body, now=now, reading=_PARSER_SETTINGS), delivery
 
 
-def _content(
-    found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime
+def _build_content(
+    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
 ) -> dict[str, object]:
     content: dict[str, object] = {
-        "title": _TITLES[decision.problem or Problem.MISSED].format(found.name),
-        "description": _description(found, decision, log, now),
+        "title": _TITLES_BY_PROBLEM[decision.problem or HeartbeatProblem.MISSED].format(found.name),
+        "description": _build_description(found, decision, log, now),
         "severity": found.severity,
         "monitoring_tool": "Gatebell heartbeat",
-        "fingerprint": _identity(found.id),
+        "fingerprint": _build_fingerprint_text(found.id),
         "heartbeat": found.name,
         "heartbeat_id": found.id,
     }
     if found.environment:
         content["platform_environment_name"] = found.environment
     if decision.action is AlertAction.RESOLVE:
-        content["end_time"] = written(now)
-    elif decision.problem is not Problem.FAILED:
-        content["start_time"] = written(decision.since or now)
+        content["end_time"] = format_api_time(now)
+    elif decision.problem is not HeartbeatProblem.FAILED:
+        content["start_time"] = format_api_time(decision.since or now)
     if found.last_exit_status is not None:
         content["exit_status"] = found.last_exit_status
     return content
 
 
-def _description(found: FoundHeartbeat, decision: Decision, log: bytes, now: datetime) -> str:
+def _build_description(
+    found: DueHeartbeat, decision: HeartbeatDecision, log: bytes, now: datetime
+) -> str:
     if decision.action is AlertAction.RESOLVE:
-        return "It reported again."
-    parts = [_sentence(found, decision, now), found.description, _excerpt(log)]
+        return "A ping arrived again."
+    parts = [_describe_problem(found, decision, now), found.description, _shorten_log(log)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _sentence(found: FoundHeartbeat, decision: Decision, now: datetime) -> str:
+def _describe_problem(found: DueHeartbeat, decision: HeartbeatDecision, now: datetime) -> str:
     last = found.last_ping_at
-    heard = f"The last ping arrived at {_time(last)}." if last else "There was no ping yet."
-    schedule = schedule_of(found)
-    if decision.problem is Problem.FAILED:
+    heard = (
+        f"The last ping arrived at {_format_time(last)}." if last else "No ping has arrived yet."
+    )
+    schedule = build_schedule(found)
+    if decision.problem is HeartbeatProblem.FAILED:
         status = found.last_exit_status
         return (
-            "It reported a failure." if status is None else f"It ended with exit status {status}."
+            "The job reported a failure."
+            if status is None
+            else f"The job ended with exit status {status}."
         )
-    if decision.problem is Problem.UNFINISHED:
-        return f"It sent a start, and no end within its grace time of {schedule.latest}. {heard}"
-    expected = _time(schedule.earlier(decision.since or now))
-    return f"A ping was expected by {expected}, at most {schedule.latest} late. {heard}"
+    if decision.problem is HeartbeatProblem.UNFINISHED:
+        late = f"The job started, but did not end within the grace time of {schedule.latest}."
+        return f"{late} {heard}"
+    expected = _format_time(schedule.subtract_grace(decision.since or now))
+    return f"A ping was expected by {expected}, with a grace time of {schedule.latest}. {heard}"
 
 
-def _time(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _excerpt(log: bytes) -> str:
+def _shorten_log(log: bytes) -> str:
     text = log.decode(errors="replace").strip()
-    return text if len(text) <= _LONGEST_EXCERPT else f"{text[:_LONGEST_EXCERPT]}…"
+    return text if len(text) <= _MAX_EXCERPT_LENGTH else f"{text[:_MAX_EXCERPT_LENGTH]}…"
 
 
-def facts_of(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> Facts:
+def build_facts(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> HeartbeatFacts:
     """Return the facts for a decision from a row with the columns of heartbeats."""
-    return Facts(
-        schedule=schedule_of(found),
+    return HeartbeatFacts(
+        schedule=build_schedule(found),
         state=HeartbeatState(found.state),
         has_alert=found.has_alert,
         counted_from=found.counted_from,
-        started_at=moment_of(found.started_ms),
+        started_at=convert_from_unix_ms(found.started_ms),
         last_ping_kind=PingKind(found.last_ping_kind) if found.last_ping_kind else None,
-        is_told=found.state == HeartbeatState.DOWN.value and found.has_alert and not _failed(found),
+        is_failure_reported=found.state == HeartbeatState.DOWN.value
+        and found.has_alert
+        and not _is_due_to_failure(found),
     )
 
 
-def _failed(found: FoundHeartbeat | Row[*tuple[Any, ...]]) -> bool:
+def _is_due_to_failure(found: DueHeartbeat | Row[*tuple[Any, ...]]) -> bool:
     """Return whether the evaluation is due because a ping reported a failure."""
     if found.last_ping_kind != PingKind.FAIL.value or found.last_ping_at is None:
         return False
-    return (found.due_ms or 0) <= milliseconds(found.last_ping_at)
+    return (found.due_ms or 0) <= convert_to_unix_ms(found.last_ping_at)
 
 
-def schedule_of(found: FoundHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> Schedule:
+def build_schedule(found: DueHeartbeat | Heartbeat | Row[*tuple[Any, ...]]) -> HeartbeatSchedule:
     """Return the schedule in a row with the columns of heartbeats."""
-    return Schedule(**columns_of(found, Schedule))
+    return HeartbeatSchedule(**get_column_values(found, HeartbeatSchedule))
 
 
-def _settled(found: FoundHeartbeat, decision: Decision) -> dict[str, object]:
+def _build_decision_values(found: DueHeartbeat, decision: HeartbeatDecision) -> dict[str, object]:
     is_down = decision.state is HeartbeatState.DOWN
     return {
         "heartbeat_id": found.id,
         "new_state": decision.state.value,
         "new_has_alert": is_down,
-        "new_due_ms": None if decision.due_at is None else milliseconds(decision.due_at),
+        "new_due_ms": None if decision.due_at is None else convert_to_unix_ms(decision.due_at),
         "new_down_since": (found.down_since or decision.since) if is_down else None,
     }

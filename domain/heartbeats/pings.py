@@ -32,13 +32,13 @@ from sqlalchemy import (
     update,
 )
 
-from domain.core.database.statements import KeptConnection
+from domain.core.database.statements import StatementConnection
 from domain.core.keyring import Keyring
-from domain.heartbeats.states import HeartbeatState, PingKind, milliseconds
+from domain.heartbeats.states import HeartbeatState, PingKind, convert_to_unix_ms
 from models import Heartbeat, HeartbeatPing, Project
 from models.base import UTCDateTime
 
-_LONGEST_SENDER, _LONGEST_AGENT = 64, 255
+_MAX_SENDER_LENGTH, _MAX_USER_AGENT_LENGTH = 64, 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,21 +70,21 @@ class StoredPing(NamedTuple):
 _NOW = bindparam("now", type_=UTCDateTime())
 _NOW_MS = bindparam("now_ms", type_=BigInteger())
 _RID = bindparam("rid", type_=String())
-_EXIT = bindparam("exit_status", type_=SmallInteger())
+_EXIT_STATUS = bindparam("exit_status", type_=SmallInteger())
 
 _IS_PAUSED = Heartbeat.state == HeartbeatState.PAUSED.value
 _IS_OWN_RUN = Heartbeat.started_ms.is_not(None) & Heartbeat.started_rid.is_not_distinct_from(_RID)
 #: Condition that the ping ends the current run. A ping without a run ID ends any run.
 _ENDS_RUN = or_(_RID.is_(None), Heartbeat.started_rid.is_not_distinct_from(_RID))
 _IS_OTHER_RUN = Heartbeat.started_ms.is_not(None) & ~_ENDS_RUN
-_SECOND = literal(1000, BigInteger())
+_MILLISECONDS_PER_SECOND = literal(1000, BigInteger())
 _EVERY, _GRACE = type_coerce(Heartbeat.every, Integer()), type_coerce(Heartbeat.grace, Integer())
 #: Time until the next ping is overdue for an interval, in milliseconds. It is NULL for cron.
-WAIT_MS = (_EVERY + _GRACE) * _SECOND
-_NEXT = _NOW_MS + WAIT_MS
-_DEADLINE = _NOW_MS + _GRACE * _SECOND
+OVERDUE_AFTER_MS = (_EVERY + _GRACE) * _MILLISECONDS_PER_SECOND
+_NEXT_DUE_MS = _NOW_MS + OVERDUE_AFTER_MS
+_RUN_DEADLINE_MS = _NOW_MS + _GRACE * _MILLISECONDS_PER_SECOND
 
-_START: Mapping[str, Any] = {
+_START_VALUES: Mapping[str, Any] = {
     "started_ms": _NOW_MS,
     "started_rid": _RID,
     "due_ms": case(
@@ -93,23 +93,23 @@ _START: Mapping[str, Any] = {
             or_(Heartbeat.state == HeartbeatState.DOWN.value, _GRACE == 0),
             Heartbeat.due_ms,
         ),
-        (Heartbeat.due_ms < _DEADLINE, Heartbeat.due_ms),
-        else_=_DEADLINE,
+        (Heartbeat.due_ms < _RUN_DEADLINE_MS, Heartbeat.due_ms),
+        else_=_RUN_DEADLINE_MS,
     ),
 }
 
-_ENDED: Mapping[str, Any] = {
+_END_VALUES: Mapping[str, Any] = {
     "started_ms": case((_ENDS_RUN, null()), else_=Heartbeat.started_ms),
     "started_rid": case((_ENDS_RUN, null()), else_=Heartbeat.started_rid),
     "last_duration_ms": case((_IS_OWN_RUN, _NOW_MS - Heartbeat.started_ms), else_=null()),
-    "last_exit_status": _EXIT,
+    "last_exit_status": _EXIT_STATUS,
     "counted_from": _NOW,
 }
 
 #: Values after a successful ping. For cron expressions, the time of the next ping is computed when
 #: the heartbeat is evaluated, not with each ping.
-_SUCCESS: Mapping[str, Any] = {
-    **_ENDED,
+_SUCCESS_VALUES: Mapping[str, Any] = {
+    **_END_VALUES,
     "state": case((_IS_PAUSED, Heartbeat.state), else_=literal(HeartbeatState.UP.value)),
     "down_since": null(),
     "due_ms": case(
@@ -129,13 +129,13 @@ _SUCCESS: Mapping[str, Any] = {
             ),
         ),
         # Keep the deadline of another run that is in progress.
-        (_IS_OTHER_RUN & (Heartbeat.due_ms < _NEXT), Heartbeat.due_ms),
-        else_=_NEXT,
+        (_IS_OTHER_RUN & (Heartbeat.due_ms < _NEXT_DUE_MS), Heartbeat.due_ms),
+        else_=_NEXT_DUE_MS,
     ),
 }
 
-_FAIL: Mapping[str, Any] = {
-    **_ENDED,
+_FAIL_VALUES: Mapping[str, Any] = {
+    **_END_VALUES,
     "state": case((_IS_PAUSED, Heartbeat.state), else_=literal(HeartbeatState.DOWN.value)),
     "down_since": case(
         (_IS_PAUSED, null()),
@@ -146,7 +146,7 @@ _FAIL: Mapping[str, Any] = {
 }
 
 
-def _noting(kind: PingKind, values: Mapping[str, Any]) -> Update:
+def _build_record_statement(kind: PingKind, values: Mapping[str, Any]) -> Update:
     """Return the statement that records a ping of a kind for the heartbeat with the key."""
     heard = {} if kind is PingKind.LOG else {"last_ping_at": _NOW, "last_ping_kind": kind.value}
     digest = bindparam("digest", type_=LargeBinary())
@@ -169,44 +169,44 @@ def _noting(kind: PingKind, values: Mapping[str, Any]) -> Update:
     )
 
 
-NOTING: Mapping[PingKind, Update] = {
-    PingKind.START: _noting(PingKind.START, _START),
-    PingKind.SUCCESS: _noting(PingKind.SUCCESS, _SUCCESS),
-    PingKind.FAIL: _noting(PingKind.FAIL, _FAIL),
-    PingKind.LOG: _noting(PingKind.LOG, {}),
+RECORD_STATEMENTS: Mapping[PingKind, Update] = {
+    PingKind.START: _build_record_statement(PingKind.START, _START_VALUES),
+    PingKind.SUCCESS: _build_record_statement(PingKind.SUCCESS, _SUCCESS_VALUES),
+    PingKind.FAIL: _build_record_statement(PingKind.FAIL, _FAIL_VALUES),
+    PingKind.LOG: _build_record_statement(PingKind.LOG, {}),
 }
-_HAS_DURATION = frozenset({PingKind.SUCCESS, PingKind.FAIL})
-_INSERT = insert(HeartbeatPing)
+_KINDS_WITH_DURATION = frozenset({PingKind.SUCCESS, PingKind.FAIL})
+_INSERT_PING = insert(HeartbeatPing)
 
 
-def _in_one_statement(kind: PingKind, noting: Update) -> Executable:
+def _build_single_statement(kind: PingKind, noting: Update) -> Executable:
     """Return the Postgres statement that records a ping and adds it to the log."""
     noted = noting.cte("noted")
     columns: Mapping[str, Any] = {
         "heartbeat_id": noted.c.id,
         "created_at": _NOW,
         "kind": literal(kind.value, String()),
-        "exit_status": _EXIT,
+        "exit_status": _EXIT_STATUS,
         "rid": _RID,
-        "duration_ms": noted.c.last_duration_ms if kind in _HAS_DURATION else null(),
+        "duration_ms": noted.c.last_duration_ms if kind in _KINDS_WITH_DURATION else null(),
         "method": bindparam("method", type_=String()),
         "sender": bindparam("sender", type_=String()),
         "user_agent": bindparam("user_agent", type_=String()),
         "size": bindparam("size", type_=Integer()),
         "body": bindparam("body", type_=LargeBinary()),
     }
-    logged = _INSERT.from_select([*columns], select(*columns.values())).cte("logged")
+    logged = _INSERT_PING.from_select([*columns], select(*columns.values())).cte("logged")
     return select(noted.c.id, noted.c.last_duration_ms, noted.c.due_ms, noted.c.state).add_cte(
         logged
     )
 
 
-_ON_POSTGRES: Mapping[PingKind, Executable] = {
-    kind: _in_one_statement(kind, noting) for kind, noting in NOTING.items()
+_POSTGRES_STATEMENTS: Mapping[PingKind, Executable] = {
+    kind: _build_single_statement(kind, noting) for kind, noting in RECORD_STATEMENTS.items()
 }
 
 
-_KNOWN = select(Heartbeat.id).where(
+_KNOWN_KEY_QUERY = select(Heartbeat.id).where(
     or_(
         Heartbeat.key_digest == bindparam("digest", type_=LargeBinary()),
         Heartbeat.previous_key_digest == bindparam("digest", type_=LargeBinary()),
@@ -214,76 +214,79 @@ _KNOWN = select(Heartbeat.id).where(
 )
 
 
-def is_known(key: str, *, connection: KeptConnection, keyring: Keyring) -> bool:
+def is_known_key(key: str, *, connection: StatementConnection, keyring: Keyring) -> bool:
     """Return whether a heartbeat has a current or previous URL with this key."""
     return any(
-        connection.first(_KNOWN, {"digest": digest}) is not None for digest in keyring.digests(key)
+        connection.first(_KNOWN_KEY_QUERY, {"digest": digest}) is not None
+        for digest in keyring.digests(key)
     )
 
 
 def store_ping(
-    key: str, ping: Ping, *, connection: KeptConnection, keyring: Keyring
+    key: str, ping: Ping, *, connection: StatementConnection, keyring: Keyring
 ) -> StoredPing | None:
     """Store a ping for the heartbeat whose URL contains this key.
 
     Return None if there is no such heartbeat.
     """
     for digest in keyring.digests(key):
-        values = _values(ping, digest)
+        values = _build_parameters(ping, digest)
         if connection.dialect_name == "postgresql":
-            rows = connection.all(_ON_POSTGRES[ping.kind], values)
+            rows = connection.all(_POSTGRES_STATEMENTS[ping.kind], values)
             found = StoredPing._make(rows[0]) if rows else None
         else:
             found = connection.transact(
-                partial(_store_in_two, ping.kind, values, connection=connection)
+                partial(_store_in_two_statements, ping.kind, values, connection=connection)
             )
         if found is not None:
             return found
     return None
 
 
-def _store_in_two(
-    kind: PingKind, values: Mapping[str, object], *, connection: KeptConnection
+def _store_in_two_statements(
+    kind: PingKind, values: Mapping[str, object], *, connection: StatementConnection
 ) -> StoredPing | None:
-    rows = connection.all(NOTING[kind], {name: values[name] for name in _names_in(kind)})
+    rows = connection.all(
+        RECORD_STATEMENTS[kind], {name: values[name] for name in _list_parameters(kind)}
+    )
     if not rows:
         return None
     found = StoredPing._make(rows[0])
-    logged = {name: value for name, value in values.items() if name not in _ONLY_NOTED}
-    duration = found.last_duration_ms if kind in _HAS_DURATION else None
+    logged = {name: value for name, value in values.items() if name not in _RECORD_ONLY_PARAMETERS}
+    duration = found.last_duration_ms if kind in _KINDS_WITH_DURATION else None
     connection.all(
-        _INSERT,
+        _INSERT_PING,
         {**logged, "heartbeat_id": found.heartbeat_id, "kind": kind.value, "duration_ms": duration},
     )
     return found
 
 
-_ONLY_NOTED = frozenset({"digest", "now", "now_ms"})
-_PARAMETERS = frozenset({*_ONLY_NOTED, "rid", "exit_status"})
+_RECORD_ONLY_PARAMETERS = frozenset({"digest", "now", "now_ms"})
+_RECORD_PARAMETERS = frozenset({*_RECORD_ONLY_PARAMETERS, "rid", "exit_status"})
 
 
 @cache
-def _names_in(kind: PingKind) -> frozenset[str]:
-    """Return the names of the parameters of a statement in `NOTING`."""
-    return frozenset(NOTING[kind].compile().params) & _PARAMETERS
+def _list_parameters(kind: PingKind) -> frozenset[str]:
+    """Return the names of the parameters of a statement in `RECORD_STATEMENTS`."""
+    return frozenset(RECORD_STATEMENTS[kind].compile().params) & _RECORD_PARAMETERS
 
 
-def _values(ping: Ping, digest: bytes) -> dict[str, object]:
+def _build_parameters(ping: Ping, digest: bytes) -> dict[str, object]:
     return {
         "digest": digest,
         "now": ping.received_at,
-        "now_ms": milliseconds(ping.received_at),
+        "now_ms": convert_to_unix_ms(ping.received_at),
         "created_at": ping.received_at,
         "exit_status": ping.exit_status,
         "rid": ping.rid,
         "method": ping.method[:8],
-        "sender": ping.sender[:_LONGEST_SENDER],
-        "user_agent": ping.user_agent[:_LONGEST_AGENT],
+        "sender": ping.sender[:_MAX_SENDER_LENGTH],
+        "user_agent": ping.user_agent[:_MAX_USER_AGENT_LENGTH],
         "size": ping.size,
         "body": ping.body or None,
     }
 
 
-def is_due(stored: StoredPing, ping: Ping) -> bool:
+def is_evaluation_due(stored: StoredPing, ping: Ping) -> bool:
     """Return whether the heartbeat must be evaluated immediately."""
-    return stored.due_ms is not None and stored.due_ms <= milliseconds(ping.received_at)
+    return stored.due_ms is not None and stored.due_ms <= convert_to_unix_ms(ping.received_at)

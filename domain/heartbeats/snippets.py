@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from domain.heartbeats.states import Schedule
+from domain.heartbeats.states import HeartbeatSchedule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,12 +13,17 @@ class PingSnippet:
     text: str
 
 
-def ping_snippets(url: str, schedule: Schedule) -> tuple[PingSnippet, ...]:
+def build_ping_snippets(url: str, schedule: HeartbeatSchedule) -> tuple[PingSnippet, ...]:
     """Return the snippets for jobs, with the URL filled in."""
-    return (_shell(url), _crontab(url, schedule), _systemd(url), _python(url))
+    return (
+        _build_shell_snippet(url),
+        _build_crontab_snippet(url, schedule),
+        _build_systemd_snippet(url),
+        _build_python_snippet(url),
+    )
 
 
-def _shell(url: str) -> PingSnippet:
+def _build_shell_snippet(url: str) -> PingSnippet:
     return PingSnippet(
         title="Shell: with the output and the exit status of the job",
         text=(
@@ -32,7 +37,7 @@ def _shell(url: str) -> PingSnippet:
     )
 
 
-def _crontab(url: str, schedule: Schedule) -> PingSnippet:
+def _build_crontab_snippet(url: str, schedule: HeartbeatSchedule) -> PingSnippet:
     when = schedule.cron or "*/5 * * * *"
     return PingSnippet(
         title="crontab",
@@ -40,7 +45,7 @@ def _crontab(url: str, schedule: Schedule) -> PingSnippet:
     )
 
 
-def _systemd(url: str) -> PingSnippet:
+def _build_systemd_snippet(url: str) -> PingSnippet:
     return PingSnippet(
         title="systemd: in the service that a timer starts",
         text=(
@@ -54,9 +59,9 @@ def _systemd(url: str) -> PingSnippet:
     )
 
 
-def _python(url: str) -> PingSnippet:
+def _build_python_snippet(url: str) -> PingSnippet:
     return PingSnippet(
-        title="Python, standard library only",
+        title="Python: standard library only",
         text=(
             "import urllib.request\n\n"
             f'URL = "{url}"\n\n\n'

@@ -9,24 +9,24 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from cronsim import CronSim, CronSimError
 
-from domain.core.durations import duration_text
+from domain.core.durations import format_duration
 from domain.core.errors import InvalidError
-from domain.core.hosts import Unreachable
+from domain.core.hosts import UnreachablePeriod
 
-SHORTEST_EVERY = timedelta(seconds=1)
+MIN_INTERVAL = timedelta(seconds=1)
 #: Maximum length of an interval or a grace time.
-LONGEST = timedelta(days=366)
-LONGEST_CRON = 100
-_FIELDS = 5
-_SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC)
+MAX_SCHEDULE_DURATION = timedelta(days=366)
+MAX_CRON_LENGTH = 100
+_CRON_FIELD_COUNT = 5
+_REFERENCE_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 #: Interval between checks whether an interruption of the receivers has ended.
-_LOOK_AGAIN = timedelta(seconds=10)
+_RECHECK_INTERVAL = timedelta(seconds=10)
 #: Minimum time before a manually resolved alert is opened again, for very short intervals.
-_SHORTEST_REST = timedelta(minutes=1)
+_MIN_REOPEN_DELAY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class HeartbeatSchedule:
     """The times at which pings are expected, and how late they may be.
 
     Raise InvalidError, which names the field, for a schedule that can never be met.
@@ -42,70 +42,72 @@ class Schedule:
     def __post_init__(self) -> None:
         """Validate the values."""
         if (self.every is None) == (self.cron is None):
-            raise InvalidError("Give either an interval or a cron expression.", field="every")
-        _check_length(self.grace, timedelta(0), "grace", "The grace time is from 0 s")
-        _check_zone(self.time_zone)
+            raise InvalidError("Use either an interval or a cron expression.", field="every")
+        _check_duration(self.grace, timedelta(0), "grace", "The grace time must be from 0 s")
+        _check_time_zone(self.time_zone)
         if self.every is not None:
-            _check_length(self.every, SHORTEST_EVERY, "every", "The interval is from 1 s")
+            _check_duration(self.every, MIN_INTERVAL, "every", "The interval must be from 1 s")
         if self.cron is not None:
             _check_cron(self.cron)
 
-    def expected_after(self, moment: datetime) -> datetime:
+    def get_expected_time(self, moment: datetime) -> datetime:
         """Return the time at which a ping is expected after a ping at `moment`."""
         if self.every is not None:
             return moment + self.every
-        return _next_of_cron(self.cron or "", self.time_zone, moment)
+        return _get_next_cron_time(self.cron or "", self.time_zone, moment)
 
-    def due_after(self, moment: datetime) -> datetime:
+    def get_due_time(self, moment: datetime) -> datetime:
         """Return the time until which a ping may arrive after a ping at `moment`."""
-        return self.expected_after(moment) + self.grace
+        return self.get_expected_time(moment) + self.grace
 
-    def earlier(self, moment: datetime) -> datetime:
+    def subtract_grace(self, moment: datetime) -> datetime:
         """Return `moment` minus the grace time."""
         return moment - self.grace
 
-    def run_ends_by(self, started_at: datetime) -> datetime | None:
+    def get_run_deadline(self, started_at: datetime) -> datetime | None:
         """Return the time until which a run may take, or None if there is no grace time."""
         return started_at + self.grace if self.grace else None
 
     @property
     def latest(self) -> str:
         """Grace time as a text for people."""
-        return duration_text(self.grace)
+        return format_duration(self.grace)
 
 
-def _check_length(length: timedelta, least: timedelta, field: str, words: str) -> None:
-    if not least <= length <= LONGEST or length.microseconds:
-        raise InvalidError(f"{words} to {LONGEST.days} days, in whole seconds.", field=field)
+def _check_duration(length: timedelta, least: timedelta, field: str, words: str) -> None:
+    if not least <= length <= MAX_SCHEDULE_DURATION or length.microseconds:
+        raise InvalidError(
+            f"{words} to {MAX_SCHEDULE_DURATION.days} days, in whole seconds.", field=field
+        )
 
 
-def _check_zone(name: str) -> None:
-    if name not in _zones():
-        message = f"“{name[:64]}” is not a time zone: use a name such as Europe/Berlin or UTC."
+def _check_time_zone(name: str) -> None:
+    if name not in _list_time_zones():
+        message = f'"{name[:64]}" is not a time zone. Use a name such as Europe/Berlin or UTC.'
         raise InvalidError(message, field="time_zone")
 
 
 @lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
+def _list_time_zones() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
 def _check_cron(expression: str) -> None:
-    if len(expression) > LONGEST_CRON or len(expression.split()) != _FIELDS:
+    if len(expression) > MAX_CRON_LENGTH or len(expression.split()) != _CRON_FIELD_COUNT:
         message = (
-            "A cron expression has five fields: minute, hour, day of the month, month and day of "
-            f"the week, such as 30 3 * * 1-5; at most {LONGEST_CRON} characters."
+            "A cron expression must have five fields (minute, hour, day of the month, month and "
+            f"day of the week), such as 30 3 * * 1-5, and at most {MAX_CRON_LENGTH} characters."
         )
         raise InvalidError(message, field="cron")
     try:
-        next(CronSim(expression, _SOME_DAY))
+        next(CronSim(expression, _REFERENCE_TIME))
     except (CronSimError, StopIteration) as error:
-        reason = str(error) or "no day ever matches it"
-        message = f"The cron expression cannot be read: {reason}."
+        reason = str(error) or "it never matches a day"
+        message = f"The cron expression is invalid: {reason}."
         raise InvalidError(message, field="cron") from error
 
 
-def _next_of_cron(expression: str, time_zone: str, moment: datetime) -> datetime:
+def _get_next_cron_time(expression: str, time_zone: str, moment: datetime) -> datetime:
     """Return the next matching time. Clock changes are handled like in Debian's cron."""
     return next(CronSim(expression, moment.astimezone(ZoneInfo(time_zone)))).astimezone(UTC)
 
@@ -132,7 +134,7 @@ class PingKind(StrEnum):
     LOG = "log"
 
 
-class Problem(StrEnum):
+class HeartbeatProblem(StrEnum):
     """The reason why a heartbeat is down."""
 
     MISSED = "missed"
@@ -150,112 +152,123 @@ class AlertAction(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class HeartbeatFacts:
     """The data for a decision about a heartbeat."""
 
-    schedule: Schedule
+    schedule: HeartbeatSchedule
     state: HeartbeatState
     has_alert: bool
     counted_from: datetime | None
     started_at: datetime | None
     last_ping_kind: PingKind | None
     #: True if the alert of a heartbeat that is down already includes the last reported failure.
-    is_told: bool = False
+    is_failure_reported: bool = False
     #: Time at which something other than a ping resolved the alert, or None while it is open.
     alert_ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decision:
+class HeartbeatDecision:
     """The decision about a heartbeat."""
 
     state: HeartbeatState
     action: AlertAction
     #: Time of the next evaluation, or None if nothing can become due.
     due_at: datetime | None
-    problem: Problem | None = None
+    problem: HeartbeatProblem | None = None
     #: Time since which the heartbeat is down, or None if it is not.
     since: datetime | None = None
     #: Interruption during which the missing pings could not arrive. The schedule restarts at its
     #: end, and the current run is discarded.
-    unheard: Unreachable | None = None
+    unheard: UnreachablePeriod | None = None
 
 
-def decide(facts: Facts, now: datetime, unreachable: Sequence[Unreachable] = ()) -> Decision:
+def decide_state(
+    facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod] = ()
+) -> HeartbeatDecision:
     """Decide about a heartbeat that is due for evaluation.
 
     `unreachable` contains the interruptions during which no ping could arrive, in order.
     """
     if facts.state is HeartbeatState.PAUSED:
-        return _without_problem(facts, due_at=None)
+        return _build_decision_without_problem(facts, due_at=None)
     if facts.state is HeartbeatState.DOWN:
-        return _still_down(facts, now, unreachable)
-    due_at, problem = next_due(facts)
+        return _decide_while_down(facts, now, unreachable)
+    due_at, problem = get_next_due(facts)
     if due_at is None or due_at > now:
-        return _without_problem(facts, due_at=due_at)
-    begin = _first_ping_at(facts, problem)
-    unheard = [each for each in unreachable if _overlaps(each, begin, due_at)]
+        return _build_decision_without_problem(facts, due_at=due_at)
+    begin = _get_earliest_ping_time(facts, problem)
+    unheard = [each for each in unreachable if _overlaps_period(each, begin, due_at)]
     if not unheard:
-        return replace(_down(problem, due_at), due_at=_again_at(facts, now))
-    return _unheard(facts, unheard[-1], now, unreachable)
+        return replace(_build_down_decision(problem, due_at), due_at=_get_reopen_time(facts, now))
+    return _decide_after_interruption(facts, unheard[-1], now, unreachable)
 
 
-def _still_down(facts: Facts, now: datetime, unreachable: Sequence[Unreachable]) -> Decision:
+def _decide_while_down(
+    facts: HeartbeatFacts, now: datetime, unreachable: Sequence[UnreachablePeriod]
+) -> HeartbeatDecision:
     """Decide about a heartbeat that is down. A failure is reported immediately.
 
     If a user resolved the alert and the job still sends no ping, the alert is opened again.
     """
-    problem = Problem.FAILED if facts.last_ping_kind is PingKind.FAIL else Problem.MISSED
-    if not facts.is_told:
-        return replace(_down(problem, now), due_at=_again_at(facts, now))
-    waiting = replace(_down(problem, now), action=AlertAction.NOTHING)
+    problem = (
+        HeartbeatProblem.FAILED
+        if facts.last_ping_kind is PingKind.FAIL
+        else HeartbeatProblem.MISSED
+    )
+    if not facts.is_failure_reported:
+        return replace(_build_down_decision(problem, now), due_at=_get_reopen_time(facts, now))
+    waiting = replace(_build_down_decision(problem, now), action=AlertAction.NOTHING)
     if facts.alert_ended_at is None:
-        return replace(waiting, due_at=_again_at(facts, now))
+        return replace(waiting, due_at=_get_reopen_time(facts, now))
     if any(each.ended_at is None for each in unreachable):
-        return replace(waiting, due_at=now + _LOOK_AGAIN)
+        return replace(waiting, due_at=now + _RECHECK_INTERVAL)
     ends = [each.ended_at for each in unreachable if each.ended_at is not None]
     # A time in the future was set by a wrong clock.
-    again_at = _again_at(facts, min(max([facts.alert_ended_at, *ends]), now))
+    again_at = _get_reopen_time(facts, min(max([facts.alert_ended_at, *ends]), now))
     if again_at > now:
         return replace(waiting, due_at=again_at)
-    return replace(_down(problem, again_at), due_at=_again_at(facts, now))
+    return replace(_build_down_decision(problem, again_at), due_at=_get_reopen_time(facts, now))
 
 
-def _again_at(facts: Facts, moment: datetime) -> datetime:
+def _get_reopen_time(facts: HeartbeatFacts, moment: datetime) -> datetime:
     """Return the time at which an alert that was resolved at `moment` is opened again."""
-    return max(facts.schedule.due_after(moment), moment + _SHORTEST_REST)
+    return max(facts.schedule.get_due_time(moment), moment + _MIN_REOPEN_DELAY)
 
 
-def _first_ping_at(facts: Facts, problem: Problem) -> datetime:
+def _get_earliest_ping_time(facts: HeartbeatFacts, problem: HeartbeatProblem) -> datetime:
     """Return the earliest time at which the missing ping could have been sent."""
-    if problem is Problem.UNFINISHED or facts.counted_from is None:
-        return facts.started_at or _EVER
+    if problem is HeartbeatProblem.UNFINISHED or facts.counted_from is None:
+        return facts.started_at or _EARLIEST_TIME
     # A ping may be early by as much as it may be late.
-    expected = facts.schedule.expected_after(facts.counted_from)
-    return max(facts.counted_from, facts.schedule.earlier(expected))
+    expected = facts.schedule.get_expected_time(facts.counted_from)
+    return max(facts.counted_from, facts.schedule.subtract_grace(expected))
 
 
-def _overlaps(unreachable: Unreachable, begin: datetime, end: datetime) -> bool:
+def _overlaps_period(unreachable: UnreachablePeriod, begin: datetime, end: datetime) -> bool:
     is_over_before = unreachable.ended_at is not None and unreachable.ended_at <= begin
     return unreachable.began_at < end and not is_over_before
 
 
-def _unheard(
-    facts: Facts, unheard: Unreachable, now: datetime, unreachable: Sequence[Unreachable]
-) -> Decision:
+def _decide_after_interruption(
+    facts: HeartbeatFacts,
+    unheard: UnreachablePeriod,
+    now: datetime,
+    unreachable: Sequence[UnreachablePeriod],
+) -> HeartbeatDecision:
     """Decide as if a ping had arrived at the end of the interruption."""
     if unheard.ended_at is None:
-        return _without_problem(facts, due_at=now + _LOOK_AGAIN)
+        return _build_decision_without_problem(facts, due_at=now + _RECHECK_INTERVAL)
     again = replace(facts, counted_from=unheard.ended_at, started_at=None)
-    decision = decide(again, now, unreachable)
+    decision = decide_state(again, now, unreachable)
     return replace(decision, unheard=decision.unheard or unheard)
 
 
-_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+_EARLIEST_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _down(problem: Problem, since: datetime) -> Decision:
-    return Decision(
+def _build_down_decision(problem: HeartbeatProblem, since: datetime) -> HeartbeatDecision:
+    return HeartbeatDecision(
         state=HeartbeatState.DOWN,
         action=AlertAction.OPEN,
         due_at=None,
@@ -264,24 +277,26 @@ def _down(problem: Problem, since: datetime) -> Decision:
     )
 
 
-def _without_problem(facts: Facts, *, due_at: datetime | None) -> Decision:
+def _build_decision_without_problem(
+    facts: HeartbeatFacts, *, due_at: datetime | None
+) -> HeartbeatDecision:
     action = AlertAction.RESOLVE if facts.has_alert else AlertAction.NOTHING
-    return Decision(state=facts.state, action=action, due_at=due_at)
+    return HeartbeatDecision(state=facts.state, action=action, due_at=due_at)
 
 
-def next_due(facts: Facts) -> tuple[datetime | None, Problem]:
+def get_next_due(facts: HeartbeatFacts) -> tuple[datetime | None, HeartbeatProblem]:
     """Return the time at which an alert is due unless a ping arrives, and its problem."""
     missed = unfinished = None
     if facts.state is HeartbeatState.UP and facts.counted_from is not None:
-        missed = facts.schedule.due_after(facts.counted_from)
+        missed = facts.schedule.get_due_time(facts.counted_from)
     if facts.started_at is not None:
-        unfinished = facts.schedule.run_ends_by(facts.started_at)
+        unfinished = facts.schedule.get_run_deadline(facts.started_at)
     if unfinished is not None and (missed is None or unfinished < missed):
-        return unfinished, Problem.UNFINISHED
-    return missed, Problem.MISSED
+        return unfinished, HeartbeatProblem.UNFINISHED
+    return missed, HeartbeatProblem.MISSED
 
 
-def shown_state(
+def get_displayed_state(
     state: HeartbeatState, expected_at: datetime | None, now: datetime
 ) -> HeartbeatState:
     """Return the state for display, which is LATE if the heartbeat is UP and a ping is overdue."""
@@ -289,12 +304,12 @@ def shown_state(
     return HeartbeatState.LATE if is_late else state
 
 
-def milliseconds(moment: datetime) -> int:
+def convert_to_unix_ms(moment: datetime) -> int:
     """Convert a time to milliseconds since 1970."""
     return round(moment.timestamp() * 1000)
 
 
-def moment_of(number: int | None) -> datetime | None:
+def convert_from_unix_ms(number: int | None) -> datetime | None:
     """Convert milliseconds since 1970 to a time."""
     if number is None:
         return None

@@ -19,17 +19,21 @@ from domain.core.types.base import (
     SecretResource,
     Text,
     Time,
-    columns_of,
-    one_of,
-    partial,
+    describe_choices,
+    get_column_values,
+    make_fields_optional,
 )
-from domain.heartbeats.states import LONGEST_CRON, HeartbeatState, PingKind, Schedule
+from domain.heartbeats.states import MAX_CRON_LENGTH, HeartbeatSchedule, HeartbeatState, PingKind
 
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_ENVIRONMENT = 100, 1_000, 255
+MAX_HEARTBEAT_NAME_LENGTH, MAX_HEARTBEAT_DESCRIPTION_LENGTH, MAX_HEARTBEAT_ENVIRONMENT_LENGTH = (
+    100,
+    1_000,
+    255,
+)
 SEVERITIES = tuple(each.value for each in Severity)
 
 #: JSON schema of the durations that a request can contain.
-_GIVEN_DURATION = WithJsonSchema(
+_DURATION_SCHEMA = WithJsonSchema(
     {
         "anyOf": [
             {"type": "integer", "minimum": 0, "maximum": 31_622_400},
@@ -41,28 +45,26 @@ _GIVEN_DURATION = WithJsonSchema(
         ]
     }
 )
-_Length = Annotated[Duration, _GIVEN_DURATION]
+_GivenDuration = Annotated[Duration, _DURATION_SCHEMA]
 
 
-def _whole_seconds(length: timedelta) -> int:
+def _convert_to_seconds(length: timedelta) -> int:
     return int(length.total_seconds())
 
 
 #: Duration that is serialized as a number of seconds.
 _Seconds = Annotated[
     timedelta,
-    PlainSerializer(_whole_seconds, return_type=int),
+    PlainSerializer(_convert_to_seconds, return_type=int),
     WithJsonSchema({"type": "integer"}),
 ]
-_Kind = Annotated[str, one_of(*(each.value for each in PingKind))]
+_PingKindName = Annotated[str, describe_choices(*(each.value for each in PingKind))]
 
 
 class PingQuery(Query):
     """Parameters of a ping."""
 
-    rid: Text = Field(
-        default="", description="A UUID of the run, for a job that runs several times at once."
-    )
+    rid: Text = Field(default="", description="UUID of the run, for jobs whose runs can overlap.")
 
 
 class HeartbeatQuery(PagedQuery):
@@ -74,25 +76,28 @@ class HeartbeatQuery(PagedQuery):
 class NewHeartbeat(Body):
     """A new heartbeat with an interval or a cron expression."""
 
-    name: Annotated[Name, Field(max_length=LONGEST_NAME)]
-    every: _Length | None = Field(
-        default=None, description="Seconds or a text such as 5m, from 1 s to 366 days."
+    name: Annotated[Name, Field(max_length=MAX_HEARTBEAT_NAME_LENGTH)]
+    every: _GivenDuration | None = Field(
+        default=None,
+        description="Interval between pings: a number of seconds, or a text such as `5m`. From 1 "
+        "second to 366 days.",
     )
-    cron: Annotated[Text, Field(max_length=LONGEST_CRON)] = Field(
-        default="", description="Five fields, such as 30 3 * * 1-5."
+    cron: Annotated[Text, Field(max_length=MAX_CRON_LENGTH)] = Field(
+        default="",
+        description="Cron expression with five fields, such as `30 3 * * 1-5`, instead of `every`.",
     )
     time_zone: Text = Field(default="UTC", description="Time zone of the cron expression.")
-    grace: _Length = Field(
+    grace: _GivenDuration = Field(
         default=timedelta(minutes=1),
-        description="Seconds or a text such as 1m; 0 s or more.",
+        description="Grace time: a number of seconds, or a text such as `1m`. Up to 366 days.",
         json_schema_extra={"default": 60},
     )
-    description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
+    description: Annotated[Text, Field(max_length=MAX_HEARTBEAT_DESCRIPTION_LENGTH)] = ""
     severity: Literal[*SEVERITIES] = "critical"  # type: ignore[valid-type]
-    environment: Annotated[Line, Field(max_length=LONGEST_ENVIRONMENT)] = ""
+    environment: Annotated[Line, Field(max_length=MAX_HEARTBEAT_ENVIRONMENT_LENGTH)] = ""
 
 
-@partial
+@make_fields_optional
 class HeartbeatChange(NewHeartbeat):
     """Changes to a heartbeat."""
 
@@ -100,9 +105,10 @@ class HeartbeatChange(NewHeartbeat):
 class UrlReset(Body):
     """Overlap in which the old URL of a heartbeat stays valid."""
 
-    previous_for: Annotated[Overlap, _GIVEN_DURATION] = Field(
+    previous_for: Annotated[Overlap, _DURATION_SCHEMA] = Field(
         default=timedelta(0),
-        description="Seconds or a text such as 1d; at most 30 days.",
+        description="Time for which the old URL stays valid: a number of seconds, or a text such "
+        "as `1d`. At most 30 days.",
         json_schema_extra={"default": 0},
     )
 
@@ -113,20 +119,18 @@ class Heartbeat(Resource):
     id: int
     name: str
     description: str
-    every: _Seconds | None = Field(description="Seconds.")
+    every: _Seconds | None = Field(description="Interval between pings, in seconds.")
     cron: str | None
     time_zone: str
-    grace: _Seconds = Field(description="Seconds.")
+    grace: _Seconds = Field(description="Grace time, in seconds.")
     severity: str
     environment: str | None
     state: HeartbeatState
     next_expected_at: Time | None
-    overdue_at: Time | None = Field(
-        description="Time at which an alert opens unless a ping arrives."
-    )
+    overdue_at: Time | None = Field(description="Time at which an alert opens if no ping arrives.")
     pings_count: int
     last_ping_at: Time | None
-    last_ping_kind: _Kind | None
+    last_ping_kind: _PingKindName | None
     last_exit_status: int | None
     last_duration_ms: int | None
     started_at: Time | None
@@ -137,9 +141,9 @@ class Heartbeat(Resource):
     web_url: str
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> HeartbeatSchedule:
         """Schedule of the heartbeat's pings."""
-        return Schedule(**columns_of(self, Schedule))
+        return HeartbeatSchedule(**get_column_values(self, HeartbeatSchedule))
 
 
 class HeartbeatWithUrl(Heartbeat, SecretResource):
@@ -149,7 +153,7 @@ class HeartbeatWithUrl(Heartbeat, SecretResource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
+class HeartbeatAddress:
     """The URL that the job of a heartbeat requests, and its secret part."""
 
     #: ID of the heartbeat.
@@ -168,7 +172,7 @@ class HeartbeatUrl(SecretResource):
     previous_url_expires_at: Time | None
 
 
-def _as_text(body: bytes | None) -> str:
+def _decode_body(body: bytes | None) -> str:
     return (body or b"").decode(errors="replace")
 
 
@@ -177,7 +181,7 @@ class HeartbeatPing(Resource):
 
     id: int
     created_at: Time
-    kind: _Kind
+    kind: _PingKindName
     exit_status: int | None
     rid: str | None
     duration_ms: int | None
@@ -185,5 +189,5 @@ class HeartbeatPing(Resource):
     remote_address: str
     user_agent: str
     body_size: int
-    body: Annotated[str, BeforeValidator(_as_text)]
+    body: Annotated[str, BeforeValidator(_decode_body)]
     body_truncated: bool

@@ -10,12 +10,15 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.accounts.users import IN_USE
+from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.alerts.listing.filters import SEVERITIES
 from domain.core.database.rows import delete_rows
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
-from domain.paging.notifications.messages import one_line, short
-from domain.paging.notifications.notice_checks import about_projects, may_be_told
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.paging.notifications.messages import format_one_line, truncate_text
+from domain.paging.notifications.notice_checks import (
+    find_allowed_projects,
+    serialize_notice_subject,
+)
 from models import (
     Alert,
     Assignment,
@@ -28,15 +31,15 @@ from models import (
 )
 
 #: Maximum number of notices in one run. The next run continues.
-_MOST_NOTICES = 1_000
-_MOST_NAMED = 20
-_LONGEST_TITLE = 150
+_MAX_NOTICES_PER_RUN = 1_000
+_MAX_LISTED_ASSIGNMENTS = 20
+_MAX_TITLE_LENGTH = 150
 #: Severities by the stored number of incidents, which increases with the severity.
-_BY_URGENCY = tuple(reversed(SEVERITIES))
+_SEVERITIES_BY_URGENCY = tuple(reversed(SEVERITIES))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Told:
+class _AssignedItem:
     """An alert or an incident that was assigned to a user."""
 
     #: Kind as it appears in URLs.
@@ -51,7 +54,7 @@ class _Told:
 
     @property
     def words(self) -> str:
-        title = short(one_line(self.title), _LONGEST_TITLE)
+        title = truncate_text(format_one_line(self.title), _MAX_TITLE_LENGTH)
         return f"{title} ({self.path} #{self.iid})"
 
     def lines(self, base_url: str) -> Iterator[str]:
@@ -60,7 +63,7 @@ class _Told:
         yield f"{base_url}/{self.path}/-/{self.kind}/{self.iid}"
 
 
-def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int:
+def queue_assignment_mail(sign: MessageSettings, *, session: Session, now: datetime) -> int:
     """Queue an email for each user with new assignments, and return their number.
 
     Assignments that were revoked in the meantime are left out, as are users who turned off updates.
@@ -68,51 +71,58 @@ def queue_assignment_mail(sign: Sign, *, session: Session, now: datetime) -> int
     notices = session.scalars(
         select(AssignmentNotice)
         .order_by(AssignmentNotice.id)
-        .limit(_MOST_NOTICES)
+        .limit(_MAX_NOTICES_PER_RUN)
         .with_for_update(skip_locked=True)
     ).all()
     if not notices:
         return 0
-    told = _allowed(_told(notices, session=session), session=session, now=now)
-    addresses = _addresses(told.keys(), session=session)
+    told = _filter_visible(_find_assignments(notices, session=session), session=session, now=now)
+    addresses = _find_recipients(told.keys(), session=session)
     messages = [
-        NewMessage(
+        NewEmail(
             key=f"assigned to {user_id} until {notices[-1].id} at {now.isoformat()}",
             recipient=addresses[user_id].email,
-            subject=_subject(some),
-            text=_text(addresses[user_id], some, sign),
-            about=_about(user_id, some),
+            subject=_build_subject(some),
+            text=_build_text(addresses[user_id], some, sign),
+            about=_build_notice_check(user_id, some),
         )
         for user_id, some in told.items()
         if user_id in addresses
     ]
-    _forget([each.id for each in notices], session=session)
-    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+    _delete_notices([each.id for each in notices], session=session)
+    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
 
 
-def _allowed(
-    told: Mapping[int, Sequence[_Told]], *, session: Session, now: datetime
-) -> Mapping[int, Sequence[_Told]]:
+def _filter_visible(
+    told: Mapping[int, Sequence[_AssignedItem]], *, session: Session, now: datetime
+) -> Mapping[int, Sequence[_AssignedItem]]:
     """Return the assignments that users may see: they still have access to an active project."""
-    found: dict[int, Sequence[_Told]] = {}
+    found: dict[int, Sequence[_AssignedItem]] = {}
     for user_id, some in told.items():
-        projects = may_be_told(_about(user_id, some), session=session, now=now)
+        projects = find_allowed_projects(
+            _build_notice_check(user_id, some), session=session, now=now
+        )
         if allowed := [each for each in some if each.project_id in projects]:
             found[user_id] = allowed
     return found
 
 
-def _about(user_id: int, told: Sequence[_Told]) -> Mapping[str, Any]:
+def _build_notice_check(user_id: int, told: Sequence[_AssignedItem]) -> Mapping[str, Any]:
     projects = sorted({each.project_id for each in told})
     assigned = [[each.project_id, each.kind, each.id, each.by] for each in told]
-    return {**about_projects(user_id, Ability.READ_ALERTS, projects), "assigned": assigned}
+    return {
+        **serialize_notice_subject(user_id, Ability.READ_ALERTS, projects),
+        "assigned": assigned,
+    }
 
 
-def tell_again_of_others(about: Mapping[str, Any], *, session: Session, now: datetime) -> None:
+def requeue_visible_assignments(
+    about: Mapping[str, Any], *, session: Session, now: datetime
+) -> None:
     """Queue another email with those assignments of a canceled one that may still be sent."""
     if "assigned" not in about:
         return
-    told = may_be_told(about, session=session, now=now)
+    told = find_allowed_projects(about, session=session, now=now)
     session.add_all(
         AssignmentNotice(
             user_id=about["user"],
@@ -126,22 +136,24 @@ def tell_again_of_others(about: Mapping[str, Any], *, session: Session, now: dat
     )
 
 
-def forget_assignments(*, session: Session) -> None:
+def delete_assignment_notices(*, session: Session) -> None:
     """Delete all notices, because email is not configured."""
     if session.scalar(select(AssignmentNotice.id).limit(1)) is not None:
         session.execute(delete(AssignmentNotice))
 
 
-def _forget(ids: Sequence[int], *, session: Session) -> None:
+def _delete_notices(ids: Sequence[int], *, session: Session) -> None:
     session.execute(delete_rows(AssignmentNotice).where(AssignmentNotice.id.in_(ids)))
 
 
-def _told(
+def _find_assignments(
     notices: Sequence[AssignmentNotice], *, session: Session
-) -> Mapping[int, Sequence[_Told]]:
+) -> Mapping[int, Sequence[_AssignedItem]]:
     """Return the current assignments by user id, with each alert and incident once."""
-    known = _alerts(notices, session=session) | _incidents(notices, session=session)
-    found: dict[int, dict[tuple[str, int], _Told]] = defaultdict(dict)
+    known = _find_assigned_alerts(notices, session=session) | _find_assigned_incidents(
+        notices, session=session
+    )
+    found: dict[int, dict[tuple[str, int], _AssignedItem]] = defaultdict(dict)
     for each in notices:
         key = ("alerts", each.alert_id) if each.alert_id else ("incidents", each.incident_id or 0)
         row = known.get((each.user_id, *key))
@@ -150,10 +162,10 @@ def _told(
     return {user_id: tuple(some.values()) for user_id, some in found.items()}
 
 
-_Known = dict[tuple[int, str, int], _Told]
+_ItemsByKey = dict[tuple[int, str, int], _AssignedItem]
 
 
-def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
+def _find_assigned_alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _ItemsByKey:
     rows = session.execute(
         select(Assignment.user_id, Alert, Project.path)
         .join(Alert, Alert.id == Assignment.alert_id)
@@ -164,7 +176,7 @@ def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
         )
     )
     return {
-        (user_id, "alerts", row.id): _Told(
+        (user_id, "alerts", row.id): _AssignedItem(
             kind="alerts",
             id=row.id,
             project_id=row.project_id,
@@ -177,7 +189,9 @@ def _alerts(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
     }
 
 
-def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Known:
+def _find_assigned_incidents(
+    notices: Sequence[AssignmentNotice], *, session: Session
+) -> _ItemsByKey:
     rows = session.execute(
         select(IncidentAssignee.user_id, Incident, Project.path)
         .join(Incident, Incident.id == IncidentAssignee.incident_id)
@@ -188,11 +202,11 @@ def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Kno
         )
     )
     return {
-        (user_id, "incidents", row.id): _Told(
+        (user_id, "incidents", row.id): _AssignedItem(
             kind="incidents",
             id=row.id,
             project_id=row.project_id,
-            severity=_BY_URGENCY[row.urgency].value,
+            severity=_SEVERITIES_BY_URGENCY[row.urgency].value,
             title=row.title,
             path=path,
             iid=row.iid,
@@ -201,7 +215,7 @@ def _incidents(notices: Sequence[AssignmentNotice], *, session: Session) -> _Kno
     }
 
 
-def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
+def _find_recipients(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
     """Return the users who receive emails, by id."""
     without_updates = select(PageRecipient.user_id).where(
         PageRecipient.user_id.is_not(None), PageRecipient.wants_follow_ups.is_(False)
@@ -210,25 +224,27 @@ def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, U
         select(User).where(
             User.id.in_(user_ids),
             User.id.not_in(without_updates),
-            IN_USE,
+            IS_ACTIVE_HUMAN,
         )
     )
     return {row.id: row for row in rows}
 
 
-def _subject(told: Sequence[_Told]) -> str:
+def _build_subject(told: Sequence[_AssignedItem]) -> str:
     if len(told) == 1:
         return f"Assigned to you: {told[0].words}"
     return f"Assigned to you: {told[0].words} and {len(told) - 1} more"
 
 
-def _text(user: User, told: Sequence[_Told], sign: Sign) -> str:
-    lines = [line for each in told[:_MOST_NAMED] for line in (*each.lines(sign.base_url), "")]
-    if len(told) > _MOST_NAMED:
-        lines += [f"and {len(told) - _MOST_NAMED} more", ""]
+def _build_text(user: User, told: Sequence[_AssignedItem], sign: MessageSettings) -> str:
+    lines = [
+        line for each in told[:_MAX_LISTED_ASSIGNMENTS] for line in (*each.lines(sign.base_url), "")
+    ]
+    if len(told) > _MAX_LISTED_ASSIGNMENTS:
+        lines += [f"and {len(told) - _MAX_LISTED_ASSIGNMENTS} more", ""]
     return (
         f"Hello {user.name or user.username},\n\n"
-        "somebody assigned this to you:\n\n" + "\n".join(lines) + "\n"
+        "You have new assignments:\n\n" + "\n".join(lines) + "\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
         "You can turn updates off in your preferences: "
         f"{sign.base_url}/-/user_settings/contacts\n"

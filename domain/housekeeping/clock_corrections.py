@@ -30,25 +30,31 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.alerts import change_feed
-from domain.core.clock import CLOCK_TOLERANCE, date_and_time
+from domain.core.clock import CLOCK_TOLERANCE, format_message_time
 from domain.core.database.rows import update_rows
-from domain.core.hosts import CLOCK_CORRECTION, last_turn, record_turn
-from domain.core.schedule_conditions import NOW, Moment, in_milliseconds, later, moments
+from domain.core.hosts import CLOCK_CORRECTION_RECORD, find_last_run, record_run
+from domain.core.schedule_conditions import (
+    NOW,
+    Moment,
+    add_to_now,
+    compute_parameters,
+    convert_to_milliseconds,
+)
 from domain.delivery.mail import outbox as mail
-from domain.delivery.outgoing.claims import CLAIM_LIFETIME, LONGEST_PAUSE
-from domain.heartbeats.pings import WAIT_MS
-from domain.heartbeats.states import milliseconds
+from domain.delivery.outgoing.claims import CLAIM_LIFETIME, MAX_DESTINATION_PAUSE
+from domain.heartbeats.pings import OVERDUE_AFTER_MS
+from domain.heartbeats.states import convert_to_unix_ms
 from domain.oauth.openid import backchannel_logout
 from domain.paging.notifications.outbox import CLAIM_LIFETIME as CONTACT_CLAIM
-from domain.paging.notifications.queueing import LONGEST_PAUSE as CONTACT_PAUSE
+from domain.paging.notifications.queueing import MAX_RETRY_PAUSE as CONTACT_PAUSE
 from domain.paging.notifications.recipients import (
-    GATHERING_PAUSE,
-    held_until,
-    quiet_hours_of,
-    wake_recipients,
+    BATCHING_PAUSE,
+    find_hold_end,
+    get_quiet_hours,
+    schedule_recipients,
 )
-from domain.paging.notifications.rules import LONGEST_DELAY
-from domain.paging.notifications.send_checks import ARCHIVED, LATEST_LOOK
+from domain.paging.notifications.rules import MAX_RULE_DELAY
+from domain.paging.notifications.send_checks import ARCHIVED_REASON, MAX_ARCHIVED_CHECK_INTERVAL
 from domain.registry import removal
 from models import (
     AlertChange,
@@ -68,13 +74,13 @@ from models import (
 )
 
 #: Time for which operators see a notice of a correction.
-_TOLD_FOR = timedelta(hours=1)
+_NOTICE_DURATION = timedelta(hours=1)
 _MINUTE = timedelta(minutes=1)
-_NONE = timedelta(0)
+_NO_DELAY = timedelta(0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gate:
+class CorrectedColumn:
     """A column with due times: the condition for wrong times, and their correction."""
 
     name: str
@@ -84,12 +90,12 @@ class Gate:
     values: Callable[[datetime], Mapping[str, Any]]
 
 
-def _gate(
+def _build_corrected_column(
     column: InstrumentedAttribute[Any],
     most: timedelta,
     written: InstrumentedAttribute[Any] | None = None,
     among: ColumnElement[bool] | None = None,
-) -> Gate:
+) -> CorrectedColumn:
     """Return the gate of a column that can be at most `most` ahead.
 
     `written` is the column with the time at which the row was written. If that is in the future,
@@ -97,10 +103,13 @@ def _gate(
     """
 
     def is_wrong(now: Moment) -> ColumnElement[bool]:
-        latest = later(now, CLOCK_TOLERANCE)
+        latest = add_to_now(now, CLOCK_TOLERANCE)
         is_of_wrong_clock = false() if written is None else written > latest
         # The first condition makes the database use the index of the column.
-        found = column > latest, or_(column > later(now, CLOCK_TOLERANCE + most), is_of_wrong_clock)
+        found = (
+            column > latest,
+            or_(column > add_to_now(now, CLOCK_TOLERANCE + most), is_of_wrong_clock),
+        )
         return and_(*found, *(() if among is None else (among,)))
 
     def values(now: datetime) -> Mapping[str, Any]:
@@ -110,24 +119,24 @@ def _gate(
 
     table: Any = column.class_
     name = f"{table.__tablename__}.{column.key}"
-    return Gate(name=name, table=table, is_wrong=is_wrong, values=values)
+    return CorrectedColumn(name=name, table=table, is_wrong=is_wrong, values=values)
 
 
-def _heartbeat_is_wrong(now: Moment) -> ColumnElement[bool]:
-    latest = later(now, CLOCK_TOLERANCE)
-    latest_ms = in_milliseconds(now, CLOCK_TOLERANCE)
+def _is_heartbeat_wrong(now: Moment) -> ColumnElement[bool]:
+    latest = add_to_now(now, CLOCK_TOLERANCE)
+    latest_ms = convert_to_milliseconds(now, CLOCK_TOLERANCE)
     # A heartbeat that is down is checked again after at least a minute.
     is_too_far = and_(
         Heartbeat.every.is_not(None),
-        Heartbeat.due_ms > latest_ms + WAIT_MS,
-        Heartbeat.due_ms > in_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
+        Heartbeat.due_ms > latest_ms + OVERDUE_AFTER_MS,
+        Heartbeat.due_ms > convert_to_milliseconds(now, CLOCK_TOLERANCE + _MINUTE),
     )
     is_of_wrong_clock = or_(Heartbeat.counted_from > latest, Heartbeat.started_ms > latest_ms)
     return and_(Heartbeat.due_ms.is_not(None), or_(is_of_wrong_clock, is_too_far))
 
 
-def _counted_from_now(now: datetime) -> Mapping[str, Any]:
-    moment = literal(milliseconds(now), BigInteger())
+def _build_heartbeat_values(now: datetime) -> Mapping[str, Any]:
+    moment = literal(convert_to_unix_ms(now), BigInteger())
     return {
         "due_ms": moment,
         "counted_from": case((Heartbeat.counted_from > now, now), else_=Heartbeat.counted_from),
@@ -136,17 +145,18 @@ def _counted_from_now(now: datetime) -> Mapping[str, Any]:
 
 
 #: Condition that a contact waits for a message that is delayed by a rule of its owner.
-_WAITS_BY_RULE = exists().where(
+_IS_DELAYED_BY_RULE = exists().where(
     PageMessage.contact_id == Contact.id,
     PageMessage.ended_at.is_(None),
     PageMessage.due_at == Contact.next_try_at,
 )
 
 
-def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
+def _is_logout_notice_wrong(now: Moment) -> ColumnElement[bool]:
     # The first attempt is due when the sign-in ends.
     latest, latest_retry = (
-        later(now, CLOCK_TOLERANCE + each) for each in (_NONE, backchannel_logout.LONGEST_PAUSE)
+        add_to_now(now, CLOCK_TOLERANCE + each)
+        for each in (_NO_DELAY, backchannel_logout.MAX_LOGOUT_RETRY_PAUSE)
     )
     return and_(
         BackchannelSession.sign_in_id.is_(None),
@@ -157,72 +167,84 @@ def _sign_in_is_wrong(now: Moment) -> ColumnElement[bool]:
 
 #: Corrected columns. Escalations are not included, because they store the time of their last
 #: decision (`domain/paging/escalations/`).
-GATES = (
-    Gate(
+CORRECTED_COLUMNS = (
+    CorrectedColumn(
         name="heartbeats.due_ms",
         table=Heartbeat,
-        is_wrong=_heartbeat_is_wrong,
-        values=_counted_from_now,
+        is_wrong=_is_heartbeat_wrong,
+        values=_build_heartbeat_values,
     ),
-    _gate(PageRecipient.last_page_at, _NONE),
-    _gate(PageRecipient.last_message_at, _NONE),
-    _gate(
-        PageMessage.due_at, LONGEST_DELAY, PageMessage.created_at, PageMessage.ended_at.is_(None)
+    _build_corrected_column(PageRecipient.last_page_at, _NO_DELAY),
+    _build_corrected_column(PageRecipient.last_message_at, _NO_DELAY),
+    _build_corrected_column(
+        PageMessage.due_at, MAX_RULE_DELAY, PageMessage.created_at, PageMessage.ended_at.is_(None)
     ),
-    _gate(Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at, ~_WAITS_BY_RULE),
-    _gate(Contact.claimed_until, CONTACT_CLAIM),
-    _gate(Mail.send_at, mail.LONGEST_PAUSE, Mail.created_at),
-    _gate(AlertChange.next_try_at, change_feed.LONGEST_PAUSE, AlertChange.created_at),
-    _gate(WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at),
-    _gate(
+    _build_corrected_column(
+        Contact.next_try_at, CONTACT_PAUSE, Contact.last_failed_at, ~_IS_DELAYED_BY_RULE
+    ),
+    _build_corrected_column(Contact.claimed_until, CONTACT_CLAIM),
+    _build_corrected_column(Mail.send_at, mail.MAX_MAIL_RETRY_PAUSE, Mail.created_at),
+    _build_corrected_column(
+        AlertChange.next_try_at, change_feed.MAX_CHANGE_RETRY_DELAY, AlertChange.created_at
+    ),
+    _build_corrected_column(
+        WebhookIncidentChange.next_try_at, _MINUTE, WebhookIncidentChange.created_at
+    ),
+    _build_corrected_column(
         WebhookDelivery.next_try_at,
-        LONGEST_PAUSE,
+        MAX_DESTINATION_PAUSE,
         WebhookDelivery.queued_at,
         WebhookDelivery.state == "waiting",
     ),
-    _gate(WebhookEndpoint.next_try_at, LONGEST_PAUSE, WebhookEndpoint.last_failed_at),
-    _gate(WebhookEndpoint.claimed_until, CLAIM_LIFETIME),
-    _gate(AuditStream.next_try_at, LONGEST_PAUSE, AuditStream.last_failed_at),
-    _gate(AuditStream.claimed_until, CLAIM_LIFETIME),
-    _gate(RegistryRemoval.due_at, removal.LONGEST_PAUSE, RegistryRemoval.requested_at),
-    _gate(IdempotentRequest.claimed_at, _NONE),
-    Gate(
+    _build_corrected_column(
+        WebhookEndpoint.next_try_at, MAX_DESTINATION_PAUSE, WebhookEndpoint.last_failed_at
+    ),
+    _build_corrected_column(WebhookEndpoint.claimed_until, CLAIM_LIFETIME),
+    _build_corrected_column(
+        AuditStream.next_try_at, MAX_DESTINATION_PAUSE, AuditStream.last_failed_at
+    ),
+    _build_corrected_column(AuditStream.claimed_until, CLAIM_LIFETIME),
+    _build_corrected_column(
+        RegistryRemoval.due_at, removal.MAX_RETRY_DELAY, RegistryRemoval.requested_at
+    ),
+    _build_corrected_column(IdempotentRequest.claimed_at, _NO_DELAY),
+    CorrectedColumn(
         name="backchannel_sessions.due_at",
         table=BackchannelSession,
-        is_wrong=_sign_in_is_wrong,
+        is_wrong=_is_logout_notice_wrong,
         values=lambda now: {"due_at": now},
     ),
 )
-_PAGES = "pages.due_at"
+_PAGES_COLUMN = "pages.due_at"
 
 
-def times_ahead(*, session: Session, now: datetime) -> Mapping[str, int]:
+def count_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
     """Return the number of wrong times by table, leaving out tables without any."""
-    counts = session.execute(COUNT_TIMES_AHEAD, moments(now)).mappings().one()
+    counts = session.execute(FUTURE_TIMES_QUERY, compute_parameters(now)).mappings().one()
     return {name: count for name, count in counts.items() if count}
 
 
-def bring_back(*, session: Session, now: datetime) -> Mapping[str, int]:
+def correct_future_times(*, session: Session, now: datetime) -> Mapping[str, int]:
     """Make items due that wait for wrong times; return their number by table."""
-    found = times_ahead(session=session, now=now)
-    for gate in GATES:
+    found = count_future_times(session=session, now=now)
+    for gate in CORRECTED_COLUMNS:
         if gate.name in found:
             session.execute(
                 update_rows(gate.table).where(gate.is_wrong(now)).values(gate.values(now))
             )
-    if _PAGES in found:
-        _bring_back_pages(session=session, now=now)
+    if _PAGES_COLUMN in found:
+        _correct_page_times(session=session, now=now)
     return found
 
 
-def note_wrong_clock(*, session: Session, now: datetime) -> None:
+def record_wrong_clock(*, session: Session, now: datetime) -> None:
     """Record for operators that a clock was wrong until now."""
-    record_turn(CLOCK_CORRECTION, session=session, now=now)
+    record_run(CLOCK_CORRECTION_RECORD, session=session, now=now)
 
 
-def _held_recipients(now: Moment) -> Select[int]:
+def _select_held_recipients(now: Moment) -> Select[int]:
     """Select the recipients whose pages wait for a wrong time."""
-    latest, much_later = (later(now, CLOCK_TOLERANCE + each) for each in (_NONE, _MINUTE))
+    latest, much_later = (add_to_now(now, CLOCK_TOLERANCE + each) for each in (_NO_DELAY, _MINUTE))
     waiting = (
         Page.recipient_id == PageRecipient.id,
         Page.batch_id.is_(None),
@@ -245,36 +267,37 @@ def _held_recipients(now: Moment) -> Select[int]:
 
 def _is_held_too_long(now: Moment) -> ColumnElement[bool]:
     """Return the condition that the next check of a withheld page is later than allowed."""
-    is_archived = Page.held_by == ARCHIVED
+    is_archived = Page.held_by == ARCHIVED_REASON
     of_mute, of_archived = (
-        Page.due_at > later(now, CLOCK_TOLERANCE + most) for most in (_MINUTE, LATEST_LOOK)
+        Page.due_at > add_to_now(now, CLOCK_TOLERANCE + most)
+        for most in (_MINUTE, MAX_ARCHIVED_CHECK_INTERVAL)
     )
     return and_(Page.held_by.is_not(None), of_mute, or_(~is_archived, of_archived))
 
 
-def _count_of(statement: Select[int]) -> ColumnElement[int]:
+def _count_rows(statement: Select[int]) -> ColumnElement[int]:
     return select(func.count()).select_from(statement.subquery()).scalar_subquery()
 
 
 #: Query for the numbers of wrong times by table, with the parameters of
 #: `domain.core.schedule_conditions`.
-COUNT_TIMES_AHEAD = select(
+FUTURE_TIMES_QUERY = select(
     *(
-        _count_of(select(literal(1)).select_from(gate.table).where(gate.is_wrong(NOW))).label(
+        _count_rows(select(literal(1)).select_from(gate.table).where(gate.is_wrong(NOW))).label(
             gate.name
         )
-        for gate in GATES
+        for gate in CORRECTED_COLUMNS
     ),
-    _count_of(_held_recipients(NOW)).label(_PAGES),
+    _count_rows(_select_held_recipients(NOW)).label(_PAGES_COLUMN),
 )
 
 
-def _bring_back_pages(*, session: Session, now: datetime) -> None:
+def _correct_page_times(*, session: Session, now: datetime) -> None:
     """Release pages that were queued in the future, unless quiet hours hold them back.
 
     Pages that are withheld by a mute or an archived project are checked again.
     """
-    ids = session.scalars(_held_recipients(now)).all()
+    ids = session.scalars(_select_held_recipients(now)).all()
     # Lock recipients before pages, in the same order as batching.
     recipients = session.scalars(
         select(PageRecipient)
@@ -293,9 +316,9 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
             )
             .values(due_at=now)
         )
-        quiet = quiet_hours_of(recipient)
+        quiet = get_quiet_hours(recipient)
         for is_critical in (False, True):
-            due_at = held_until(quiet, is_critical=is_critical, now=now) or now + GATHERING_PAUSE
+            due_at = find_hold_end(quiet, is_critical=is_critical, now=now) or now + BATCHING_PAUSE
             session.execute(
                 update_rows(Page)
                 .where(
@@ -315,27 +338,29 @@ def _bring_back_pages(*, session: Session, now: datetime) -> None:
             )
         )
         if first is not None:
-            wake_recipients({recipient.id: first}, session=session)
+            schedule_recipients({recipient.id: first}, session=session)
 
 
-def ahead_remark(*, session: Session, now: datetime) -> str | None:
+def describe_future_times(*, session: Session, now: datetime) -> str | None:
     """Return a sentence for operators if stored times are wrong, or None."""
-    found = times_ahead(session=session, now=now)
+    found = count_future_times(session=session, now=now)
     if not found:
         return None
-    where = ", ".join(sorted(found))
+    where, count = ", ".join(sorted(found)), sum(found.values())
+    times = "stored time is" if count == 1 else "stored times are"
     return (
-        f"{sum(found.values())} stored times lie ahead of the clock ({where}): it is, or was, "
-        "wrong. The background worker brings them back."
+        f"{count} {times} ahead of the clock ({where}), because the clock is or was wrong. The "
+        "background worker corrects this."
     )
 
 
-def correction_remark(*, session: Session, now: datetime) -> str | None:
+def describe_recent_correction(*, session: Session, now: datetime) -> str | None:
     """Return a sentence for operators if a clock was wrong recently, or None."""
-    at = last_turn(CLOCK_CORRECTION, session=session)
-    if at is None or not now - _TOLD_FOR < at <= now + CLOCK_TOLERANCE:
+    at = find_last_run(CLOCK_CORRECTION_RECORD, session=session)
+    if at is None or not now - _NOTICE_DURATION < at <= now + CLOCK_TOLERANCE:
         return None
     return (
-        f"A clock was set back, or ran ahead, until {date_and_time(at)}: what waited for such "
-        "times was made due then."
+        f"A clock was set back or ran ahead until {format_message_time(at)}. Everything that "
+        "waited for "
+        "a wrong time became due then."
     )

@@ -41,16 +41,20 @@ from models import (
 )
 
 #: Maximum numbers of rows, and of alerts or incidents, that are removed together.
-_SLICE, _ALERTS = 500, 100
+_BATCH_SIZE, _ALERTS_PER_BATCH = 500, 100
 #: Time for which a project waits for an unavailable registry.
-_PATIENCE_WITH_REGISTRY = timedelta(days=30)
+_MAX_REGISTRY_WAIT = timedelta(days=30)
 #: Function that removes the files of a project, from its id and its time of creation.
-RemoveFiles = Callable[[int, datetime], object]
-Between = Callable[[], None]
+RemoveFilesFunction = Callable[[int, datetime], object]
+CommitBatchFunction = Callable[[], None]
 
 
-def remove_deleted(
-    *, remove_files: RemoveFiles, session: Session, between: Between, now: datetime
+def remove_deleted_namespaces(
+    *,
+    remove_files: RemoveFilesFunction,
+    session: Session,
+    between: CommitBatchFunction,
+    now: datetime,
 ) -> dict[str, int]:
     """Remove deleted projects and groups, and return their numbers; `between` commits a batch.
 
@@ -64,13 +68,13 @@ def remove_deleted(
     )
     deleted = select(Project.id, Project.created_at).where(
         Project.deleted_at.is_not(None),
-        or_(~exists(images), Project.deleted_at < now - _PATIENCE_WITH_REGISTRY),
+        or_(~exists(images), Project.deleted_at < now - _MAX_REGISTRY_WAIT),
     )
     removed = 0
     for project_id, created_at in session.execute(deleted.order_by(Project.id)).all():
         between()
         remove_files(project_id, created_at)
-        _empty(project_id, session=session, between=between)
+        _remove_contents(project_id, session=session, between=between)
         removed += _remove_row(Project.id, project_id, session=session)
         between()
     return {"projects": removed, "groups": _remove_groups(session, between)}
@@ -83,22 +87,22 @@ def _remove_row(key: InstrumentedAttribute[int], row_id: int, *, session: Sessio
     """
     newest = select(func.max(aliased(key.class_).id)).scalar_subquery()
     found = session.scalars(select(key).where(key == row_id, key < newest)).all()
-    _delete(key.class_, key.in_(found), session)
+    _delete_where(key.class_, key.in_(found), session)
     return len(found)
 
 
-def _empty(project_id: int, *, session: Session, between: Between) -> None:
+def _remove_contents(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
     """Remove rows of which a project may have thousands; the rest is deleted with its row."""
     _remove_incidents(project_id, session=session, between=between)
     _remove_alerts(project_id, session=session, between=between)
-    for keys, condition in _dependants(project_id):
-        _remove_slices(keys, condition, session=session, between=between)
+    for keys, condition in _list_dependent_tables(project_id):
+        _remove_in_batches(keys, condition, session=session, between=between)
     waiting = ALERT_DAY_ADDITIONS.c.project_id == project_id
     session.execute(delete(ALERT_DAY_ADDITIONS).where(waiting))
     between()
 
 
-def _dependants(
+def _list_dependent_tables(
     project_id: int,
 ) -> tuple[tuple[Sequence[InstrumentedAttribute[Any]], ColumnElement[bool]], ...]:
     """Return keys and conditions of tables, ordered so that referring rows are removed first."""
@@ -124,8 +128,8 @@ def _dependants(
     )
 
 
-def _remove_incidents(project_id: int, *, session: Session, between: Between) -> None:
-    some = select(Incident.id).where(Incident.project_id == project_id).limit(_ALERTS)
+def _remove_incidents(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
+    some = select(Incident.id).where(Incident.project_id == project_id).limit(_ALERTS_PER_BATCH)
     while ids := session.scalars(some).all():
         # An incident may have thousands of alerts and notes.
         for keys, of_incident in (
@@ -136,47 +140,47 @@ def _remove_incidents(project_id: int, *, session: Session, between: Between) ->
                 IncidentFingerprint.incident_id,
             ),
         ):
-            _remove_slices(keys, of_incident.in_(ids), session=session, between=between)
-        _delete(Incident, Incident.id.in_(ids), session)
+            _remove_in_batches(keys, of_incident.in_(ids), session=session, between=between)
+        _delete_where(Incident, Incident.id.in_(ids), session)
         between()
 
 
-def _remove_alerts(project_id: int, *, session: Session, between: Between) -> None:
-    some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS)
+def _remove_alerts(project_id: int, *, session: Session, between: CommitBatchFunction) -> None:
+    some = select(Alert.id).where(Alert.project_id == project_id).limit(_ALERTS_PER_BATCH)
     while ids := session.scalars(some).all():
         # An alert may have a million events, and thousands of notes.
         for keys, of_alert in (
             ((Occurrence.alert_id, Occurrence.delivery_id), Occurrence.alert_id),
             ((AlertNote.id,), AlertNote.alert_id),
         ):
-            _remove_slices(keys, of_alert.in_(ids), session=session, between=between)
-        _delete(Alert, Alert.id.in_(ids), session)
+            _remove_in_batches(keys, of_alert.in_(ids), session=session, between=between)
+        _delete_where(Alert, Alert.id.in_(ids), session)
         between()
 
 
-def _remove_slices(
+def _remove_in_batches(
     keys: Sequence[InstrumentedAttribute[Any]],
     condition: ColumnElement[bool],
     *,
     session: Session,
-    between: Between,
+    between: CommitBatchFunction,
 ) -> None:
-    some = select(*keys).where(condition).limit(_SLICE)
+    some = select(*keys).where(condition).limit(_BATCH_SIZE)
     while found := session.execute(some).all():
         matches = tuple_(*keys).in_([tuple(row) for row in found])
         if len(keys) == 1:
             matches = keys[0].in_([row[0] for row in found])
-        _delete(keys[0].class_, matches, session)
+        _delete_where(keys[0].class_, matches, session)
         between()
 
 
-def _remove_groups(session: Session, between: Between) -> int:
+def _remove_groups(session: Session, between: CommitBatchFunction) -> int:
     """Delete empty deleted groups, innermost first; return their number."""
     below, removed = aliased(Group), 0
     is_empty = ~exists().where(Project.group_id == Group.id) & ~exists().where(
         below.parent_id == Group.id
     )
-    gone = select(Group.id).where(Group.deleted_at.is_not(None), is_empty).limit(_SLICE)
+    gone = select(Group.id).where(Group.deleted_at.is_not(None), is_empty).limit(_BATCH_SIZE)
     while found := sum(
         _remove_row(Group.id, group_id, session=session) for group_id in session.scalars(gone).all()
     ):
@@ -185,5 +189,5 @@ def _remove_groups(session: Session, between: Between) -> int:
     return removed
 
 
-def _delete(table: Any, condition: Any, session: Session) -> None:
+def _delete_where(table: Any, condition: Any, session: Session) -> None:
     session.execute(delete_rows(table).where(condition))

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 
 from domain.core.hosts import is_upgrading
 from domain.core.keyring import Keyring
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
-from domain.delivery.mail.outbox import encrypt_clear_messages
-from domain.delivery.webhooks.endpoints import WEBHOOKS
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
+from domain.delivery.mail.outbox import encrypt_plaintext_emails
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 
 
-def encrypt_clear_rows(
+def encrypt_plaintext_rows(
     revision: str,
     *,
     session: Session,
@@ -30,12 +30,14 @@ def encrypt_clear_rows(
     """
     is_last = not is_upgrading(revision, session=session, now=now)
     done = {
-        "messages": encrypt_clear_messages(
+        "messages": encrypt_plaintext_emails(
             session=session, keyring=keyring, includes_tried=is_last, between=between
         )
     }
     if is_last:
-        done["webhooks"] = WEBHOOKS.encrypt_clear_urls(session=session, keyring=keyring)
-        done["audit_streams"] = AUDIT_STREAMS.encrypt_clear_urls(session=session, keyring=keyring)
+        done["webhooks"] = WEBHOOK_KIND.encrypt_plaintext_urls(session=session, keyring=keyring)
+        done["audit_streams"] = AUDIT_STREAM_KIND.encrypt_plaintext_urls(
+            session=session, keyring=keyring
+        )
         between()
     return done

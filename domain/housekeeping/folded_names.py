@@ -9,49 +9,51 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from models import Environment, User
 from models.folding import fold
 
-_SLICE = 500
-_ACCOUNT_NAMES = (
+_BATCH_SIZE = 500
+_ACCOUNT_NAME_COLUMNS = (
     (User.username, User.username_key),
     (User.email, User.email_key),
     (User.name, User.name_key),
 )
 
 
-def fold_environments(*, session: Session) -> None:
+def fold_environment_names(*, session: Session) -> None:
     """Fold the names of environments that the database created while storing alerts."""
-    new_ones = select(Environment).where(Environment.name_key.is_(None)).limit(_SLICE)
+    new_ones = select(Environment).where(Environment.name_key.is_(None)).limit(_BATCH_SIZE)
     while found := session.scalars(new_ones).all():
         for environment in found:
             environment.name_key = fold(environment.name)
         session.flush()
 
 
-def fold_accounts(*, session: Session, between: Callable[[], None]) -> int:
+def refold_account_names(*, session: Session, between: Callable[[], None]) -> int:
     """Fold the names of accounts again if they are wrong, and return the number of changes.
 
     An email address that collides with an older account's is retried each time, because the older
     one may change.
     """
-    texts = [text for text, _ in _ACCOUNT_NAMES]
-    keys = [key for _, key in _ACCOUNT_NAMES]
-    may_be_wrong = or_(*(_may_be_wrong(*names, session=session) for names in _ACCOUNT_NAMES))
+    texts = [text for text, _ in _ACCOUNT_NAME_COLUMNS]
+    keys = [key for _, key in _ACCOUNT_NAME_COLUMNS]
+    may_be_wrong = or_(
+        *(_may_be_misfolded(*names, session=session) for names in _ACCOUNT_NAME_COLUMNS)
+    )
     changed, last = 0, 0
     while found := session.execute(
         select(User.id, *texts, *keys)
         .where(User.id > last, may_be_wrong)
         .order_by(User.id)
-        .limit(_SLICE)
+        .limit(_BATCH_SIZE)
     ).all():
         for number, *values in found:
             right = [fold(value) for value in values[: len(texts)]]
             if right != values[len(texts) :]:
-                changed += _fold_account(number, right, session=session)
+                changed += _refold_account(number, right, session=session)
             last = number
         between()
     return changed
 
 
-def _may_be_wrong(
+def _may_be_misfolded(
     text: InstrumentedAttribute[str],
     key: InstrumentedAttribute[str | None],
     *,
@@ -66,9 +68,9 @@ def _may_be_wrong(
     return or_(key.is_distinct_from(func.lower(text)), octets != func.length(text))
 
 
-def _fold_account(number: int, keys: list[str], *, session: Session) -> bool:
+def _refold_account(number: int, keys: list[str], *, session: Session) -> bool:
     user, changed = session.get_one(User, number), False
-    for (_, column), key in zip(_ACCOUNT_NAMES, keys, strict=True):
+    for (_, column), key in zip(_ACCOUNT_NAME_COLUMNS, keys, strict=True):
         if getattr(user, column.key) == key:
             continue
         try:

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, and_, exists, func, inspect, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from domain.access.idempotency import KEPT_FOR
-from domain.accounts.email_addresses import WAITS_FOR
-from domain.accounts.sign_up import LINK_LIFETIME, MESSAGE_KEY
+from domain.access.idempotency import RESPONSE_LIFETIME
+from domain.accounts.email_addresses import UNCONFIRMED_ADDRESS_LIFETIME
+from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME, SIGN_UP_MESSAGE_KEY_PREFIX
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.core.database.rows import delete_rows
-from domain.oauth.applications.refusals import KEPT_FOR as REFUSALS_KEPT_FOR
-from domain.paging.escalations.types import PAGES_KEPT_FOR
-from domain.paging.on_call.schedules import PAST_KEPT_FOR
+from domain.oauth.applications.refusals import REJECTED_REQUEST_RETENTION as REFUSALS_KEPT_FOR
+from domain.paging.escalations.types import PAGE_RETENTION
+from domain.paging.on_call.schedules import SCHEDULE_HISTORY_RETENTION
 from domain.projects.member_types import INVITATION_LIFETIME
-from domain.registry.signing_keys import FORMER_KEYS_STAY
+from domain.registry.signing_keys import FORMER_KEY_RETENTION
 from models import (
     AccessToken,
     Alert,
@@ -70,32 +70,32 @@ from models import (
     WebServer,
 )
 
-_SLICE = 500
+_BATCH_SIZE = 500
 #: Maximum number of deliveries that one transaction checks. In a large log, nearly all of them
 #: belong to alerts and are kept.
-_LOOKED_AT = 5_000
+_MAX_CHECKED_DELIVERIES = 5_000
 #: Retention of dead tokens. Their reuse can be detected only while the row exists.
-_DEAD_TOKENS_STAY = timedelta(days=30)
+_DEAD_TOKEN_RETENTION = timedelta(days=30)
 #: Time for which a device that keeps polling is notified that its code has expired.
-_SPENT_DEVICES_STAY = timedelta(days=1)
+_EXPIRED_DEVICE_RETENTION = timedelta(days=1)
 #: Retention of sent messages, by which duplicates are detected. It exceeds the earliest notice.
-_MAIL_STAYS = timedelta(days=90)
+_SENT_MAIL_RETENTION = timedelta(days=90)
 #: Retention of dead personal access tokens. They are few, and owners may want to look them up.
-_DEAD_PERSONAL_TOKENS_STAY = timedelta(days=365)
+_DEAD_PERSONAL_TOKEN_RETENTION = timedelta(days=365)
 #: Retention of clients that registered without a token and were never used.
-_IDLE_CLIENTS_STAY = timedelta(days=30)
+_IDLE_CLIENT_RETENTION = timedelta(days=30)
 #: Retention of outage times. Heartbeats and senders are evaluated soon after an outage.
-_UNREACHABLE_TIMES_STAY = timedelta(days=31)
+_OUTAGE_RETENTION = timedelta(days=31)
 #: Retention of past silences, so that users can look up why nobody was paged.
-_PAST_SILENCES_STAY = timedelta(days=365)
+_PAST_SILENCE_RETENTION = timedelta(days=365)
 #: Retention of deleted tags and manifests. Delayed events of a push within this time cannot restore
 #: them.
-_TOMBSTONES_STAY = timedelta(days=30)
-_MEMBERSHIPS_AT_ONCE = 200
+_TOMBSTONE_RETENTION = timedelta(days=30)
+_MEMBERSHIPS_PER_BATCH = 200
 #: Interval at which the deliveries of alerts are checked again, because alerts may be removed.
-_ALL_AGAIN = timedelta(days=1)
+_FULL_CHECK_INTERVAL = timedelta(days=1)
 #: Names of tables in logs, where not all rows of a table are removed.
-_CALLED = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
+_LOGGED_TABLE_NAMES = {"members": "bot_members", "mails": "mail", "applications": "idle_clients"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +109,7 @@ class Retention:
     keep_pings: int = 100
 
 
-class KeptDeliveries:
+class CheckedDeliveries:
     """Deliveries of existing alerts, which pruning checks once a day and not in each run.
 
     Each worker has its own instance. If an alert is removed in the meantime, its deliveries are
@@ -123,7 +123,7 @@ class KeptDeliveries:
 
     def begin(self, now: datetime) -> None:
         """Start a run; the first run of a day checks all deliveries."""
-        if self._since is None or abs(now - self._since) >= _ALL_AGAIN:
+        if self._since is None or abs(now - self._since) >= _FULL_CHECK_INTERVAL:
             self._ends.clear()
             self._since = now
 
@@ -136,7 +136,7 @@ class KeptDeliveries:
         self._ends[integration_id] = end
 
 
-class _Expired(NamedTuple):
+class _ExpiredRows(NamedTuple):
     """Rows of a table that are removed."""
 
     table: type[Base]
@@ -149,10 +149,10 @@ class _Expired(NamedTuple):
 _HAS_TOKENS = exists().where(AccessToken.authorization_id == Authorization.id)
 
 
-def prune(
+def prune_expired_rows(
     retention: Retention,
     *,
-    kept: KeptDeliveries | None = None,
+    kept: CheckedDeliveries | None = None,
     session: Session,
     now: datetime,
     between: Callable[[], None],
@@ -163,12 +163,12 @@ def prune(
     SQLite, the search for expired rows blocks all writers. Without `kept`, all deliveries are
     checked.
     """
-    kept = kept or KeptDeliveries()
+    kept = kept or CheckedDeliveries()
     kept.begin(now)
     removed = Counter(_prune_tokens(session, now, between))
-    for each in _expired(retention, now):
+    for each in _list_expired_rows(retention, now):
         name = each.table.__tablename__
-        removed[_CALLED.get(name, name)] += _remove(each, session, between)
+        removed[_LOGGED_TABLE_NAMES.get(name, name)] += _remove_expired(each, session, between)
         between()
     removed["deliveries"] = _prune_deliveries(retention, kept, session, now, between)
     between()
@@ -176,72 +176,82 @@ def prune(
     return dict(removed)
 
 
-def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
+def _list_expired_rows(retention: Retention, now: datetime) -> tuple[_ExpiredRows, ...]:
     """Return the expired rows of each table in the order of removal."""
-    dead, forgotten = now - _DEAD_TOKENS_STAY, now - _DEAD_PERSONAL_TOKENS_STAY
+    dead, forgotten = now - _DEAD_TOKEN_RETENTION, now - _DEAD_PERSONAL_TOKEN_RETENTION
     revoked, expired = PersonalAccessToken.revoked_at, PersonalAccessToken.expires_at
     return (
-        _Expired(SignIn, SignIn.expires_at < now, SignIn.expires_at),
-        _Expired(AttemptCount, AttemptCount.window_ends_at < now, AttemptCount.window_ends_at),
-        _Expired(PersonalAccessToken, revoked < forgotten, revoked),
-        _Expired(PersonalAccessToken, expired < forgotten, expired),
-        _Expired(ApplicationSecret, ApplicationSecret.expires_at < now),
+        _ExpiredRows(SignIn, SignIn.expires_at < now, SignIn.expires_at),
+        _ExpiredRows(AttemptCount, AttemptCount.window_ends_at < now, AttemptCount.window_ends_at),
+        _ExpiredRows(PersonalAccessToken, revoked < forgotten, revoked),
+        _ExpiredRows(PersonalAccessToken, expired < forgotten, expired),
+        _ExpiredRows(ApplicationSecret, ApplicationSecret.expires_at < now),
         # Bots without a valid token.
-        _Expired(Member, _is_idle_bot(now)),
-        _Expired(Mail, Mail.created_at < now - _MAIL_STAYS, Mail.created_at),
+        _ExpiredRows(Member, _is_idle_bot(now)),
+        _ExpiredRows(Mail, Mail.created_at < now - _SENT_MAIL_RETENTION, Mail.created_at),
         # Messages to people who may have no account and may not have requested one.
-        _Expired(
+        _ExpiredRows(
             Mail,
-            Mail.key.startswith(MESSAGE_KEY)
-            & (Mail.created_at < now - LINK_LIFETIME)
+            Mail.key.startswith(SIGN_UP_MESSAGE_KEY_PREFIX)
+            & (Mail.created_at < now - SIGN_UP_LINK_LIFETIME)
             & Mail.send_at.is_(None)
             & Mail.next_try_at.is_(None),
         ),
-        _Expired(Page, Page.created_at < now - PAGES_KEPT_FOR, Page.created_at),
-        _Expired(PageMessage, PageMessage.ended_at < now - PAGES_KEPT_FOR, PageMessage.ended_at),
-        _Expired(PageBatch, PageBatch.created_at < now - PAGES_KEPT_FOR, PageBatch.created_at),
-        _Expired(DeviceAuthorization, DeviceAuthorization.expires_at < now - _SPENT_DEVICES_STAY),
-        _Expired(ProjectShare, ProjectShare.expires_at <= now.date()),
-        _Expired(Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
-        _Expired(EmailConfirmation, EmailConfirmation.created_at < now - WAITS_FOR),
-        _Expired(PushedRequest, PushedRequest.expires_at < now),
-        _Expired(KeptPage, KeptPage.expires_at < now),
-        _Expired(IdempotentRequest, IdempotentRequest.claimed_at < now - KEPT_FOR),
-        _Expired(SeenProof, SeenProof.expires_at < now),
-        _Expired(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
+        _ExpiredRows(Page, Page.created_at < now - PAGE_RETENTION, Page.created_at),
+        _ExpiredRows(
+            PageMessage, PageMessage.ended_at < now - PAGE_RETENTION, PageMessage.ended_at
+        ),
+        _ExpiredRows(PageBatch, PageBatch.created_at < now - PAGE_RETENTION, PageBatch.created_at),
+        _ExpiredRows(
+            DeviceAuthorization, DeviceAuthorization.expires_at < now - _EXPIRED_DEVICE_RETENTION
+        ),
+        _ExpiredRows(ProjectShare, ProjectShare.expires_at <= now.date()),
+        _ExpiredRows(Invitation, Invitation.created_at < now - INVITATION_LIFETIME),
+        _ExpiredRows(
+            EmailConfirmation, EmailConfirmation.created_at < now - UNCONFIRMED_ADDRESS_LIFETIME
+        ),
+        _ExpiredRows(PushedRequest, PushedRequest.expires_at < now),
+        _ExpiredRows(KeptPage, KeptPage.expires_at < now),
+        _ExpiredRows(IdempotentRequest, IdempotentRequest.claimed_at < now - RESPONSE_LIFETIME),
+        _ExpiredRows(SeenProof, SeenProof.expires_at < now),
+        _ExpiredRows(TokenRefusal, TokenRefusal.refused_at < now - REFUSALS_KEPT_FOR),
         # Unused clients without an owner. They can register again.
-        _Expired(
+        _ExpiredRows(
             Application,
             Application.registration_digest.is_not(None)
             & Application.is_instance_wide
             & Application.last_used_at.is_(None)
-            & (Application.created_at < now - _IDLE_CLIENTS_STAY),
+            & (Application.created_at < now - _IDLE_CLIENT_RETENTION),
         ),
         # After this time, no token with its signature is accepted, not even as an id_token_hint.
-        _Expired(SigningKey, SigningKey.retired_at < dead),
+        _ExpiredRows(SigningKey, SigningKey.retired_at < dead),
         # The order matters: a tag is recognized as removed by its manifest or its repository.
-        _Expired(RegistryTag, _is_forgotten_tag(now)),
-        _Expired(RegistryManifest, _is_forgotten_manifest(now)),
-        _Expired(RegistryRepository, _is_forgotten_repository(now)),
-        _Expired(RegistryKey, _is_former_key(now)),
-        _Expired(Silence, Silence.ends_at < now - _PAST_SILENCES_STAY),
-        _Expired(MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCES_STAY),
+        _ExpiredRows(RegistryTag, _is_tag_expired(now)),
+        _ExpiredRows(RegistryManifest, _is_manifest_expired(now)),
+        _ExpiredRows(RegistryRepository, _is_repository_expired(now)),
+        _ExpiredRows(RegistryKey, _is_former_key(now)),
+        _ExpiredRows(Silence, Silence.ends_at < now - _PAST_SILENCE_RETENTION),
+        _ExpiredRows(
+            MaintenanceWindow, MaintenanceWindow.last_ends_at < now - _PAST_SILENCE_RETENTION
+        ),
         # The order matters: a shape is needed as long as calls refer to it.
-        _Expired(CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day),
-        _Expired(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
-        _Expired(UnreachableTime, UnreachableTime.ended_at < now - _UNREACHABLE_TIMES_STAY),
-        _Expired(WebServer, WebServer.seen_at < now - _UNREACHABLE_TIMES_STAY),
+        _ExpiredRows(
+            CallCount, CallCount.day < (now - retention.keep_calls_for).date(), CallCount.day
+        ),
+        _ExpiredRows(CallShape, ~exists().where(CallCount.shape_id == CallShape.id)),
+        _ExpiredRows(UnreachableTime, UnreachableTime.ended_at < now - _OUTAGE_RETENTION),
+        _ExpiredRows(WebServer, WebServer.seen_at < now - _OUTAGE_RETENTION),
         # Rows from which past shifts are computed.
-        _Expired(OnCallOverride, OnCallOverride.ends_at < now - PAST_KEPT_FOR),
-        _Expired(OnCallEligibility, OnCallEligibility.until < now - PAST_KEPT_FOR),
-        _Expired(OnCallSwap, OnCallSwap.over_at < now - PAST_KEPT_FOR),
-        _Expired(OnCallRotation, OnCallRotation.valid_until < now - PAST_KEPT_FOR),
-        _Expired(Escalation, Escalation.ended_at < now - PAGES_KEPT_FOR, Escalation.ended_at),
-        _Expired(
-            EscalationPage, EscalationPage.paged_at < now - PAGES_KEPT_FOR, EscalationPage.paged_at
+        _ExpiredRows(OnCallOverride, OnCallOverride.ends_at < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(OnCallEligibility, OnCallEligibility.until < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(OnCallSwap, OnCallSwap.over_at < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(OnCallRotation, OnCallRotation.valid_until < now - SCHEDULE_HISTORY_RETENTION),
+        _ExpiredRows(Escalation, Escalation.ended_at < now - PAGE_RETENTION, Escalation.ended_at),
+        _ExpiredRows(
+            EscalationPage, EscalationPage.paged_at < now - PAGE_RETENTION, EscalationPage.paged_at
         ),
         # Redeemed grants are removed with their last token.
-        _Expired(
+        _ExpiredRows(
             Authorization,
             (Authorization.code_expires_at < dead)
             & Authorization.code_used_at.is_(None)
@@ -251,9 +261,9 @@ def _expired(retention: Retention, now: datetime) -> tuple[_Expired, ...]:
     )
 
 
-def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
+def _is_tag_expired(now: datetime) -> ColumnElement[bool]:
     """Return the condition for tags that were removed long ago, directly or with their image."""
-    tag, end = RegistryTag, now - _TOMBSTONES_STAY
+    tag, end = RegistryTag, now - _TOMBSTONE_RETENTION
     its_manifest = exists().where(
         RegistryManifest.repository_id == tag.repository_id,
         RegistryManifest.digest == tag.digest,
@@ -271,20 +281,20 @@ def _is_forgotten_tag(now: datetime) -> ColumnElement[bool]:
     return or_(itself, its_manifest, its_repository)
 
 
-def _is_forgotten_manifest(now: datetime) -> ColumnElement[bool]:
+def _is_manifest_expired(now: datetime) -> ColumnElement[bool]:
     """Return the condition for manifests that were deleted long ago and have no tags left."""
     named = exists().where(
         RegistryTag.repository_id == RegistryManifest.repository_id,
         RegistryTag.digest == RegistryManifest.digest,
     )
-    return and_(RegistryManifest.deleted_at < now - _TOMBSTONES_STAY, ~named)
+    return and_(RegistryManifest.deleted_at < now - _TOMBSTONE_RETENTION, ~named)
 
 
-def _is_forgotten_repository(now: datetime) -> ColumnElement[bool]:
+def _is_repository_expired(now: datetime) -> ColumnElement[bool]:
     """Return the condition for repositories that were removed long ago."""
     repository = RegistryRepository
     return and_(
-        repository.removed_at < now - _TOMBSTONES_STAY,
+        repository.removed_at < now - _TOMBSTONE_RETENTION,
         repository.removed_at >= repository.pushed_at,
     )
 
@@ -293,7 +303,7 @@ def _is_former_key(now: datetime) -> ColumnElement[bool]:
     """Return the condition for replaced keys whose tokens have all expired."""
     newer = aliased(RegistryKey)
     return exists().where(
-        newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEYS_STAY
+        newer.signs_from > RegistryKey.signs_from, newer.signs_from < now - FORMER_KEY_RETENTION
     )
 
 
@@ -305,9 +315,9 @@ def _is_idle_bot(now: datetime) -> ColumnElement[bool]:
     return Member.user_id.in_(bots) & Member.user_id.not_in(busy)
 
 
-def _remove(expired: _Expired, session: Session, between: Callable[[], None]) -> int:
+def _remove_expired(expired: _ExpiredRows, session: Session, between: Callable[[], None]) -> int:
     total, (key,) = 0, inspect(expired.table).primary_key
-    found = select(key).where(expired.condition).order_by(expired.by).limit(_SLICE)
+    found = select(key).where(expired.condition).order_by(expired.by).limit(_BATCH_SIZE)
     while keys := session.scalars(found).all():
         session.execute(delete_rows(expired.table).where(key.in_(keys)))
         between()
@@ -317,13 +327,18 @@ def _remove(expired: _Expired, session: Session, between: Callable[[], None]) ->
 
 def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) -> dict[str, int]:
     """Remove dead tokens, and grants without any remaining token."""
-    dead, token = now - _DEAD_TOKENS_STAY, AccessToken
+    dead, token = now - _DEAD_TOKEN_RETENTION, AccessToken
     removed = {token.__tablename__: 0, Authorization.__tablename__: 0}
     for condition, by in (
         (token.revoked_at < dead, token.revoked_at),
         ((token.expires_at < dead) & token.refresh_digest.is_(None), token.expires_at),
     ):
-        found = select(token.id, token.authorization_id).where(condition).order_by(by).limit(_SLICE)
+        found = (
+            select(token.id, token.authorization_id)
+            .where(condition)
+            .order_by(by)
+            .limit(_BATCH_SIZE)
+        )
         while rows := session.execute(found).all():
             session.execute(delete_rows(token).where(token.id.in_([row.id for row in rows])))
             grants = session.scalars(
@@ -341,7 +356,7 @@ def _prune_tokens(session: Session, now: datetime, between: Callable[[], None]) 
 
 def _prune_deliveries(
     retention: Retention,
-    kept: KeptDeliveries,
+    kept: CheckedDeliveries,
     session: Session,
     now: datetime,
     between: Callable[[], None],
@@ -349,7 +364,7 @@ def _prune_deliveries(
     """Remove old deliveries, except the newest of each integration and those with alerts."""
     is_shown = exists().where(Alert.delivery_id == Delivery.id)
     before = now - retention.keep_for
-    is_old, newer = Delivery.received_at < before, _first_since(before, session)
+    is_old, newer = Delivery.received_at < before, _find_first_delivery_since(before, session)
     is_wanted = is_old & ~is_shown
     total = 0
 
@@ -357,7 +372,7 @@ def _prune_deliveries(
         its, begin = Delivery.integration_id == integration_id, kept.end(integration_id)
         if begin >= stop:
             return 0
-        removed = _remove_upwards(its, begin, stop, is_wanted, session, between)
+        removed = _remove_deliveries_between(its, begin, stop, is_wanted, session, between)
         kept.extend(integration_id, stop)
         return removed
 
@@ -375,7 +390,7 @@ def _prune_deliveries(
     return total + remove(None, newer)
 
 
-def _first_since(moment: datetime, session: Session) -> int:
+def _find_first_delivery_since(moment: datetime, session: Session) -> int:
     """Return the id of the first delivery since a time: ids and times increase together.
 
     This is a binary search, because reading all deliveries would get slower with their number.
@@ -410,11 +425,11 @@ def _prune_pings(retention: Retention, session: Session, between: Callable[[], N
         )
         if oldest_kept is not None:
             is_old = (HeartbeatPing.heartbeat_id == heartbeat_id) & (HeartbeatPing.id < oldest_kept)
-            total += _remove(_Expired(HeartbeatPing, is_old), session, between)
+            total += _remove_expired(_ExpiredRows(HeartbeatPing, is_old), session, between)
     return total
 
 
-def _remove_upwards(
+def _remove_deliveries_between(
     among: ColumnElement[bool],
     begin: int,
     stop: int,
@@ -433,15 +448,15 @@ def _remove_upwards(
     while True:
         # SQLite uses only one upper bound with an index.
         following = found.where(Delivery.id > last)
-        next_ones = following.where(Delivery.id < stop).offset(_LOOKED_AT).limit(1)
+        next_ones = following.where(Delivery.id < stop).offset(_MAX_CHECKED_DELIVERIES).limit(1)
         end = session.scalar(next_ones) or stop
         looked_at = following.where(Delivery.id < end, condition)
-        keys = session.scalars(looked_at.limit(_SLICE)).all()
+        keys = session.scalars(looked_at.limit(_BATCH_SIZE)).all()
         if keys:
             session.execute(delete_rows(Delivery).where(Delivery.id.in_(keys)))
             total += len(keys)
         between()
-        if len(keys) == _SLICE:
+        if len(keys) == _BATCH_SIZE:
             last = keys[-1]
         elif end == stop:
             return total
@@ -449,7 +464,9 @@ def _remove_upwards(
             last = end - 1
 
 
-def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+def remove_ended_memberships(
+    *, session: Session, now: datetime, between: Callable[[], None]
+) -> int:
     """Remove expired memberships, each with an audit event, and return their number."""
     path = func.coalesce(Group.path, Project.path).label("path")
     ended = (
@@ -458,7 +475,7 @@ def remove_ended(*, session: Session, now: datetime, between: Callable[[], None]
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(Project, Project.id == Member.project_id)
         .where(Member.expires_at <= now.date())
-        .limit(_MEMBERSHIPS_AT_ONCE)
+        .limit(_MEMBERSHIPS_PER_BATCH)
         .with_for_update(of=Member, skip_locked=True)
     )
     removed = 0

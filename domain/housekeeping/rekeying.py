@@ -14,13 +14,13 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 import models
 from domain.core.database.rows import update_rows
-from domain.core.hosts import LONGEST_SILENCE, HostReport, list_present
+from domain.core.hosts import MAX_HOST_REPORT_AGE, HostReport, list_running_hosts
 from domain.core.keyring import Keyring, UndecipherableError
 
 #: Number of rows that are read together, because the outbox may be large.
-_SLICE = 1_000
+_BATCH_SIZE = 1_000
 #: Encrypted columns by kind. Some of them may be empty.
-_ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
+_ENCRYPTED_COLUMNS: Mapping[str, InstrumentedAttribute[Any]] = {
     "integration_keys": models.Integration.key_ciphertext,
     "heartbeat_urls": models.Heartbeat.key_ciphertext,
     "authenticator_apps": models.TotpDevice.seed_ciphertext,
@@ -43,7 +43,7 @@ _ENCRYPTED: Mapping[str, InstrumentedAttribute[Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rotation:
+class SecretKeyRotation:
     """The state of a secret key rotation."""
 
     keyring: Keyring
@@ -71,12 +71,14 @@ class Rotation:
         return sum(self.encrypted.values()) + sum(self.hashed.values())
 
 
-def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
+def get_secret_key_rotation(
+    keyring: Keyring, *, session: Session, now: datetime
+) -> SecretKeyRotation:
     """Return the state of a rotation from the reports of hosts and the stored rows."""
     encrypted, unreadable = _count_encrypted(keyring, session)
-    return Rotation(
+    return SecretKeyRotation(
         keyring=keyring,
-        hosts=tuple(list_present(session=session, now=now)),
+        hosts=tuple(list_running_hosts(session=session, now=now)),
         used=frozenset(session.scalars(select(models.SecretKeyUse.fingerprint))),
         encrypted=encrypted,
         hashed=_count_hashed(keyring, session, now),
@@ -84,16 +86,21 @@ def rotation(keyring: Keyring, *, session: Session, now: datetime) -> Rotation:
     )
 
 
-def reencrypt(keyring: Keyring, *, session: Session) -> dict[str, int]:
+def reencrypt_all(keyring: Keyring, *, session: Session) -> dict[str, int]:
     """Re-encrypt ciphertexts of older keys with the newest; return their numbers by kind."""
-    return {kind: _reencrypt(column, keyring, session) for kind, column in _ENCRYPTED.items()}
+    return {
+        kind: _reencrypt_column(column, keyring, session)
+        for kind, column in _ENCRYPTED_COLUMNS.items()
+    }
 
 
-def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Session) -> int:
+def _reencrypt_column(
+    column: InstrumentedAttribute[Any], keyring: Keyring, session: Session
+) -> int:
     table, done = column.class_, 0
-    for row_id, ciphertext in _ciphertexts(column, session):
-        clear = _clear(keyring, ciphertext)
-        if clear is None or keyring.is_of_newest_key(ciphertext):
+    for row_id, ciphertext in _read_ciphertexts(column, session):
+        clear = _decrypt_or_none(keyring, ciphertext)
+        if clear is None or keyring.is_encrypted_with_newest_key(ciphertext):
             continue
         values: dict[Any, Any] = {column: keyring.encrypt(clear)}
         if table in {models.Integration, models.Heartbeat}:
@@ -106,26 +113,28 @@ def _reencrypt(column: InstrumentedAttribute[Any], keyring: Keyring, session: Se
 
 
 def _count_encrypted(keyring: Keyring, session: Session) -> tuple[dict[str, int], dict[str, int]]:
-    older, unreadable = dict.fromkeys(_ENCRYPTED, 0), dict.fromkeys(_ENCRYPTED, 0)
-    for kind, column in _ENCRYPTED.items():
-        for _row_id, ciphertext in _ciphertexts(column, session):
-            if _clear(keyring, ciphertext) is None:
+    older, unreadable = dict.fromkeys(_ENCRYPTED_COLUMNS, 0), dict.fromkeys(_ENCRYPTED_COLUMNS, 0)
+    for kind, column in _ENCRYPTED_COLUMNS.items():
+        for _row_id, ciphertext in _read_ciphertexts(column, session):
+            if _decrypt_or_none(keyring, ciphertext) is None:
                 unreadable[kind] += 1
-            elif not keyring.is_of_newest_key(ciphertext):
+            elif not keyring.is_encrypted_with_newest_key(ciphertext):
                 older[kind] += 1
     return older, unreadable
 
 
-def _ciphertexts(column: InstrumentedAttribute[Any], session: Session) -> Iterator[tuple[int, str]]:
+def _read_ciphertexts(
+    column: InstrumentedAttribute[Any], session: Session
+) -> Iterator[tuple[int, str]]:
     """Yield the ciphertexts of a column with the ids of their rows, read in batches."""
     key, last = column.class_.id, 0
-    some = select(key, column).where(column.is_not(None)).order_by(key).limit(_SLICE)
+    some = select(key, column).where(column.is_not(None)).order_by(key).limit(_BATCH_SIZE)
     while rows := session.execute(some.where(key > last)).all():
         yield from ((row_id, ciphertext) for row_id, ciphertext in rows)
         last = rows[-1][0]
 
 
-def _clear(keyring: Keyring, ciphertext: str) -> str | None:
+def _decrypt_or_none(keyring: Keyring, ciphertext: str) -> str | None:
     try:
         return keyring.decrypt(ciphertext)
     except UndecipherableError:
@@ -142,13 +151,13 @@ def _count_hashed(keyring: Keyring, session: Session, now: datetime) -> dict[str
     )
     last = session.scalar(older)
     if last is None:
-        return dict.fromkeys(_live_before(now, now), 0)
+        return dict.fromkeys(_build_live_counts(now, now), 0)
     # A host may have written for a while after its last report.
-    counts = _live_before(last + LONGEST_SILENCE, now)
+    counts = _build_live_counts(last + MAX_HOST_REPORT_AGE, now)
     return {kind: session.scalar(each) or 0 for kind, each in counts.items()}
 
 
-def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
+def _build_live_counts(moment: datetime, now: datetime) -> dict[str, Select[int]]:
     """Return statements that count live credentials hashed before a time, by kind."""
     pair, personal, secret = (
         models.AccessToken,
@@ -156,53 +165,55 @@ def _live_before(moment: datetime, now: datetime) -> dict[str, Select[int]]:
         models.ApplicationSecret,
     )
     return {
-        "sign_ins": _count(models.SignIn.created_at < moment, models.SignIn.expires_at > now),
-        "access_and_refresh_tokens": _count(
+        "sign_ins": _build_count(models.SignIn.created_at < moment, models.SignIn.expires_at > now),
+        "access_and_refresh_tokens": _build_count(
             pair.created_at < moment,
             pair.revoked_at.is_(None),
-            or_(pair.refresh_digest.is_not(None), _is_ahead(pair.expires_at, now)),
+            or_(pair.refresh_digest.is_not(None), _is_future_or_null(pair.expires_at, now)),
         ),
-        "personal_access_tokens": _count(
+        "personal_access_tokens": _build_count(
             func.coalesce(personal.keyed_at, personal.created_at) < moment,
             personal.revoked_at.is_(None),
             personal.expires_at > now,
         ),
-        "client_secrets": _count(
+        "client_secrets": _build_count(
             func.coalesce(secret.keyed_at, secret.created_at) < moment,
-            _is_ahead(secret.expires_at, now),
+            _is_future_or_null(secret.expires_at, now),
         ),
-        "registrations": _count(
+        "registrations": _build_count(
             func.coalesce(models.Application.keyed_at, models.Application.created_at) < moment,
             models.Application.registration_digest.is_not(None),
         ),
-        "authorization_codes": _count(
+        "authorization_codes": _build_count(
             models.Authorization.created_at < moment,
             models.Authorization.code_used_at.is_(None),
             models.Authorization.code_expires_at > now,
         ),
-        "devices": _count(
+        "devices": _build_count(
             models.DeviceAuthorization.created_at < moment,
             models.DeviceAuthorization.expires_at > now,
         ),
-        "pushed_requests": _count(
+        "pushed_requests": _build_count(
             models.PushedRequest.created_at < moment, models.PushedRequest.expires_at > now
         ),
-        "recovery_codes": _count(
+        "recovery_codes": _build_count(
             models.RecoveryCode.created_at < moment, models.RecoveryCode.used_at.is_(None)
         ),
-        "on_call_calendars": _count(
+        "on_call_calendars": _build_count(
             func.coalesce(models.OnCallFeed.keyed_at, models.OnCallFeed.created_at) < moment
         ),
         # Their time of creation is not stored.
-        "previous_integration_keys": _count(models.Integration.previous_key_expires_at > now),
-        "previous_heartbeat_urls": _count(models.Heartbeat.previous_key_expires_at > now),
+        "previous_integration_keys": _build_count(models.Integration.previous_key_expires_at > now),
+        "previous_heartbeat_urls": _build_count(models.Heartbeat.previous_key_expires_at > now),
     }
 
 
-def _count(*conditions: ColumnElement[bool]) -> Select[int]:
+def _build_count(*conditions: ColumnElement[bool]) -> Select[int]:
     return select(func.count()).where(*conditions)
 
 
-def _is_ahead(moment: InstrumentedAttribute[datetime | None], now: datetime) -> ColumnElement[bool]:
+def _is_future_or_null(
+    moment: InstrumentedAttribute[datetime | None], now: datetime
+) -> ColumnElement[bool]:
     """Return the condition that a time is in the future or NULL."""
     return or_(moment.is_(None), moment > now)

@@ -7,47 +7,51 @@ from sqlalchemy import ColumnElement, delete, exists, insert, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import UserView
-from domain.alerts.handling.assignments import get_candidate, username_of
-from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.handling.assignments import get_assignable_user, get_assignee_username
+from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES as OPEN_ALERTS
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.core.errors import InvalidError
-from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
-from domain.incidents.links import hold_again, release_fingerprints, stop_following
-from domain.incidents.timeline import NewEntry, add_entries
+from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
+from domain.incidents.links import (
+    reclaim_fingerprints,
+    release_fingerprints,
+    remove_follower_if_unneeded,
+)
+from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
 from domain.incidents.types import (
-    HIGHEST_URGENCY,
+    MAX_URGENCY,
     OPEN_STATUSES,
     EntryKind,
     IncidentChange,
     IncidentStatus,
-    checked_description,
-    checked_title,
-    severity_of,
-    urgency_of,
+    convert_to_severity,
+    convert_to_urgency,
+    validate_incident_description,
+    validate_incident_title,
 )
-from domain.paging.notifications.page_targets import Subject
-from domain.paging.notifications.paging import pages_became_critical, withdraw_pages
+from domain.paging.notifications.page_targets import SubjectKind
+from domain.paging.notifications.paging import cancel_pages, release_critical_pages
 from domain.projects.views import ProjectView
 from models import Alert, Incident, IncidentAlert, IncidentAssignee, User
 
 _RESOLVED = IncidentStatus.RESOLVED.value
 #: Statuses of alerts that change together with an incident, by the new status of the incident.
-_FOLLOWING: dict[str, Sequence[str]] = {
+_FOLLOWING_ALERT_STATUSES: dict[str, Sequence[str]] = {
     IncidentStatus.TRIGGERED.value: (),
     IncidentStatus.ACKNOWLEDGED.value: ("triggered",),
     _RESOLVED: OPEN_ALERTS,
 }
-MOST_ASSIGNEES = 20
+MAX_ASSIGNEES = 20
 #: Statuses in which no other user needs to respond to an incident.
-_ANSWERED = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
+_ANSWERED_STATUSES = IncidentStatus.ACKNOWLEDGED.value, _RESOLVED
 
 
-def change_status(
+def change_incident_status(
     incident: Incident,
     status: str,
     *,
-    by: Actor | None,
+    by: EventActor | None,
     via: str | None = None,
     session: Session,
     now: datetime,
@@ -60,39 +64,39 @@ def change_status(
     if incident.status == status:
         return
     old = incident.status
-    _set(incident, status, now=now)
+    _set_status(incident, status, now=now)
     changed = 0
-    if _FOLLOWING[status]:
+    if _FOLLOWING_ALERT_STATUSES[status]:
         with_it = f"with incident #{incident.iid}" + ("" if by else ", on the command line")
-        changed = change_all(
+        changed = change_statuses_in_bulk(
             incident.project_id,
             select(IncidentAlert.alert_id).where(IncidentAlert.incident_id == incident.id),
             StatusChange(status=status, by=by, via=with_it),
-            among=_FOLLOWING[status],
+            among=_FOLLOWING_ALERT_STATUSES[status],
             session=session,
             now=now,
         )
     session.flush()
-    if status in _ANSWERED:
+    if status in _ANSWERED_STATUSES:
         is_over = status == _RESOLVED
-        withdraw_pages(
+        cancel_pages(
             [incident.id],
-            about=Subject.INCIDENT,
+            about=SubjectKind.INCIDENT,
             keeps_asked=not is_over,
             session=session,
             now=now,
         )
     if status == _RESOLVED:
         release_fingerprints([incident.id], session=session)
-        stop_following(incident.project_id, session=session)
+        remove_follower_if_unneeded(incident.project_id, session=session)
     elif old == _RESOLVED:
-        hold_again(incident, session=session)
+        reclaim_fingerprints(incident, session=session)
     details = {"old": old, "new": status, "count": changed, **({"via": via} if via else {})}
-    entry = NewEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
-    add_entries([entry], by=by, session=session, now=now)
+    entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.STATUS, details=details)
+    add_timeline_entries([entry], by=by, session=session, now=now)
 
 
-def _set(incident: Incident, status: str, *, now: datetime) -> None:
+def _set_status(incident: Incident, status: str, *, now: datetime) -> None:
     incident.status = status
     incident.updated_at = now
     incident.resolved_at = now if status == _RESOLVED else None
@@ -102,7 +106,7 @@ def _set(incident: Incident, status: str, *, now: datetime) -> None:
         incident.acknowledged_at = None
 
 
-def close_recovered(
+def close_recovered_incidents(
     project_id: int, alert_ids: Sequence[int], *, session: Session, now: datetime
 ) -> Sequence[Incident]:
     """Close incidents that are configured to close when all of their alerts are resolved.
@@ -119,8 +123,8 @@ def close_recovered(
             ),
             Incident.status.in_(OPEN_STATUSES),
             Incident.closes_when_resolved.is_(True),
-            ~_has_alert(OPEN_ALERTS),
-            _has_alert(("resolved",)),
+            ~_build_alert_condition(OPEN_ALERTS),
+            _build_alert_condition(("resolved",)),
         )
         .order_by(Incident.id)
         .execution_options(populate_existing=True)
@@ -130,18 +134,18 @@ def close_recovered(
     entries = []
     for row in rows:
         details = {"old": row.status, "new": _RESOLVED, "because": "its alerts are resolved"}
-        entries.append(NewEntry(incident_id=row.id, kind=EntryKind.STATUS, details=details))
-        _set(row, _RESOLVED, now=now)
-    add_entries(entries, by=None, session=session, now=now)
+        entries.append(NewTimelineEntry(incident_id=row.id, kind=EntryKind.STATUS, details=details))
+        _set_status(row, _RESOLVED, now=now)
+    add_timeline_entries(entries, by=None, session=session, now=now)
     release_fingerprints([row.id for row in rows], session=session)
     session.flush()
     closed = [row.id for row in rows]
-    withdraw_pages(closed, about=Subject.INCIDENT, session=session, now=now)
-    stop_following(project_id, session=session)
+    cancel_pages(closed, about=SubjectKind.INCIDENT, session=session, now=now)
+    remove_follower_if_unneeded(project_id, session=session)
     return rows
 
 
-def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:
+def _build_alert_condition(statuses: Sequence[str]) -> ColumnElement[bool]:
     return (
         exists()
         .where(
@@ -154,66 +158,75 @@ def _has_alert(statuses: Sequence[str]) -> ColumnElement[bool]:
 
 
 def edit_incident(
-    incident: Incident, change: IncidentChange, *, by: Actor | None, session: Session, now: datetime
+    incident: Incident,
+    change: IncidentChange,
+    *,
+    by: EventActor | None,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Change the texts and the severity of a locked incident, and record this in its timeline."""
-    entries = list(_changes(incident, change))
-    add_entries(entries, by=by, session=session, now=now)
+    entries = list(_apply_changes(incident, change))
+    add_timeline_entries(entries, by=by, session=session, now=now)
     if entries:
         incident.updated_at = now
-    severity_changed(incident, entries, session=session, now=now)
+    release_pages_if_critical(incident, entries, session=session, now=now)
 
 
-def severity_changed(
-    incident: Incident, entries: Sequence[NewEntry], *, session: Session, now: datetime
+def release_pages_if_critical(
+    incident: Incident, entries: Sequence[NewTimelineEntry], *, session: Session, now: datetime
 ) -> None:
     """Send pages that quiet hours held back, if an incident has become critical."""
     was_changed = any(each.kind is EntryKind.SEVERITY for each in entries)
-    if was_changed and incident.urgency == HIGHEST_URGENCY:
+    if was_changed and incident.urgency == MAX_URGENCY:
         session.flush()
         ids = [incident.id]
-        pages_became_critical(ids, about=Subject.INCIDENT, session=session, now=now)
+        release_critical_pages(ids, about=SubjectKind.INCIDENT, session=session, now=now)
 
 
-def _changes(incident: Incident, change: IncidentChange) -> Iterator[NewEntry]:
-    title = incident.title if change.title is None else checked_title(change.title)
+def _apply_changes(incident: Incident, change: IncidentChange) -> Iterator[NewTimelineEntry]:
+    title = incident.title if change.title is None else validate_incident_title(change.title)
     if title != incident.title:
         details = {"old": incident.title, "new": title}
         incident.title = title
-        yield NewEntry(incident_id=incident.id, kind=EntryKind.TITLE, details=details)
+        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.TITLE, details=details)
     description = (
         incident.description
         if change.description is None
-        else checked_description(change.description)
+        else validate_incident_description(change.description)
     )
     if description != incident.description:
         incident.description = description
-        yield NewEntry(incident_id=incident.id, kind=EntryKind.DESCRIPTION)
-    if change.severity is not None and urgency_of(change.severity) != incident.urgency:
-        yield severity_entry(incident, urgency_of(change.severity))
+        yield NewTimelineEntry(incident_id=incident.id, kind=EntryKind.DESCRIPTION)
+    if change.severity is not None and convert_to_urgency(change.severity) != incident.urgency:
+        yield change_incident_severity(incident, convert_to_urgency(change.severity))
     closes = change.close_when_resolved
     if closes is not None and closes != incident.closes_when_resolved:
         incident.closes_when_resolved = closes
-        yield NewEntry(incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes})
+        yield NewTimelineEntry(
+            incident_id=incident.id, kind=EntryKind.CLOSING, details={"new": closes}
+        )
     quiets = change.quiet_alerts
     if quiets is not None and quiets != incident.quiets_alerts:
         incident.quiets_alerts = quiets
-        yield NewEntry(incident_id=incident.id, kind=EntryKind.QUIET, details={"new": quiets})
+        yield NewTimelineEntry(
+            incident_id=incident.id, kind=EntryKind.QUIET, details={"new": quiets}
+        )
 
 
-def severity_entry(incident: Incident, urgency: int) -> NewEntry:
+def change_incident_severity(incident: Incident, urgency: int) -> NewTimelineEntry:
     """Change the severity of an incident, and return a timeline entry for it."""
     old, incident.urgency = incident.urgency, urgency
-    details = {"old": severity_of(old).value, "new": severity_of(urgency).value}
-    return NewEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
+    details = {"old": convert_to_severity(old).value, "new": convert_to_severity(urgency).value}
+    return NewTimelineEntry(incident_id=incident.id, kind=EntryKind.SEVERITY, details=details)
 
 
-def usernames_of(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
+def get_assignee_usernames(user_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
     """Return the names of users to assign, without the ID 0, which unassigns all users.
 
     Raise InvalidError if an ID is unknown.
     """
-    return tuple(username_of(user_id, session=session) for user_id in user_ids if user_id)
+    return tuple(get_assignee_username(user_id, session=session) for user_id in user_ids if user_id)
 
 
 def set_assignees(
@@ -221,7 +234,7 @@ def set_assignees(
     incident: Incident,
     usernames: Sequence[str],
     *,
-    by: Actor | None,
+    by: EventActor | None,
     session: Session,
     now: datetime,
 ) -> None:
@@ -231,8 +244,8 @@ def set_assignees(
     InvalidError if a new user cannot be assigned.
     """
     wanted = list(dict.fromkeys(usernames))
-    if len(wanted) > MOST_ASSIGNEES:
-        message = f"An incident can have at most {MOST_ASSIGNEES} assignees."
+    if len(wanted) > MAX_ASSIGNEES:
+        message = f"An incident can have at most {MAX_ASSIGNEES} assignees."
         raise InvalidError(message, field="assignees")
     rows = session.execute(
         select(User.username, User.id)
@@ -241,7 +254,7 @@ def set_assignees(
     )
     present = dict(rows.all())
     new = [
-        _candidate(project, name, by=by, session=session, now=now)
+        _get_assignable_user(project, name, by=by, session=session, now=now)
         for name in wanted
         if name not in present
     ]
@@ -257,9 +270,11 @@ def set_assignees(
         session.execute(insert(IncidentAssignee), added)
     changes = [(EntryKind.UNASSIGNED, name) for name in gone]
     changes += [(EntryKind.ASSIGNED, user.username) for user in new]
-    entries = [NewEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes]
-    add_entries(entries, by=by, session=session, now=now)
-    note_assignments(
+    entries = [
+        NewTimelineEntry(incident_id=incident.id, kind=kind, text=name) for kind, name in changes
+    ]
+    add_timeline_entries(entries, by=by, session=session, now=now)
+    store_assignment_notices(
         [NewAssignment(user_id=user.id, incident_id=incident.id) for user in new],
         by_id=by.id if by else None,
         by_name=by.name if by else "",
@@ -270,11 +285,11 @@ def set_assignees(
         incident.updated_at = now
 
 
-def _candidate(
-    project: ProjectView, username: str, *, by: Actor | None, session: Session, now: datetime
+def _get_assignable_user(
+    project: ProjectView, username: str, *, by: EventActor | None, session: Session, now: datetime
 ) -> UserView:
     try:
-        return get_candidate(project, username, by=by, session=session, today=now.date())
+        return get_assignable_user(project, username, by=by, session=session, today=now.date())
     except InvalidError as error:
-        message = "Incidents can be assigned to members of the project, Developer or higher."
+        message = "Assignees must be members of the project with the Developer role or higher."
         raise InvalidError(message, field="assignees") from error

@@ -2,32 +2,32 @@
 
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.incidents.changes import change_status
+from domain.incidents.changes import change_incident_status
 from domain.incidents.listing import lock_incidents
 from domain.incidents.types import IncidentStatus
 from domain.paging.notifications.acknowledging import (
-    VIA,
+    VIA_MESSAGE_LINK,
     AcknowledgementLink,
-    Chosen,
+    LinkSelection,
     acknowledge_alerts,
-    chosen_things,
+    find_selected_subjects,
 )
-from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.page_targets import SubjectKind
 from models import Incident
 
 
-def acknowledge_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen) -> int:
+def acknowledge_by_link(work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection) -> int:
     """Acknowledge the chosen items of a link that are still triggered, and return their number.
 
-    Raise ForbiddenError or InvalidError like `chosen_things`.
+    Raise ForbiddenError or InvalidError like `find_selected_subjects`.
     """
-    found = chosen_things(work, link, chosen)
-    by_project = found.ids_of(Subject.INCIDENT)
+    found = find_selected_subjects(work, link, chosen)
+    by_project = found.ids_of(SubjectKind.INCIDENT)
     for project_id in by_project:
         lock_incidents(project_id, session=work.session)
-    own = work.acting_as(found.user.id or 0, found.user.name)
+    own = work.with_actor(found.user.id or 0, found.user.name)
     status, done = IncidentStatus.ACKNOWLEDGED.value, 0
     for project_id, ids in by_project.items():
         waiting = select(Incident).where(
@@ -35,7 +35,9 @@ def acknowledge_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen) -
         )
         again = waiting.order_by(Incident.id).execution_options(populate_existing=True)
         for row in work.session.scalars(again).all():
-            change_status(row, status, by=found.user, via=VIA, session=work.session, now=work.now)
+            change_incident_status(
+                row, status, by=found.user, via=VIA_MESSAGE_LINK, session=work.session, now=work.now
+            )
             about = {"project": found.projects[project_id].path, "iid": row.iid, "status": status}
             own.record(EventKind.INCIDENT_CHANGED, subject=row.title, details=about)
             done += 1

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.change_feed import Follower, follow, unfollow
-from domain.alerts.handling.status import lock_alerts_of
+from domain.alerts.change_feed import Follower, add_follower, remove_follower
+from domain.alerts.handling.status import lock_project_alerts
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.incidents.types import MOST_AT_ONCE, OPEN_STATUSES
+from domain.incidents.types import MAX_ALERTS_PER_LINK, OPEN_STATUSES
 from models import Alert, Incident, IncidentAlert, IncidentFingerprint, IncidentRule
 
 #: Maximum number of rows in a statement.
-_SLICE = 500
+_MAX_ROWS_PER_STATEMENT = 500
 
 
 class LinkedAlert(NamedTuple):
@@ -28,17 +28,20 @@ class LinkedAlert(NamedTuple):
     fingerprint: bytes | None
 
 
-def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> list[LinkedAlert]:
+def lock_alerts_to_link(
+    project_id: int, iids: Sequence[int], *, session: Session
+) -> list[LinkedAlert]:
     """Return alerts sorted by ID, locked until the end of the transaction.
 
     With the lock, no later change of these alerts is missed. Raise NotFoundError for an unknown
-    number, and InvalidError for more than MOST_AT_ONCE numbers.
+    number, and InvalidError for more than MAX_ALERTS_PER_LINK numbers.
     """
-    if len(set(iids)) > MOST_AT_ONCE:
-        raise InvalidError(f"Link at most {MOST_AT_ONCE} alerts at once.", field="alerts")
+    if len(set(iids)) > MAX_ALERTS_PER_LINK:
+        message = f"At most {MAX_ALERTS_PER_LINK} alerts can be linked in one request."
+        raise InvalidError(message, field="alerts")
     if not iids:
         return []
-    lock_alerts_of(project_id, session=session)
+    lock_project_alerts(project_id, session=session)
     rows = session.execute(
         select(Alert.id, Alert.iid, Alert.fingerprint)
         .where(Alert.project_id == project_id, Alert.iid.in_(iids))
@@ -52,7 +55,9 @@ def lock_alerts(project_id: int, iids: Sequence[int], *, session: Session) -> li
     return found
 
 
-def open_incidents_of(alert_ids: Iterable[int], *, session: Session) -> Mapping[int, Incident]:
+def find_open_incidents_of_alerts(
+    alert_ids: Iterable[int], *, session: Session
+) -> Mapping[int, Incident]:
     """Return the open incident of each alert that has one."""
     rows = session.execute(
         select(IncidentAlert.alert_id, Incident)
@@ -62,7 +67,7 @@ def open_incidents_of(alert_ids: Iterable[int], *, session: Session) -> Mapping[
     return dict(rows.all())
 
 
-def holders_of(
+def find_incidents_by_fingerprint(
     project_id: int, fingerprints: Iterable[bytes], *, session: Session
 ) -> Mapping[bytes, int]:
     """Return the ID of the open incident that holds each fingerprint."""
@@ -75,19 +80,20 @@ def holders_of(
     return dict(rows.all())
 
 
-def check_free(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
+def check_not_in_open_incident(alerts: Sequence[LinkedAlert], *, session: Session) -> None:
     """Raise ConflictError if an open incident already contains one of the alerts."""
-    taken = open_incidents_of([alert.id for alert in alerts], session=session)
+    taken = find_open_incidents_of_alerts([alert.id for alert in alerts], session=session)
     for alert in alerts:
         if alert.id in taken:
-            message = f"Alert {alert.iid} belongs to the open incident {taken[alert.id].iid}."
+            other = taken[alert.id].iid
+            message = f"Alert {alert.iid} already belongs to the open incident {other}."
             raise ConflictError(message, field="alerts")
 
 
-Links = Mapping[int, Sequence[LinkedAlert]]
+AlertsByIncident = Mapping[int, Sequence[LinkedAlert]]
 
 
-def link(links: Links, *, session: Session) -> None:
+def store_links(links: AlertsByIncident, *, session: Session) -> None:
     """Link alerts to incidents by the IDs of the incidents. The caller updates the counts."""
     rows = [
         {"incident_id": incident_id, "alert_id": alert.id}
@@ -98,7 +104,7 @@ def link(links: Links, *, session: Session) -> None:
         session.execute(insert(IncidentAlert), rows)
 
 
-def hold(links: Links, project_id: int, *, session: Session) -> None:
+def claim_fingerprints(links: AlertsByIncident, project_id: int, *, session: Session) -> None:
     """Store the fingerprints of alerts for open incidents, and follow changes of alerts.
 
     A fingerprint that another open incident holds is not reassigned.
@@ -109,18 +115,18 @@ def hold(links: Links, project_id: int, *, session: Session) -> None:
         for alert in alerts
         if alert.fingerprint is not None
     }
-    _hold(project_id, held, session=session)
-    follow(project_id, Follower.INCIDENTS, session=session)
+    _store_fingerprints(project_id, held, session=session)
+    add_follower(project_id, Follower.INCIDENTS, session=session)
 
 
-def _hold(project_id: int, holders: Mapping[bytes, int], *, session: Session) -> None:
+def _store_fingerprints(project_id: int, holders: Mapping[bytes, int], *, session: Session) -> None:
     rows = [
         {"project_id": project_id, "fingerprint": fingerprint, "incident_id": incident_id}
         for fingerprint, incident_id in holders.items()
     ]
     statement = insert_into(IncidentFingerprint, session=session).on_conflict_do_nothing()
-    for begin in range(0, len(rows), _SLICE):
-        session.execute(statement, rows[begin : begin + _SLICE])
+    for begin in range(0, len(rows), _MAX_ROWS_PER_STATEMENT):
+        session.execute(statement, rows[begin : begin + _MAX_ROWS_PER_STATEMENT])
 
 
 def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> None:
@@ -130,7 +136,7 @@ def release_fingerprints(incident_ids: Sequence[int], *, session: Session) -> No
     )
 
 
-def hold_again(incident: Incident, *, session: Session) -> None:
+def reclaim_fingerprints(incident: Incident, *, session: Session) -> None:
     """Store the fingerprints of a reopened incident that no other incident holds."""
     fingerprints = session.scalars(
         select(Alert.fingerprint)
@@ -139,12 +145,12 @@ def hold_again(incident: Incident, *, session: Session) -> None:
         .distinct()
     ).all()
     held = {fingerprint: incident.id for fingerprint in fingerprints if fingerprint is not None}
-    _hold(incident.project_id, held, session=session)
+    _store_fingerprints(incident.project_id, held, session=session)
     if incident.alerts:
-        follow(incident.project_id, Follower.INCIDENTS, session=session)
+        add_follower(incident.project_id, Follower.INCIDENTS, session=session)
 
 
-def stop_following(project_id: int, *, session: Session) -> None:
+def remove_follower_if_unneeded(project_id: int, *, session: Session) -> None:
     """Stop following alerts if a project has no active rule and no open incident with alerts."""
     has_rule = select(IncidentRule.id).where(
         IncidentRule.project_id == project_id, IncidentRule.is_active
@@ -155,4 +161,4 @@ def stop_following(project_id: int, *, session: Session) -> None:
     for found in (has_rule, has_open):
         if session.scalar(found.limit(1)) is not None:
             return
-    unfollow(project_id, Follower.INCIDENTS, session=session)
+    remove_follower(project_id, Follower.INCIDENTS, session=session)

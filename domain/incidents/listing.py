@@ -14,22 +14,22 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, exists, func, literal, select, union_all
 from sqlalchemy.orm import Session
 
-from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches, search_words
-from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, sorted_by
+from domain.alerts.listing.search import SearchIndex, SearchResult, find_matches, parse_search_words
+from domain.alerts.listing.sort_orders import ListSlice, SortKey, SortOrder, build_order_by
 from domain.alerts.reading.incoming import Severity
-from domain.core.database.paging import Page
+from domain.core.database.paging import KeysetPage
 from domain.core.database.rows import insert_into
 from domain.core.errors import NotFoundError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.incidents.types import (
-    HIGHEST_URGENCY,
-    MOST_NAMED_ALERTS,
+    MAX_LISTED_ALERTS,
+    MAX_URGENCY,
     OPEN_STATUSES,
     STATUSES,
     Incident,
     IncidentPerson,
-    severity_of,
-    urgency_of,
+    convert_to_severity,
+    convert_to_urgency,
 )
 from domain.projects.access import COUNT_LIMIT
 from models import Alert, IncidentAlert, IncidentAssignee, IncidentCounter, Project, User
@@ -45,24 +45,24 @@ TABS: dict[str, tuple[str, ...]] = {
     "all": STATUSES,
 }
 #: Assignee of unassigned incidents. User names cannot have this value.
-NOBODY = "-"
-_ID = SortKey("id", IncidentRow.id.expression)
+NO_ASSIGNEE = "-"
+_ID_KEY = SortKey("id", IncidentRow.id.expression)
 SORT_ORDERS = {
     order.name: order
     for order in (
-        SortOrder("created", "Newest", (_ID,)),
-        SortOrder("oldest", "Oldest", (_ID,), is_descending=False),
+        SortOrder("created", "Newest", (_ID_KEY,)),
+        SortOrder("oldest", "Oldest", (_ID_KEY,), is_descending=False),
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", IncidentRow.urgency.expression, largest=HIGHEST_URGENCY), _ID),
+            (SortKey("urgency", IncidentRow.urgency.expression, largest=MAX_URGENCY), _ID_KEY),
         ),
     )
 }
-NEWEST = SORT_ORDERS["created"]
+NEWEST_FIRST = SORT_ORDERS["created"]
 #: Maximum number of incidents of an assignee or alert that are listed by ID.
-_MOST_NAMED = 2_000
-_INDEX = SearchIndex(
+_MAX_INCIDENTS_LISTED_BY_ID = 2_000
+_INCIDENT_SEARCH_INDEX = SearchIndex(
     model=IncidentRow, table="incident_search", key="incident_id", function="incidents_with"
 )
 
@@ -75,14 +75,14 @@ class IncidentFilter:
     statuses: tuple[str, ...] = STATUSES
     search: str = ""
     severity: Severity | None = None
-    #: User name of the assignee, or NOBODY.
+    #: User name of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     #: Number of an alert that is linked to the incident.
     alert: int | None = None
-    #: Incidents that match `search`. It is set by `looked_up`.
+    #: Incidents that match `search`. It is set by `resolve_incident_filter`.
     matches: SearchResult | None = None
     #: IDs of the incidents of the assignee or alert, unless there are too many. It is set by
-    #: `looked_up`.
+    #: `resolve_incident_filter`.
     ids: tuple[int, ...] | None = None
 
     @property
@@ -95,61 +95,65 @@ class IncidentFilter:
 class IncidentSlice(ListSlice):
     """A page of a list of incidents."""
 
-    order: SortOrder = NEWEST
+    order: SortOrder = NEWEST_FIRST
 
 
-def looked_up(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
+def resolve_incident_filter(wanted: IncidentFilter, *, session: Session) -> IncidentFilter:
     """Return the filter with its search and names resolved, so that this happens only once."""
     if wanted.ids is None:
-        wanted = replace(wanted, ids=_named(wanted, session=session))
+        wanted = replace(wanted, ids=_find_named_ids(wanted, session=session))
     if not wanted.search or wanted.matches is not None:
         return wanted
-    words = search_words(wanted.search)
-    found = find_matches(words, project_id=wanted.project_id, session=session, index=_INDEX)
+    words = parse_search_words(wanted.search)
+    found = find_matches(
+        words, project_id=wanted.project_id, session=session, index=_INCIDENT_SEARCH_INDEX
+    )
     return replace(wanted, matches=found)
 
 
-def _named(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
+def _find_named_ids(wanted: IncidentFilter, *, session: Session) -> tuple[int, ...] | None:
     """Return the IDs of an assignee's or alert's incidents, or None if there are too many.
 
     Without statistics, the planner would otherwise read all incidents of the project.
     """
     if wanted.alert is not None:
-        found = _of_alert(wanted.project_id, wanted.alert)
-    elif wanted.assignee not in {None, NOBODY}:
-        found = _of_assignee(wanted.assignee or "")
+        found = _build_alert_query(wanted.project_id, wanted.alert)
+    elif wanted.assignee not in {None, NO_ASSIGNEE}:
+        found = _build_assignee_query(wanted.assignee or "")
     else:
         return None
-    ids = session.scalars(found.limit(_MOST_NAMED + 1)).all()
-    return tuple(ids) if len(ids) <= _MOST_NAMED else None
+    ids = session.scalars(found.limit(_MAX_INCIDENTS_LISTED_BY_ID + 1)).all()
+    return tuple(ids) if len(ids) <= _MAX_INCIDENTS_LISTED_BY_ID else None
 
 
 def list_incidents(
     wanted: IncidentFilter, part: IncidentSlice, *, session: Session
-) -> Page[IncidentRow]:
+) -> KeysetPage[IncidentRow]:
     """Return a page of incidents."""
-    wanted = looked_up(wanted, session=session)
+    wanted = resolve_incident_filter(wanted, session=session)
     together = union_all(
-        *(select(branch.subquery()) for branch in _branches(wanted, part))
+        *(select(branch.subquery()) for branch in _build_branches(wanted, part))
     ).subquery()
     columns = list(together.c)
-    first = part.cut(columns, select(*columns)).subquery()
+    first = part.limit_query(columns, select(*columns)).subquery()
     columns = list(first.c)
     rows = session.execute(
         select(IncidentRow, *columns)
         .join(first, first.c.key_id == IncidentRow.id)
-        .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
+        .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     ).all()
     return part.page_of([(row[0], part.order.values_of(row)) for row in rows])
 
 
-def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*tuple[Any, ...]]]:
+def _build_branches(
+    wanted: IncidentFilter, part: IncidentSlice
+) -> Iterator[Select[*tuple[Any, ...]]]:
     """Yield a query with enough rows for the page for each status, or one for all statuses."""
     keys = part.order.keys
     found = select(*(key.column.label(f"key_{key.name}") for key in keys))
-    found = part.cut([key.column for key in keys], found.where(*_conditions(wanted)))
+    found = part.limit_query([key.column for key in keys], found.where(*_build_conditions(wanted)))
     # The index for all statuses does not contain the severity.
-    is_by_id = keys == (_ID,) and wanted.severity is None
+    is_by_id = keys == (_ID_KEY,) and wanted.severity is None
     if is_by_id and set(wanted.statuses) == set(STATUSES):
         yield found
         return
@@ -157,7 +161,7 @@ def _branches(wanted: IncidentFilter, part: IncidentSlice) -> Iterator[Select[*t
         yield found.where(IncidentRow.status == status)
 
 
-def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+def _build_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     is_listed = wanted.ids is not None or (
         wanted.matches is not None and not wanted.matches.are_many
     )
@@ -166,25 +170,25 @@ def _conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     project = IncidentRow.project_id + 0 if is_listed else IncidentRow.project_id
     yield project == wanted.project_id
     if wanted.severity is not None:
-        yield IncidentRow.urgency == urgency_of(wanted.severity)
-    yield from _named_conditions(wanted)
+        yield IncidentRow.urgency == convert_to_urgency(wanted.severity)
+    yield from _build_named_conditions(wanted)
     if wanted.matches is not None:
         yield wanted.matches.condition
 
 
-def _named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+def _build_named_conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the conditions for the assignee and the alert."""
     if wanted.ids is not None:
         yield IncidentRow.id.in_(wanted.ids)
-    if wanted.assignee == NOBODY:
+    if wanted.assignee == NO_ASSIGNEE:
         yield ~exists().where(IncidentAssignee.incident_id == IncidentRow.id)
     elif wanted.assignee is not None and (wanted.ids is None or wanted.alert is not None):
-        yield IncidentRow.id.in_(_of_assignee(wanted.assignee))
+        yield IncidentRow.id.in_(_build_assignee_query(wanted.assignee))
     if wanted.alert is not None and wanted.ids is None:
-        yield IncidentRow.id.in_(_of_alert(wanted.project_id, wanted.alert))
+        yield IncidentRow.id.in_(_build_alert_query(wanted.project_id, wanted.alert))
 
 
-def _of_assignee(username: str) -> Select[int]:
+def _build_assignee_query(username: str) -> Select[int]:
     return (
         select(IncidentAssignee.incident_id)
         .join(User, User.id == IncidentAssignee.user_id)
@@ -192,7 +196,7 @@ def _of_assignee(username: str) -> Select[int]:
     )
 
 
-def _of_alert(project_id: int, iid: int) -> Select[int]:
+def _build_alert_query(project_id: int, iid: int) -> Select[int]:
     return (
         select(IncidentAlert.incident_id)
         .join(Alert, Alert.id == IncidentAlert.alert_id)
@@ -206,10 +210,10 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
     A number above COUNT_LIMIT is a lower bound. The result is empty if too many incidents match the
     search.
     """
-    wanted = looked_up(wanted, session=session)
+    wanted = resolve_incident_filter(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many:
         return {}
-    conditions = list(_conditions(wanted))
+    conditions = list(_build_conditions(wanted))
     # Without an order, Postgres may scan the table.
     order = [IncidentRow.id.desc()] if wanted.ids is None else []
     counts = [
@@ -226,7 +230,7 @@ def count_by_status(wanted: IncidentFilter, *, session: Session) -> dict[str, in
     return dict(session.execute(union_all(*counts)).all())
 
 
-def incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentRow]:
+def find_incidents_of_alert(alert_id: int, *, session: Session) -> Sequence[IncidentRow]:
     """Return the ten newest incidents that contain an alert."""
     return session.scalars(
         select(IncidentRow)
@@ -256,13 +260,13 @@ def lock_incidents(project_id: int, *, session: Session) -> IncidentCounter:
     ).one()
 
 
-def locked_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
+def lock_incident(project_id: int, iid: int, *, session: Session) -> IncidentRow:
     """Lock the incidents of a project, and return one of them.
 
     Raise NotFoundError if there is no such incident.
     """
     lock_incidents(project_id, session=session)
-    return get_row(project_id, iid, session=session)
+    return get_incident_row(project_id, iid, session=session)
 
 
 def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
@@ -274,11 +278,11 @@ def get_incident_id(project_id: int, iid: int, *, session: Session) -> int:
         select(IncidentRow.id).where(IncidentRow.project_id == project_id, IncidentRow.iid == iid)
     )
     if found is None:
-        raise _not_found(iid)
+        raise _build_not_found_error(iid)
     return found
 
 
-def get_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
+def get_incident_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
     """Return the row of an incident.
 
     Raise NotFoundError if there is no such incident.
@@ -289,27 +293,29 @@ def get_row(project_id: int, iid: int, *, session: Session) -> IncidentRow:
         .execution_options(populate_existing=True)
     ).one_or_none()
     if found is None:
-        raise _not_found(iid)
+        raise _build_not_found_error(iid)
     return found
 
 
-def _not_found(iid: int) -> NotFoundError:
+def _build_not_found_error(iid: int) -> NotFoundError:
     return NotFoundError(f"Incident {iid} not found in this project.")
 
 
-def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> list[Incident]:
+def build_incident_resources(
+    rows: Sequence[IncidentRow], *, url: str, session: Session
+) -> list[Incident]:
     """Convert rows of incidents to resources, with a fixed number of queries.
 
     `url` is the URL of the list, without a trailing slash.
     """
     session.flush()
-    assignees = _assignees_of([row.id for row in rows], session=session)
-    alerts = _alerts_of(rows, session=session)
+    assignees = _find_assignees([row.id for row in rows], session=session)
+    alerts = _find_alert_numbers(rows, session=session)
     shown = []
     for row in rows:
         name = row.author_name
         own = {
-            "severity": severity_of(row.urgency),
+            "severity": convert_to_severity(row.urgency),
             "assignees": assignees.get(row.id, ()),
             "alerts": alerts.get(row.id, ()),
             "alerts_count": row.alerts,
@@ -318,11 +324,11 @@ def incidents_of(rows: Sequence[IncidentRow], *, url: str, session: Session) -> 
             "author": IncidentPerson(id=row.author_id, username=name) if name else None,
             "web_url": f"{url}/{row.iid}",
         }
-        shown.append(Incident.model_validate({**columns_of(row, Incident), **own}))
+        shown.append(Incident.model_validate({**get_column_values(row, Incident), **own}))
     return shown
 
 
-def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:
+def _find_assignees(ids: Iterable[int], *, session: Session) -> Mapping[int, list[IncidentPerson]]:
     found: dict[int, list[IncidentPerson]] = defaultdict(list)
     rows = session.execute(
         select(IncidentAssignee.incident_id, User.id, User.username)
@@ -335,15 +341,21 @@ def _assignees_of(ids: Iterable[int], *, session: Session) -> Mapping[int, list[
     return found
 
 
-def _alerts_of(rows: Sequence[IncidentRow], *, session: Session) -> Mapping[int, list[int]]:
+def _find_alert_numbers(
+    rows: Sequence[IncidentRow], *, session: Session
+) -> Mapping[int, list[int]]:
     """Return the numbers of linked alerts. Incidents with many alerts are queried separately."""
     found: dict[int, list[int]] = defaultdict(list)
-    small = [row.id for row in rows if 0 < row.alerts <= MOST_NAMED_ALERTS]
-    statements = [_numbers().where(IncidentAlert.incident_id.in_(small))] if small else []
+    small = [row.id for row in rows if 0 < row.alerts <= MAX_LISTED_ALERTS]
+    statements = (
+        [_build_alert_numbers_query().where(IncidentAlert.incident_id.in_(small))] if small else []
+    )
     statements += [
-        _numbers().where(IncidentAlert.incident_id == row.id).limit(MOST_NAMED_ALERTS)
+        _build_alert_numbers_query()
+        .where(IncidentAlert.incident_id == row.id)
+        .limit(MAX_LISTED_ALERTS)
         for row in rows
-        if row.alerts > MOST_NAMED_ALERTS
+        if row.alerts > MAX_LISTED_ALERTS
     ]
     for statement in statements:
         for incident_id, iid in session.execute(statement):
@@ -351,7 +363,7 @@ def _alerts_of(rows: Sequence[IncidentRow], *, session: Session) -> Mapping[int,
     return found
 
 
-def _numbers() -> Select[int, int]:
+def _build_alert_numbers_query() -> Select[int, int]:
     return (
         select(IncidentAlert.incident_id, Alert.iid)
         .join(Alert, Alert.id == IncidentAlert.alert_id)
@@ -370,7 +382,7 @@ class AssignedIncident:
     created_at: datetime
 
 
-def open_incidents_of(
+def list_open_incidents_of_user(
     user_id: int, projects: Select[int], *, most: int, session: Session
 ) -> tuple[AssignedIncident, ...]:
     """Return the newest open incidents assigned to a user in the selected projects."""

@@ -6,82 +6,90 @@ with a lower role cannot see them, even if a custom role lets them see incidents
 
 from sqlalchemy import select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
-from domain.audit.events import Actor, EventKind
+from domain.audit.events import EventActor, EventKind
 from domain.core.errors import ForbiddenError, NotFoundError
-from domain.core.types.base import Found, columns_of
-from domain.incidents.listing import get_incident_id, get_row
-from domain.incidents.timeline import NewEntry, TimelineEntry, add_entry, list_entries, sentence_of
+from domain.core.types.base import ListPage, get_column_values
+from domain.incidents.listing import get_incident_id, get_incident_row
+from domain.incidents.timeline import (
+    NewTimelineEntry,
+    TimelineEntry,
+    add_timeline_entry,
+    format_timeline_entry,
+    list_timeline_entries,
+)
 from domain.incidents.types import (
     EntryKind,
     IncidentNote,
     IncidentNoteChange,
     IncidentNoteQuery,
     NewIncidentNote,
-    checked_note,
+    validate_comment,
 )
 from domain.projects.views import ProjectView
 from models import IncidentNote as NoteRow
 
 
-def sees_internal(project: ProjectView) -> bool:
+def can_see_internal_comments(project: ProjectView) -> bool:
     """Return whether the viewer of a project can see internal comments."""
     return project.role is not None and project.role >= Role.REPORTER
 
 
-@question("incident_notes.index")
+@read_action("incident_notes.index")
 def list_notes(
-    work: Work, project: ProjectView, iid: int, query: IncidentNoteQuery
-) -> Found[IncidentNote]:
+    work: UnitOfWork, project: ProjectView, iid: int, query: IncidentNoteQuery
+) -> ListPage[IncidentNote]:
     """List the timeline of an incident.
 
     Raise NotFoundError if the project has no such incident.
     """
-    page = list_entries(
+    page = list_timeline_entries(
         get_incident_id(project.id, iid, session=work.session),
         query.part,
-        shows_internal=sees_internal(project),
+        shows_internal=can_see_internal_comments(project),
         which=query.activity_filter,
         is_oldest_first=query.sort == "asc",
         session=work.session,
     )
-    return Found.of_page(page, lambda entry: _shown(project, iid, entry))
+    return ListPage.from_keyset_page(page, lambda entry: _build_note_resource(project, iid, entry))
 
 
-@question("incident_notes.show")
-def show_note(work: Work, project: ProjectView, iid: int, note_id: int) -> IncidentNote:
+@read_action("incident_notes.show")
+def show_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> IncidentNote:
     """Show an entry of the timeline.
 
     Raise NotFoundError if there is no such entry.
     """
-    return _shown(project, iid, _get(work, project, iid, note_id))
+    return _build_note_resource(project, iid, _get_note(work, project, iid, note_id))
 
 
 @action("incident_notes.create")
-def create_note(work: Work, project: ProjectView, iid: int, new: NewIncidentNote) -> IncidentNote:
+def create_note(
+    work: UnitOfWork, project: ProjectView, iid: int, new: NewIncidentNote
+) -> IncidentNote:
     """Add a comment to an incident.
 
     Raise InvalidError, NotFoundError or ForbiddenError.
     """
-    note = checked_note(new.body)
-    _check_internal(project, new)
-    entry = NewEntry(
+    note = validate_comment(new.body)
+    _check_internal_allowed(project, new)
+    entry = NewTimelineEntry(
         incident_id=get_incident_id(project.id, iid, session=work.session),
         kind=EntryKind.NOTE,
         text=note,
         is_internal=bool(new.is_internal),
     )
-    by = Actor(id=work.actor.id, name=work.actor.name) if work.actor.id else None
-    row = add_entry(entry, by=by, session=work.session, now=work.now)
-    _record(work, project, iid, row.id, "created")
-    return _shown(project, iid, row)
+    by = EventActor(id=work.actor.id, name=work.actor.name) if work.actor.id else None
+    row = add_timeline_entry(entry, by=by, session=work.session, now=work.now)
+    _record_event(work, project, iid, row.id, "created")
+    return _build_note_resource(project, iid, row)
 
 
 @action("incident_notes.change")
 def change_note(
-    work: Work, project: ProjectView, iid: int, note_id: int, change: IncidentNoteChange
+    work: UnitOfWork, project: ProjectView, iid: int, note_id: int, change: IncidentNoteChange
 ) -> IncidentNote:
     """Change a comment.
 
@@ -89,62 +97,68 @@ def change_note(
 
     Raise InvalidError, NotFoundError or ForbiddenError.
     """
-    row = _get_own(work, project, iid, note_id)
-    note = row.text if change.body is None else checked_note(change.body)
-    _check_internal(project, change)
+    row = _get_changeable_comment(work, project, iid, note_id)
+    note = row.text if change.body is None else validate_comment(change.body)
+    _check_internal_allowed(project, change)
     if note != row.text:
         row.text, row.updated_at = note, work.now
     if change.is_internal is not None:
         row.is_internal = change.is_internal
     if work.session.is_modified(row):
         work.session.flush()
-        _record(work, project, iid, note_id, "changed")
-    return _shown(project, iid, row)
+        _record_event(work, project, iid, note_id, "changed")
+    return _build_note_resource(project, iid, row)
 
 
 @action("incident_notes.delete")
-def delete_note(work: Work, project: ProjectView, iid: int, note_id: int) -> None:
+def delete_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> None:
     """Delete a comment.
 
     Raise NotFoundError or ForbiddenError.
     """
-    work.session.delete(_get_own(work, project, iid, note_id))
-    _record(work, project, iid, note_id, "deleted")
+    work.session.delete(_get_changeable_comment(work, project, iid, note_id))
+    _record_event(work, project, iid, note_id, "deleted")
 
 
-def _check_internal(project: ProjectView, wanted: NewIncidentNote | IncidentNoteChange) -> None:
-    if wanted.is_internal and not sees_internal(project):
-        raise ForbiddenError("Internal comments need the Reporter role.")
+def _check_internal_allowed(
+    project: ProjectView, wanted: NewIncidentNote | IncidentNoteChange
+) -> None:
+    if wanted.is_internal and not can_see_internal_comments(project):
+        raise ForbiddenError("You need the Reporter role to write internal comments.")
 
 
-def _get(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
+def _get_note(work: UnitOfWork, project: ProjectView, iid: int, note_id: int) -> NoteRow:
     incident_id = get_incident_id(project.id, iid, session=work.session)
     row = work.session.scalar(
         select(NoteRow).where(NoteRow.incident_id == incident_id, NoteRow.id == note_id)
     )
-    if row is None or (row.is_internal and not sees_internal(project)):
+    if row is None or (row.is_internal and not can_see_internal_comments(project)):
         raise NotFoundError(f"Note {note_id} not found on incident {iid}.")
     return row
 
 
-def _get_own(work: Work, project: ProjectView, iid: int, note_id: int) -> NoteRow:
+def _get_changeable_comment(
+    work: UnitOfWork, project: ProjectView, iid: int, note_id: int
+) -> NoteRow:
     """Return a comment that the user may change.
 
     Users may change their own comments, and Maintainers may change all comments.
     """
-    row = _get(work, project, iid, note_id)
+    row = _get_note(work, project, iid, note_id)
     if row.kind != EntryKind.NOTE.value:
-        raise ForbiddenError("Entries about changes of the incident cannot be changed.")
+        raise ForbiddenError("Only comments can be changed, not other entries of the timeline.")
     if row.user_id != work.actor.id and not project.can_maintain:
-        raise ForbiddenError("You can change your own comments; Maintainers can change all.")
+        raise ForbiddenError("You need the Maintainer role to change comments of other users.")
     return row
 
 
-def _shown(project: ProjectView, iid: int, row: NoteRow | TimelineEntry) -> IncidentNote:
+def _build_note_resource(
+    project: ProjectView, iid: int, row: NoteRow | TimelineEntry
+) -> IncidentNote:
     entry = TimelineEntry.model_validate(row)
     return IncidentNote(
-        **columns_of(entry, IncidentNote),
-        body=sentence_of(entry),
+        **get_column_values(entry, IncidentNote),
+        body=format_timeline_entry(entry),
         author=entry.user,
         system=not entry.is_comment,
         internal=entry.is_internal,
@@ -155,7 +169,9 @@ def _shown(project: ProjectView, iid: int, row: NoteRow | TimelineEntry) -> Inci
     )
 
 
-def _record(work: Work, project: ProjectView, iid: int, note_id: int, change: str) -> None:
-    incident = get_row(project.id, iid, session=work.session)
+def _record_event(
+    work: UnitOfWork, project: ProjectView, iid: int, note_id: int, change: str
+) -> None:
+    incident = get_incident_row(project.id, iid, session=work.session)
     details = {"project": project.path, "iid": iid, "comment": change, "note_id": note_id}
     work.record(EventKind.INCIDENT_CHANGED, subject=incident.title, details=details)

@@ -6,51 +6,56 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.audit.events import Actor
-from domain.core.clock import DOUBLE_TAP
-from domain.incidents.timeline import NewEntry, TimelineEntry, add_entries
-from domain.incidents.types import HIGHEST_URGENCY, EntryKind
+from domain.access.actor import UnitOfWork
+from domain.audit.events import EventActor
+from domain.core.clock import DOUBLE_SUBMISSION_WINDOW
+from domain.incidents.timeline import NewTimelineEntry, TimelineEntry, add_timeline_entries
+from domain.incidents.types import MAX_URGENCY, EntryKind
 from domain.paging.notifications.manual_paging import check_reachable
-from domain.paging.notifications.paging import ASKED, NewPage, queue_pages
+from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
 from domain.paging.notifications.policy import PageReason
 from domain.projects.views import ProjectView
 from models import Incident, IncidentNote, User
 
 
-def page_people(
-    work: Work, project: ProjectView, incident: Incident, names: Sequence[str], *, by: Actor | None
+def page_users_about_incident(
+    work: UnitOfWork,
+    project: ProjectView,
+    incident: Incident,
+    names: Sequence[str],
+    *,
+    by: EventActor | None,
 ) -> Sequence[str]:
     """Page users about an incident, and return their names.
 
     If a user cannot be paged now, raise InvalidError with the reason and send no pages.
     """
-    is_critical = incident.urgency == HIGHEST_URGENCY
+    is_critical = incident.urgency == MAX_URGENCY
     people = check_reachable(names, project, work, field="users", is_critical=is_critical)
     session, now = work.session, work.now
-    pages = new_pages(incident, people, by=by, rule=None, session=session, now=now)
+    pages = build_incident_pages(incident, people, by=by, rule=None, session=session, now=now)
     session.flush()  # The pages read the severity of the incident.
     queue_pages(pages, session=session, now=now)
     return sorted(people.values())
 
 
-def were_just_paged(incident_id: int, names: Collection[str], *, work: Work) -> bool:
+def has_just_paged(incident_id: int, names: Collection[str], *, work: UnitOfWork) -> bool:
     """Return whether the user has just paged these people about an incident with the same form."""
     entries = work.session.scalars(
         select(IncidentNote.text).where(
             *(IncidentNote.incident_id == incident_id, IncidentNote.user_id == work.actor.id),
             IncidentNote.kind == EntryKind.PAGED.value,
-            IncidentNote.created_at > work.now - DOUBLE_TAP,
+            IncidentNote.created_at > work.now - DOUBLE_SUBMISSION_WINDOW,
         )
     )
     return set(names) <= set(entries)
 
 
-def new_pages(
+def build_incident_pages(
     incident: Incident,
     people: Mapping[int, str],
     *,
-    by: Actor | None,
+    by: EventActor | None,
     rule: str | None,
     session: Session,
     now: datetime,
@@ -61,17 +66,20 @@ def new_pages(
     """
     pages = [
         NewPage(
-            key=f"{'' if rule else ASKED}incident {incident.id}, user {each}, {now.isoformat()}",
+            key=(
+                f"{'' if rule else MANUAL_PAGE_PREFIX}incident {incident.id}, user {each}, "
+                f"{now.isoformat()}"
+            ),
             project_id=incident.project_id,
             incident_id=incident.id,
             user_id=each,
-            is_critical=incident.urgency == HIGHEST_URGENCY,
+            is_critical=incident.urgency == MAX_URGENCY,
         )
         for each in people
     ]
     because = {"rule": rule} if rule else {}
     entries = [
-        NewEntry(
+        NewTimelineEntry(
             incident_id=incident.id,
             kind=EntryKind.PAGED,
             text=people[page.user_id or 0],
@@ -79,11 +87,11 @@ def new_pages(
         )
         for page in sorted(pages, key=lambda page: people[page.user_id or 0])
     ]
-    add_entries(entries, by=by, session=session, now=now)
+    add_timeline_entries(entries, by=by, session=session, now=now)
     return pages
 
 
-def page_reasons(
+def find_incident_page_reasons(
     incident_ids: Collection[int],
     /,
     *,

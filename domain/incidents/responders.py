@@ -13,28 +13,31 @@ from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.audit.events import Actor
-from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
-from domain.incidents.changes import MOST_ASSIGNEES
-from domain.incidents.paging import new_pages
+from domain.audit.events import EventActor
+from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
+from domain.incidents.changes import MAX_ASSIGNEES
+from domain.incidents.paging import build_incident_pages
 from domain.incidents.rule_engine import ActiveRule
-from domain.incidents.timeline import NewEntry, add_entries
-from domain.incidents.types import HIGHEST_URGENCY, OPEN_STATUSES, EntryKind
-from domain.paging.escalations.maintainer_notices import UNCALLED, tell_of_unpaged
-from domain.paging.escalations.policies import names_of
-from domain.paging.escalations.recipients import Reached, Recipients, read_recipients
-from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
+from domain.incidents.timeline import NewTimelineEntry, add_timeline_entries
+from domain.incidents.types import MAX_URGENCY, OPEN_STATUSES, EntryKind
+from domain.paging.escalations.maintainer_notices import (
+    NO_RESPONDER_REACHED,
+    notify_of_paging_failure,
+)
+from domain.paging.escalations.policies import find_target_names
+from domain.paging.escalations.recipients import RecipientLookup, StepRecipients, load_recipients
+from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
 from domain.paging.escalations.types import EscalationTarget
-from domain.paging.notifications.batching import Reach
+from domain.paging.notifications.batching import UserReachability
 from domain.paging.notifications.paging import NewPage, queue_pages
-from domain.paging.notifications.policy import PagingPolicy
-from domain.projects.member_lists import able_people
+from domain.paging.notifications.policy import PagingSettings
+from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import Incident, IncidentAssignee, IncidentRuleResponder, User
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class OpenedIncident:
     """An incident that a rule has just opened."""
 
     incident: Incident
@@ -59,10 +62,10 @@ class Opened:
     @property
     def key(self) -> tuple[Namespace, bool]:
         """Namespace of the incident's pages, and whether the incident is critical."""
-        return self.project, self.incident.urgency == HIGHEST_URGENCY
+        return self.project, self.incident.urgency == MAX_URGENCY
 
 
-def targets_of(
+def find_responder_targets(
     rule_ids: Collection[int | None], *, session: Session
 ) -> Mapping[int, tuple[Target, ...]]:
     """Return the ordered responders of rules, by the ID of the rule.
@@ -81,12 +84,12 @@ def targets_of(
     return found
 
 
-def responders_of(
+def find_responders(
     rule_ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[EscalationTarget]]:
     """Return the responders of rules with their names."""
-    targets = targets_of(rule_ids, session=session)
-    names = names_of({each for some in targets.values() for each in some}, session=session)
+    targets = find_responder_targets(rule_ids, session=session)
+    names = find_target_names({each for some in targets.values() for each in some}, session=session)
     return {
         rule_id: [
             EscalationTarget(type=each.kind.value, id=each.id, name=names.get(each))
@@ -106,8 +109,8 @@ def store_responders(rule_id: int, targets: Sequence[Target], *, session: Sessio
         session.flush()  # The order of the IDs is the order of the responders.
 
 
-def call_responders(
-    opened: Sequence[Opened], policy: PagingPolicy, *, session: Session, now: datetime
+def assign_and_page_responders(
+    opened: Sequence[OpenedIncident], policy: PagingSettings, *, session: Session, now: datetime
 ) -> None:
     """Assign and page the responders of rules for the incidents that these rules opened.
 
@@ -115,7 +118,7 @@ def call_responders(
     incident, maintainers are notified. To prevent deadlocks between workers, all pages are queued
     together, in a fixed order of their recipients.
     """
-    targets = targets_of({each.rule.id for each in opened}, session=session)
+    targets = find_responder_targets({each.rule.id for each in opened}, session=session)
     calls = [
         (each, Step(timedelta(), targets[each.rule.id]))
         for each in opened
@@ -123,42 +126,51 @@ def call_responders(
     ]
     if not calls:
         return
-    wanted: dict[tuple[Namespace, bool], set[Plan]] = defaultdict(set)
+    wanted: dict[tuple[Namespace, bool], set[EscalationPlan]] = defaultdict(set)
     for each, step in calls:
-        wanted[each.key].add(Plan((step,)))
-    recipients = read_recipients(wanted, sends_mail=policy.sends_mail, session=session, now=now)
-    able = _able(recipients, {place for place, _ in wanted}, session=session, now=now)
+        wanted[each.key].add(EscalationPlan((step,)))
+    recipients = load_recipients(wanted, sends_mail=policy.sends_mail, session=session, now=now)
+    able = _find_assignable_users(
+        recipients, {place for place, _ in wanted}, session=session, now=now
+    )
     pages: list[NewPage] = []
-    uncalled: list[Opened] = []
+    uncalled: list[OpenedIncident] = []
     for each, step in calls:
         place, is_critical = each.key
         reached = recipients.of(place, step, is_critical=is_critical)
-        _assign(each, reached, able[place], session=session, now=now)
-        pages += _page(each, reached, recipients.names, session=session, now=now)
+        _assign_responders(each, reached, able[place], session=session, now=now)
+        pages += _build_pages(each, reached, recipients.names, session=session, now=now)
         if not reached.user_ids:
             uncalled.append(each)
     session.flush()  # The pages read the severities of the incidents.
     queue_pages(pages, session=session, now=now)
-    tell_of_unpaged(uncalled, UNCALLED, policy, session=session, now=now)
+    notify_of_paging_failure(uncalled, NO_RESPONDER_REACHED, policy, session=session, now=now)
 
 
-def _able(
-    recipients: Recipients, places: Collection[Namespace], *, session: Session, now: datetime
+def _find_assignable_users(
+    recipients: RecipientLookup, places: Collection[Namespace], *, session: Session, now: datetime
 ) -> Mapping[Namespace, Mapping[int, str]]:
     """Return the users who can be assigned to incidents, as for manual assignments."""
     people = [each.id for each in recipients.names if each.kind is TargetKind.USER]
     wanted, today = User.id.in_(people), now.date()
     return {
-        place: able_people(wanted, Ability.ADMIN_ALERTS, place, session=session, today=today)
+        place: find_users_with_ability(
+            wanted, Ability.ADMIN_ALERTS, place, session=session, today=today
+        )
         for place in places
     }
 
 
-def _assign(
-    opened: Opened, reached: Reached, able: Mapping[int, str], *, session: Session, now: datetime
+def _assign_responders(
+    opened: OpenedIncident,
+    reached: StepRecipients,
+    able: Mapping[int, str],
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     called = [*reached.user_ids, *(person.id for person in reached.unreached)]
-    ids = [each for each in dict.fromkeys(called) if each in able][:MOST_ASSIGNEES]
+    ids = [each for each in dict.fromkeys(called) if each in able][:MAX_ASSIGNEES]
     if not ids:
         return
     incident_id = opened.incident.id
@@ -166,17 +178,19 @@ def _assign(
     session.execute(insert(IncidentAssignee), rows)
     because = {"rule": opened.rule.name}
     entries = [
-        NewEntry(incident_id=incident_id, kind=EntryKind.ASSIGNED, text=able[each], details=because)
+        NewTimelineEntry(
+            incident_id=incident_id, kind=EntryKind.ASSIGNED, text=able[each], details=because
+        )
         for each in ids
     ]
-    add_entries(entries, by=None, session=session, now=now)
+    add_timeline_entries(entries, by=None, session=session, now=now)
     assignments = [NewAssignment(user_id=each, incident_id=incident_id) for each in ids]
-    note_assignments(assignments, by_id=None, by_name="", session=session, now=now)
+    store_assignment_notices(assignments, by_id=None, by_name="", session=session, now=now)
 
 
-def _page(
-    opened: Opened,
-    reached: Reached,
+def _build_pages(
+    opened: OpenedIncident,
+    reached: StepRecipients,
     names: Mapping[Target, str],
     *,
     session: Session,
@@ -188,19 +202,23 @@ def _page(
     """
     incident, rule = opened.incident, opened.rule.name
     people = {each: names[Target(TargetKind.USER, each)] for each in reached.user_ids}
-    pages = new_pages(incident, people, by=None, rule=rule, session=session, now=now)
+    pages = build_incident_pages(incident, people, by=None, rule=rule, session=session, now=now)
     for person, reach in reached.unreached.items():
-        if reach is not Reach.QUIET:
+        if reach is not UserReachability.QUIET:
             text = f"{reach.value}: not paged"
-            entry = NewEntry(incident_id=incident.id, kind=EntryKind.PAGE, text=text)
-            who = Actor(id=person.id, name=person.name)
-            add_entries([entry], by=who, session=session, now=now)
-    add_entries(_gaps(opened, reached), by=None, session=session, now=now)
+            entry = NewTimelineEntry(incident_id=incident.id, kind=EntryKind.PAGE, text=text)
+            who = EventActor(id=person.id, name=person.name)
+            add_timeline_entries([entry], by=who, session=session, now=now)
+    add_timeline_entries(_build_gap_entries(opened, reached), by=None, session=session, now=now)
     return pages
 
 
-def _gaps(opened: Opened, reached: Reached) -> Iterator[NewEntry]:
+def _build_gap_entries(
+    opened: OpenedIncident, reached: StepRecipients
+) -> Iterator[NewTimelineEntry]:
     if reached.gaps or not reached.user_ids:
-        reasons = list(dict.fromkeys(reached.gaps)) or ["no page reaches its responders"]
+        reasons = list(dict.fromkeys(reached.gaps)) or ["none of its responders can be paged"]
         details = {"rule": opened.rule.name, "reasons": reasons, "nobody": not reached.user_ids}
-        yield NewEntry(incident_id=opened.incident.id, kind=EntryKind.UNPAGED, details=details)
+        yield NewTimelineEntry(
+            incident_id=opened.incident.id, kind=EntryKind.UNPAGED, details=details
+        )

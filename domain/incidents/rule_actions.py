@@ -6,85 +6,94 @@ from typing import Any
 from sqlalchemy import Row, Select, func, select
 from sqlalchemy.exc import IntegrityError
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.alerts.change_feed import Follower, follow
-from domain.alerts.matching.conditions import conditions_from
-from domain.alerts.reading.text import storable
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.change_feed import Follower, add_follower
+from domain.alerts.matching.conditions import parse_conditions
+from domain.alerts.reading.text import replace_unstorable
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import Found
-from domain.incidents.links import stop_following
+from domain.core.types.base import ListPage
+from domain.incidents.links import remove_follower_if_unneeded
 from domain.incidents.listing import lock_incidents
-from domain.incidents.responders import responders_of, store_responders, targets_of
+from domain.incidents.responders import find_responder_targets, find_responders, store_responders
 from domain.incidents.types import (
-    LONGEST_RULE_NAME,
+    MAX_INCIDENT_RULE_NAME_LENGTH,
     IncidentRule,
     IncidentRuleChange,
     IncidentRuleQuery,
     NewIncidentRule,
 )
-from domain.paging.escalations.policies import lock_rules, resolve_targets
+from domain.paging.escalations.policies import lock_policies_and_routes, resolve_targets
 from domain.paging.escalations.steps import AnyTarget, Target
 from domain.projects.views import ProjectView
 from models import IncidentRule as RuleRow
 
-MOST_RULES = 50
+MAX_INCIDENT_RULES = 50
 
 
-@question("incident_rules.index")
-def list_rules(work: Work, project: ProjectView, query: IncidentRuleQuery) -> Found[IncidentRule]:
+@read_action("incident_rules.index")
+def list_rules(
+    work: UnitOfWork, project: ProjectView, query: IncidentRuleQuery
+) -> ListPage[IncidentRule]:
     """List the incident rules in the order in which they are applied."""
-    found = fetch_part(_rules(project), {"id": RuleRow.id}, query.part, session=work.session)
-    items = _shown(work, found.items)
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(
+        _build_rules_query(project), {"id": RuleRow.id}, query.part, session=work.session
+    )
+    items = _build_resources(work, found.items)
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-@question("incident_rules.index")
-def list_all_rules(work: Work, project: ProjectView) -> Sequence[IncidentRule]:
+@read_action("incident_rules.index")
+def list_all_rules(work: UnitOfWork, project: ProjectView) -> Sequence[IncidentRule]:
     """Return all rules of a project in the order in which they are applied, oldest first."""
-    return _shown(work, work.session.execute(_rules(project).order_by(RuleRow.id)).all())
+    return _build_resources(
+        work, work.session.execute(_build_rules_query(project).order_by(RuleRow.id)).all()
+    )
 
 
-@question("incident_rules.show")
-def show_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
+@read_action("incident_rules.show")
+def show_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> IncidentRule:
     """Show an incident rule.
 
     Raise NotFoundError if the project has no such rule.
     """
-    row = work.session.execute(_rules(project).where(RuleRow.id == rule_id)).first()
+    row = work.session.execute(_build_rules_query(project).where(RuleRow.id == rule_id)).first()
     if row is None:
-        raise _not_found(rule_id)
-    return _shown(work, [row])[0]
+        raise _build_not_found_error(rule_id)
+    return _build_resources(work, [row])[0]
 
 
-@question("incident_rules.index")
-def find_rule_name(work: Work, project: ProjectView, rule_id: int) -> str | None:
+@read_action("incident_rules.index")
+def find_rule_name(work: UnitOfWork, project: ProjectView, rule_id: int) -> str | None:
     """Return the name of the rule that opened an incident, or None if the rule was deleted."""
     name = select(RuleRow.name).where(RuleRow.project_id == project.id, RuleRow.id == rule_id)
     return work.session.scalar(name)
 
 
 @action("incident_rules.create")
-def create_rule(work: Work, project: ProjectView, new: NewIncidentRule) -> IncidentRule:
+def create_rule(work: UnitOfWork, project: ProjectView, new: NewIncidentRule) -> IncidentRule:
     """Create an incident rule.
 
     Raise InvalidError, or ConflictError if another rule has the same name.
     """
-    called = _called(work, project, new, present=())
+    called = _resolve_responders(work, project, new, present=())
     lock_incidents(project.id, session=work.session)
     count = select(func.count()).where(RuleRow.project_id == project.id)
-    if (work.session.scalar(count) or 0) >= MOST_RULES:
-        raise InvalidError(f"A project can have at most {MOST_RULES} rules.", field="name")
+    if (work.session.scalar(count) or 0) >= MAX_INCIDENT_RULES:
+        message = (
+            f"A project can have at most {MAX_INCIDENT_RULES} incident rules. Delete a rule first."
+        )
+        raise InvalidError(message, field="name")
     row = RuleRow(project_id=project.id, created_at=work.now)
-    _store(work, project, row, new, called, EventKind.INCIDENT_RULE_CREATED)
+    _store_rule(work, project, row, new, called, EventKind.INCIDENT_RULE_CREATED)
     return show_rule(work, project, row.id)
 
 
 @action("incident_rules.change")
 def change_rule(
-    work: Work, project: ProjectView, rule_id: int, change: IncidentRuleChange
+    work: UnitOfWork, project: ProjectView, rule_id: int, change: IncidentRuleChange
 ) -> IncidentRule:
     """Change an incident rule.
 
@@ -94,31 +103,31 @@ def change_rule(
     """
     called = None
     if "responders" in change.given:
-        present = targets_of([rule_id], session=work.session)
-        called = _called(work, project, change, present=present.get(rule_id, ()))
-    row = _lock(work, project, rule_id)
+        present = find_responder_targets([rule_id], session=work.session)
+        called = _resolve_responders(work, project, change, present=present.get(rule_id, ()))
+    row = _lock_rule(work, project, rule_id)
     before = {**dict(show_rule(work, project, rule_id)), "responders": ()}
     wanted = NewIncidentRule.model_validate({**before, **change.given})
-    _store(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
+    _store_rule(work, project, row, wanted, called, EventKind.INCIDENT_RULE_CHANGED)
     return show_rule(work, project, rule_id)
 
 
 @action("incident_rules.delete")
-def delete_rule(work: Work, project: ProjectView, rule_id: int) -> IncidentRule:
-    """Delete an incident rule and keep its incidents.
+def delete_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> IncidentRule:
+    """Delete an incident rule, but keep its incidents.
 
     Return the deleted rule. Raise NotFoundError if the project has no such rule.
     """
-    row = _lock(work, project, rule_id)
+    row = _lock_rule(work, project, rule_id)
     rule = show_rule(work, project, rule_id)
-    _record(work, project, rule, EventKind.INCIDENT_RULE_REMOVED)
+    _record_event(work, project, rule, EventKind.INCIDENT_RULE_REMOVED)
     work.session.delete(row)
     work.session.flush()
-    stop_following(project.id, session=work.session)
+    remove_follower_if_unneeded(project.id, session=work.session)
     return rule
 
 
-def _rules(project: ProjectView) -> Select[*tuple[Any, ...]]:
+def _build_rules_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
     return select(
         *RuleRow.__table__.columns,
         RuleRow.closes_when_resolved.label("close_when_resolved"),
@@ -128,13 +137,13 @@ def _rules(project: ProjectView) -> Select[*tuple[Any, ...]]:
     ).where(RuleRow.project_id == project.id)
 
 
-def _shown(work: Work, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRule]:
-    responders = responders_of([row.id for row in rows], session=work.session)
+def _build_resources(work: UnitOfWork, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRule]:
+    responders = find_responders([row.id for row in rows], session=work.session)
     return [
         IncidentRule.model_validate(
             {
                 **row._asdict(),
-                **conditions_from(row.conditions).to_json(),
+                **parse_conditions(row.conditions).to_json(),
                 "responders": responders.get(row.id, []),
             }
         )
@@ -142,8 +151,8 @@ def _shown(work: Work, rows: Sequence[Row[*tuple[Any, ...]]]) -> list[IncidentRu
     ]
 
 
-def _called(
-    work: Work, project: ProjectView, given: NewIncidentRule, *, present: Collection[Target]
+def _resolve_responders(
+    work: UnitOfWork, project: ProjectView, given: NewIncidentRule, *, present: Collection[Target]
 ) -> Sequence[Target]:
     """Return the responders of a rule.
 
@@ -153,7 +162,7 @@ def _called(
     wanted = given.called
     if wanted:
         # Prevents schedules from being deleted, and users from leaving, in the meantime.
-        lock_rules(project, session=work.session)
+        lock_policies_and_routes(project, session=work.session)
     new = [each for each in wanted if each not in present]
     today = work.now.date()
     found = resolve_targets(new, project, field="responders", session=work.session, today=today)
@@ -161,22 +170,22 @@ def _called(
     return tuple(dict.fromkeys(known[each] for each in wanted))
 
 
-def _lock(work: Work, project: ProjectView, rule_id: int) -> RuleRow:
+def _lock_rule(work: UnitOfWork, project: ProjectView, rule_id: int) -> RuleRow:
     lock_incidents(project.id, session=work.session)
     row = work.session.scalar(
         select(RuleRow).where(RuleRow.project_id == project.id, RuleRow.id == rule_id)
     )
     if row is None:
-        raise _not_found(rule_id)
+        raise _build_not_found_error(rule_id)
     return row
 
 
-def _not_found(rule_id: int) -> NotFoundError:
+def _build_not_found_error(rule_id: int) -> NotFoundError:
     return NotFoundError(f"Incident rule {rule_id} not found in this project.")
 
 
-def _store(
-    work: Work,
+def _store_rule(
+    work: UnitOfWork,
     project: ProjectView,
     row: RuleRow,
     wanted: NewIncidentRule,
@@ -184,7 +193,7 @@ def _store(
     kind: EventKind,
 ) -> None:
     """Store and record a rule if it has changed. If `called` is None, its responders are kept."""
-    name = _checked_name(wanted.name)
+    name = _validate_name(wanted.name)
     values = {
         "name": name,
         "conditions": wanted.conditions().to_json(),
@@ -193,7 +202,7 @@ def _store(
         "quiets_alerts": wanted.quiet_alerts,
         "is_active": wanted.active,
     }
-    present = targets_of([row.id], session=work.session).get(row.id, ())
+    present = find_responder_targets([row.id], session=work.session).get(row.id, ())
     calls_others = called is not None and called != present
     if not calls_others and all(getattr(row, field) == value for field, value in values.items()):
         return
@@ -204,24 +213,27 @@ def _store(
             for field, value in values.items():
                 setattr(row, field, value)
     except IntegrityError as error:
-        message = f"A rule with the name “{name}” already exists."
+        message = f'An incident rule named "{name}" already exists.'
         raise ConflictError(message, field="name") from error
     # Changes of alerts are followed as long as a rule can open incidents.
-    follow(project.id, Follower.INCIDENTS, session=work.session)
-    stop_following(project.id, session=work.session)
+    add_follower(project.id, Follower.INCIDENTS, session=work.session)
+    remove_follower_if_unneeded(project.id, session=work.session)
     if calls_others:
         store_responders(row.id, called or (), session=work.session)
-    _record(work, project, show_rule(work, project, row.id), kind)
+    _record_event(work, project, show_rule(work, project, row.id), kind)
 
 
-def _checked_name(name: str) -> str:
-    checked = storable(name).strip()
-    if not checked or len(checked) > LONGEST_RULE_NAME:
-        raise InvalidError(f"A name has 1 to {LONGEST_RULE_NAME} characters.", field="name")
+def _validate_name(name: str) -> str:
+    checked = replace_unstorable(name).strip()
+    if not checked or len(checked) > MAX_INCIDENT_RULE_NAME_LENGTH:
+        message = f"The name must have 1 to {MAX_INCIDENT_RULE_NAME_LENGTH} characters."
+        raise InvalidError(message, field="name")
     return checked
 
 
-def _record(work: Work, project: ProjectView, rule: IncidentRule, kind: EventKind) -> None:
+def _record_event(
+    work: UnitOfWork, project: ProjectView, rule: IncidentRule, kind: EventKind
+) -> None:
     shown = rule.model_dump(exclude={"name", "created_at", "updated_at"})
     details = {"project": project.path, **shown, "responders": rule.responder_words}
     work.record(kind, subject=rule.name, details=details)

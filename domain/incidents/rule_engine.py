@@ -16,8 +16,8 @@ from datetime import timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.core.types.base import columns_of
+from domain.alerts.matching.conditions import AlertConditions, parse_conditions
+from domain.core.types.base import get_column_values
 from domain.incidents.links import LinkedAlert
 from models import IncidentRule
 
@@ -31,7 +31,7 @@ class ActiveRule:
 
     id: int
     name: str
-    conditions: Conditions
+    conditions: AlertConditions
     #: True if incidents of the rule are closed when all of their alerts are resolved.
     closes_when_resolved: bool
     #: True if open alerts of acknowledged incidents of the rule do not page.
@@ -40,7 +40,7 @@ class ActiveRule:
     opens_when_silenced: bool
 
 
-def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]:
+def find_active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]:
     """Return the active rules in the order in which they are applied, oldest first."""
     rows = session.scalars(
         select(IncidentRule)
@@ -48,7 +48,9 @@ def active_rules(project_id: int, *, session: Session) -> tuple[ActiveRule, ...]
         .order_by(IncidentRule.id)
     )
     return tuple(
-        ActiveRule(**columns_of(row, ActiveRule) | {"conditions": conditions_from(row.conditions)})
+        ActiveRule(
+            **get_column_values(row, ActiveRule) | {"conditions": parse_conditions(row.conditions)}
+        )
         for row in rows
     )
 
@@ -73,11 +75,11 @@ class RuleState:
 
     count: int = 0
     #: Newest incident if it is open: its ID, or an incident that will be opened.
-    newest: "int | Opening | None" = None
+    newest: "int | PlannedIncident | None" = None
 
 
 @dataclass(eq=False)
-class Opening:
+class PlannedIncident:
     """An incident to open by a rule, with its alerts. The first alert determines its title."""
 
     rule: ActiveRule
@@ -86,13 +88,13 @@ class Opening:
 
 
 @dataclass
-class Joining:
+class PlannedJoin:
     """Alerts that join an open incident."""
 
     #: Alerts with a fingerprint that the incident holds.
     again: list[LinkedAlert] = field(default_factory=list)
     #: Alerts that exceed the limit of a rule with the name `rule_name`.
-    stormy: list[LinkedAlert] = field(default_factory=list)
+    over_limit: list[LinkedAlert] = field(default_factory=list)
     rule_name: str = ""
     #: Highest urgency of alerts that exceed the limit, or of linked alerts whose severity was
     #: raised.
@@ -100,71 +102,75 @@ class Joining:
 
 
 @dataclass
-class Plan:
+class IncidentPlan:
     """The incidents to open, and the alerts that join existing incidents."""
 
-    openings: list[Opening] = field(default_factory=list)
+    openings: list[PlannedIncident] = field(default_factory=list)
     #: Alerts that join, by the ID of the incident.
-    joinings: dict[int, Joining] = field(default_factory=dict)
+    joinings: dict[int, PlannedJoin] = field(default_factory=dict)
 
-    def joining(self, incident_id: int) -> Joining:
+    def get_joining(self, incident_id: int) -> PlannedJoin:
         """Return the mutable entry for alerts that join an incident."""
-        return self.joinings.setdefault(incident_id, Joining())
+        return self.joinings.setdefault(incident_id, PlannedJoin())
 
 
-def plan(
+def plan_incidents(
     alerts: Sequence[FiringAlert], holders: Mapping[bytes, int], states: Mapping[int, RuleState]
-) -> Plan:
+) -> IncidentPlan:
     """Decide about firing alerts in order.
 
     `holders` contains the open incident for each fingerprint. `states` contains the state of each
     rule by its ID; the states are updated.
     """
-    planned = Plan()
-    held: dict[bytes, int | Opening] = dict(holders)
+    planned = IncidentPlan()
+    held: dict[bytes, int | PlannedIncident] = dict(holders)
     for each in alerts:
         if each.incident_id is not None:
             if each.is_raised:
-                joining = planned.joining(each.incident_id)
+                joining = planned.get_joining(each.incident_id)
                 joining.urgency = max(joining.urgency, each.urgency)
             continue
         fingerprint = each.alert.fingerprint
         holder = held.get(fingerprint) if fingerprint is not None else None
-        target = _join(planned, holder, each) if holder is not None else None
+        target = _join_incident(planned, holder, each) if holder is not None else None
         if target is None and each.rule is not None:
-            target = _open(planned, each, each.rule, states[each.rule.id])
+            target = _open_or_join_incident(planned, each, each.rule, states[each.rule.id])
         if target is not None and fingerprint is not None:
             held.setdefault(fingerprint, target)
     return planned
 
 
-def _join(planned: Plan, holder: int | Opening, each: FiringAlert) -> int | Opening:
-    if isinstance(holder, Opening):
+def _join_incident(
+    planned: IncidentPlan, holder: int | PlannedIncident, each: FiringAlert
+) -> int | PlannedIncident:
+    if isinstance(holder, PlannedIncident):
         holder.alerts.append(each.alert)
     else:
-        planned.joining(holder).again.append(each.alert)
+        planned.get_joining(holder).again.append(each.alert)
     return holder
 
 
-def _open(planned: Plan, each: FiringAlert, rule: ActiveRule, state: RuleState) -> int | Opening:
+def _open_or_join_incident(
+    planned: IncidentPlan, each: FiringAlert, rule: ActiveRule, state: RuleState
+) -> int | PlannedIncident:
     if state.count >= STORM_SIZE and state.newest is not None:
-        return _gather(planned, each, rule, state.newest)
-    opening = Opening(rule, [each.alert], each.urgency)
+        return _join_newest_incident(planned, each, rule, state.newest)
+    opening = PlannedIncident(rule, [each.alert], each.urgency)
     planned.openings.append(opening)
     state.count += 1
     state.newest = opening
     return opening
 
 
-def _gather(
-    planned: Plan, each: FiringAlert, rule: ActiveRule, newest: int | Opening
-) -> int | Opening:
-    if isinstance(newest, Opening):
+def _join_newest_incident(
+    planned: IncidentPlan, each: FiringAlert, rule: ActiveRule, newest: int | PlannedIncident
+) -> int | PlannedIncident:
+    if isinstance(newest, PlannedIncident):
         newest.alerts.append(each.alert)
         newest.urgency = max(newest.urgency, each.urgency)
         return newest
-    joining = planned.joining(newest)
-    joining.stormy.append(each.alert)
+    joining = planned.get_joining(newest)
+    joining.over_limit.append(each.alert)
     joining.rule_name = rule.name
     joining.urgency = max(joining.urgency, each.urgency)
     return newest

@@ -8,18 +8,18 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Actor
-from domain.core.database.paging import Page, Slice
+from domain.audit.events import EventActor
+from domain.core.database.paging import KeysetPage, KeysetRange
 from domain.core.types.base import Resource
 from domain.incidents.types import EntryFilter, EntryKind, IncidentPerson
 from models import IncidentNote
 
 #: Maximum number of alerts that an entry lists. Further alerts are only counted.
-MOST_NAMED = 20
+MAX_ALERTS_PER_ENTRY = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewEntry:
+class NewTimelineEntry:
     """A timeline entry to store."""
 
     incident_id: int
@@ -77,31 +77,31 @@ class TimelineEntry(Resource):
         return self.updated_at > self.created_at
 
 
-def alerts_in(numbers: Sequence[int]) -> dict[str, Any]:
+def build_alert_details(numbers: Sequence[int]) -> dict[str, Any]:
     """Return the details of an entry about alerts."""
-    return {"alerts": list(numbers[:MOST_NAMED]), "count": len(numbers)}
+    return {"alerts": list(numbers[:MAX_ALERTS_PER_ENTRY]), "count": len(numbers)}
 
 
-def add_entries(
-    entries: Iterable[NewEntry], *, by: Actor | None, session: Session, now: datetime
+def add_timeline_entries(
+    entries: Iterable[NewTimelineEntry], *, by: EventActor | None, session: Session, now: datetime
 ) -> None:
     """Store entries. Without an actor, they belong to the service itself."""
-    rows = [_values(entry, by, now) for entry in entries]
+    rows = [_build_values(entry, by, now) for entry in entries]
     if rows:
         session.execute(insert(IncidentNote), rows)
 
 
-def add_entry(
-    entry: NewEntry, *, by: Actor | None, session: Session, now: datetime
+def add_timeline_entry(
+    entry: NewTimelineEntry, *, by: EventActor | None, session: Session, now: datetime
 ) -> IncidentNote:
     """Store an entry, and return its row for modules of this package."""
-    row = IncidentNote(**_values(entry, by, now))
+    row = IncidentNote(**_build_values(entry, by, now))
     session.add(row)
     session.flush()  # Assigns the ID.
     return row
 
 
-def _values(entry: NewEntry, by: Actor | None, now: datetime) -> dict[str, Any]:
+def _build_values(entry: NewTimelineEntry, by: EventActor | None, now: datetime) -> dict[str, Any]:
     return {
         "incident_id": entry.incident_id,
         "user_id": by.id if by else None,
@@ -115,15 +115,15 @@ def _values(entry: NewEntry, by: Actor | None, now: datetime) -> dict[str, Any]:
     }
 
 
-def list_entries(
+def list_timeline_entries(
     incident_id: int,
-    part: Slice,
+    part: KeysetRange,
     *,
     shows_internal: bool,
     which: EntryFilter = EntryFilter.ALL,
     is_oldest_first: bool = False,
     session: Session,
-) -> Page[TimelineEntry]:
+) -> KeysetPage[TimelineEntry]:
     """Return a page of the timeline that continues at `part.before`, newest first by default."""
     wanted = select(IncidentNote).where(IncidentNote.incident_id == incident_id)
     if not shows_internal:
@@ -137,32 +137,33 @@ def list_entries(
     order = key.asc() if is_oldest_first else key.desc()
     rows = session.scalars(wanted.order_by(order).limit(part.size + 1)).all()
     items = tuple(map(TimelineEntry.model_validate, rows[: part.size]))
-    return Page(items=items, next_before=items[-1].id if len(rows) > part.size else None)
+    return KeysetPage(items=items, next_before=items[-1].id if len(rows) > part.size else None)
 
 
 _Details = Mapping[str, Any]
 
 
-def _alerts(details: _Details) -> str:
+def _format_alerts(details: _Details) -> str:
     numbers = ", ".join(f"#{iid}" for iid in details.get("alerts", ()))
     left_out = details.get("count", 0) - len(details.get("alerts", ()))
     noun = "alert" if details.get("count") == 1 else "alerts"
     return f"{noun} {numbers}" + (f" and {left_out:,} more" if left_out > 0 else "")
 
 
-def _opened(details: _Details) -> str:
+def _format_opened(details: _Details) -> str:
     by = f" by the rule “{details['rule']}”" if details.get("rule") else ""
-    source = f" from {_alerts(details)}" if details.get("count") else ""
+    source = f" from {_format_alerts(details)}" if details.get("count") else ""
     return f"opened{by}{source}"
 
 
-def _joined(details: _Details) -> str:
+def _format_joined(details: _Details) -> str:
     if details.get("rule"):
-        return f"added {_alerts(details)}: the rule “{details['rule']}” opened many incidents"
-    return f"added {_alerts(details)}, received again"
+        rule = details["rule"]
+        return f"added {_format_alerts(details)}, because the rule “{rule}” opened many incidents"
+    return f"added {_format_alerts(details)}, received again"
 
 
-def _status(details: _Details) -> str:
+def _format_status(details: _Details) -> str:
     new, old = details["new"], details["old"]
     verb = {"acknowledged": "acknowledged it", "resolved": "closed it"}.get(new, "reopened it")
     if new == "triggered" and old == "acknowledged":
@@ -174,20 +175,20 @@ def _status(details: _Details) -> str:
     return verb.replace(" it", f" it{what}")
 
 
-def _unpaged(details: _Details) -> str:
+def _format_unpaged(details: _Details) -> str:
     head, tail = "did not page all responders of", ""
     if details["nobody"]:
-        head, tail = "paged nobody by", ", and the escalations of its alerts go on"
+        head, tail = "paged nobody for", ", and the escalations of its alerts continue"
     return f"{head} the rule “{details['rule']}”: {'; '.join(details['reasons'])}{tail}"
 
 
-_SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
-    EntryKind.OPENED: _opened,
-    EntryKind.JOINED: _joined,
-    EntryKind.LINKED: lambda details: f"linked {_alerts(details)}",
-    EntryKind.UNLINKED: lambda details: f"unlinked {_alerts(details)}",
-    EntryKind.STATUS: _status,
-    EntryKind.UNPAGED: _unpaged,
+_FORMATTERS: Mapping[EntryKind, Callable[[_Details], str]] = {
+    EntryKind.OPENED: _format_opened,
+    EntryKind.JOINED: _format_joined,
+    EntryKind.LINKED: lambda details: f"linked {_format_alerts(details)}",
+    EntryKind.UNLINKED: lambda details: f"unlinked {_format_alerts(details)}",
+    EntryKind.STATUS: _format_status,
+    EntryKind.UNPAGED: _format_unpaged,
     EntryKind.SEVERITY: lambda details: (
         f"changed the severity from {details['old']} to {details['new']}"
     ),
@@ -196,20 +197,20 @@ _SENTENCES: Mapping[EntryKind, Callable[[_Details], str]] = {
     ),
     EntryKind.DESCRIPTION: lambda _details: "changed the description",
     EntryKind.CLOSING: lambda details: (
-        "turned closing with its alerts " + ("on" if details["new"] else "off")
+        f"turned {'on' if details['new'] else 'off'} closing when its alerts are resolved"
     ),
     EntryKind.QUIET: lambda details: (
-        "let its alerts page nobody while it is acknowledged"
+        "turned off pages for its open alerts while it is acknowledged"
         if details["new"]
-        else "let its alerts page while it is acknowledged"
+        else "turned on pages for its open alerts while it is acknowledged"
     ),
 }
 
 
-def sentence_of(entry: TimelineEntry) -> str:
+def format_timeline_entry(entry: TimelineEntry) -> str:
     """Return a phrase such as `closed it and its 2 alerts`, or the text of a comment."""
     if entry.kind in {EntryKind.NOTE, EntryKind.PAGE}:
         return entry.text
     if entry.kind in {EntryKind.ASSIGNED, EntryKind.UNASSIGNED, EntryKind.PAGED}:
         return f"{entry.kind.value} @{entry.text}"
-    return _SENTENCES[entry.kind](entry.details)
+    return _FORMATTERS[entry.kind](entry.details)

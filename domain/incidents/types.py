@@ -7,11 +7,11 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from domain.alerts.matching.conditions import ConditionsBody, ConditionsResource
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import LARGEST_ID, LONGEST_SEARCH
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
 from domain.core.errors import InvalidError
 from domain.core.types.base import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Body,
     KeysetQuery,
     Numbers,
@@ -21,31 +21,31 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    one_of,
-    partial,
-    split,
+    describe_choices,
+    make_fields_optional,
+    split_words,
 )
 from domain.paging.escalations.steps import (
-    MOST_TARGETS,
+    MAX_TARGETS,
     AnyTarget,
     TargetKind,
+    format_target,
     parse_target,
-    target_words,
 )
 from domain.paging.escalations.types import EscalationTarget, GivenTarget
 
-LONGEST_TITLE = 255
-LONGEST_DESCRIPTION = 50_000
-LONGEST_NOTE = 10_000
+MAX_INCIDENT_TITLE_LENGTH = 255
+MAX_INCIDENT_DESCRIPTION_LENGTH = 50_000
+MAX_INCIDENT_COMMENT_LENGTH = 10_000
 #: Maximum number of alerts that a request can link.
-MOST_AT_ONCE = 200
+MAX_ALERTS_PER_LINK = 200
 _SEVERITIES = tuple(Severity)
 #: Urgency of the severity critical.
-HIGHEST_URGENCY = len(_SEVERITIES) - 1
+MAX_URGENCY = len(_SEVERITIES) - 1
 #: Maximum number of linked alerts that an incident lists. Its count includes all of them.
-MOST_NAMED_ALERTS = 100
-LONGEST_RULE_NAME = 255
-_LONGEST_NAME = 255
+MAX_LISTED_ALERTS = 100
+MAX_INCIDENT_RULE_NAME_LENGTH = 255
+_MAX_NAME_LENGTH = 255
 
 
 class IncidentStatus(StrEnum):
@@ -60,14 +60,14 @@ STATUSES = tuple(status.value for status in IncidentStatus)
 OPEN_STATUSES = (IncidentStatus.TRIGGERED.value, IncidentStatus.ACKNOWLEDGED.value)
 
 
-def urgency_of(severity: Severity) -> int:
+def convert_to_urgency(severity: Severity) -> int:
     """Convert a severity to its stored value, from 0 for unknown to 5 for critical."""
-    return HIGHEST_URGENCY - severity.rank
+    return MAX_URGENCY - severity.rank
 
 
-def severity_of(urgency: int) -> Severity:
+def convert_to_severity(urgency: int) -> Severity:
     """Convert a stored value to a severity."""
-    return _SEVERITIES[HIGHEST_URGENCY - urgency]
+    return _SEVERITIES[MAX_URGENCY - urgency]
 
 
 class EntryKind(StrEnum):
@@ -110,93 +110,107 @@ class EntryFilter(StrEnum):
     ACTIVITY = "only_activity"
 
 
-def checked_title(text: str) -> str:
+def validate_incident_title(text: str) -> str:
     """Return a title on one line.
 
     Raise InvalidError if it is not valid.
     """
-    title = " ".join(storable(text).split())
-    if not title or len(title) > LONGEST_TITLE:
-        raise InvalidError(f"A title has 1 to {LONGEST_TITLE} characters.", field="title")
+    title = " ".join(replace_unstorable(text).split())
+    if not title or len(title) > MAX_INCIDENT_TITLE_LENGTH:
+        raise InvalidError(
+            f"The title must have 1 to {MAX_INCIDENT_TITLE_LENGTH} characters.", field="title"
+        )
     return title
 
 
-def checked_description(text: str) -> str:
+def validate_incident_description(text: str) -> str:
     """Return a description, which may be empty.
 
     Raise InvalidError if it is too long.
     """
-    return checked_lines(text, "description", LONGEST_DESCRIPTION)
+    return validate_lines(text, "description", MAX_INCIDENT_DESCRIPTION_LENGTH)
 
 
-def checked_note(text: str) -> str:
+def validate_comment(text: str) -> str:
     """Return a comment.
 
     Raise InvalidError if it is empty or too long.
     """
-    note = checked_lines(text, "body", LONGEST_NOTE)
+    note = validate_lines(text, "body", MAX_INCIDENT_COMMENT_LENGTH)
     if not note:
         raise InvalidError("Enter a comment.", field="body")
     return note
 
 
-def checked_lines(text: str, field: str, longest: int) -> str:
+def validate_lines(text: str, field: str, longest: int) -> str:
     """Return a multi-line text, which may be empty.
 
     Raise InvalidError if it is too long.
     """
-    lines = storable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    lines = replace_unstorable(text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if len(lines) > longest:
-        message = f"It can have at most {longest:,} characters; this has {len(lines):,}."
+        message = f"The text can have at most {longest:,} characters. It has {len(lines):,}."
         raise InvalidError(message, field=field)
     return lines
 
 
 #: Text of a filter. Characters that no database can store are replaced, so they match nothing.
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
-_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
-_UserIds = Annotated[tuple[Annotated[int, Field(ge=0, le=LARGEST_ID)], ...], BeforeValidator(split)]
+_FilterText = Annotated[str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable)]
+_Search = Annotated[
+    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable)
+]
+_UserIds = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=MAX_ID)], ...], BeforeValidator(split_words)
+]
 
 
 class IncidentQuery(KeysetQuery):
     """Filters and order for a list of incidents."""
 
     status: Literal["open", "triggered", "acknowledged", "resolved", "all"] = Field(
-        default="all", description="`open` is triggered or acknowledged."
+        default="all",
+        description="Status of the incident. `open` stands for triggered or acknowledged.",
     )
     severity: Severity | None = None
-    assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
-    alert: Annotated[int, Field(ge=1, le=LARGEST_NUMBER)] | None = Field(
-        default=None, description="The number (iid) of an alert that it has."
+    assignee: _FilterText = Field(
+        default="", description="User name of an assignee, or `-` for incidents without assignees."
+    )
+    alert: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None = Field(
+        default=None, description="Number (iid) of an alert that is linked to the incident."
     )
     search: _Search = Field(
         default="",
-        description="Words of title and description or their beginnings; all have to occur.",
+        description="Words, or beginnings of words, in the title or description. All of them must "
+        "occur.",
     )
     sort: Literal["created", "oldest", "severity"] = "created"
     order_by: Literal["created_at"] = Field(
-        default="created_at", description="Accepted for clients that send it; `sort` decides."
+        default="created_at", description="Accepted for compatibility, without effect. Use `sort`."
     )
 
 
-_QUIETS = "True if the open alerts of the incident page nobody while"
+_QUIET_ALERTS_DESCRIPTION = "True if the open alerts of the incident page nobody while"
 
 
 class _IncidentFields(Body):
     title: Text | None = Field(
-        default=None, description=f"Title of at most {LONGEST_TITLE} characters."
+        default=None, description=f"Title of at most {MAX_INCIDENT_TITLE_LENGTH} characters."
     )
     description: Text | None = Field(
-        default=None, description=f"Markdown, at most {LONGEST_DESCRIPTION} characters."
+        default=None,
+        description=(
+            f"Description in Markdown, at most {MAX_INCIDENT_DESCRIPTION_LENGTH} characters."
+        ),
     )
     severity: Severity | None = None
     assignees: Annotated[
         Words | None,
         Option("--assignee"),
-        Field(description="User names; empty or `-` for nobody."),
+        Field(description="User names of the assignees. Empty or `-` for no assignees."),
     ] = None
     assignee_ids: _UserIds | None = Field(
-        default=None, description="Ids of users in place of names; 0 or empty for nobody."
+        default=None,
+        description="User ids of the assignees, instead of names. Empty or 0 for no assignees.",
     )
     close_when_resolved: Annotated[
         bool | None,
@@ -206,22 +220,22 @@ class _IncidentFields(Body):
     quiet_alerts: Annotated[
         bool | None,
         Option("--quiet-alerts/--page-alerts"),
-        Field(description=f"{_QUIETS} it is acknowledged."),
+        Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged."),
     ] = None
     page_assignees: Annotated[
         bool,
         Option("--page-assignees"),
-        Field(description="True to page users whom this change assigns."),
+        Field(description="True to page the newly assigned users."),
     ] = False
 
 
 class NewIncident(_IncidentFields):
-    """A new incident. If it has alerts, omitted fields are composed from the first of them."""
+    """A new incident. If it has alerts, omitted fields are derived from the first alert."""
 
     alerts: Annotated[
         Numbers,
         Option("--alert"),
-        Field(description=f"Numbers (iid) of at most {MOST_AT_ONCE} alerts."),
+        Field(description=f"Numbers (iid) of the alerts to link, at most {MAX_ALERTS_PER_LINK}."),
     ] = ()
 
 
@@ -230,8 +244,8 @@ class IncidentChange(_IncidentFields):
 
     status: Literal["triggered", "acknowledged", "resolved"] | None = Field(
         default=None,
-        description="`acknowledged` acknowledges its triggered alerts, `resolved` closes the "
-        "incident and resolves its open alerts.",
+        description="New status. `acknowledged` also acknowledges the triggered alerts of the "
+        "incident. `resolved` closes the incident and resolves its open alerts.",
     )
 
 
@@ -246,21 +260,23 @@ class Incident(Resource):
     """An incident."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(description="Number of the incident within the project.")
     project_id: int
     title: str
-    description: str = Field(description="Markdown.")
-    severity: Annotated[Severity, one_of(*Severity)]
+    description: str = Field(description="Description in Markdown.")
+    severity: Annotated[Severity, describe_choices(*Severity)]
     status: IncidentStatus
     assignees: tuple[IncidentPerson, ...]
     alerts: tuple[int, ...] = Field(
-        description=f"Numbers (iid) of its first {MOST_NAMED_ALERTS} alerts."
+        description=f"Numbers (iid) of the first {MAX_LISTED_ALERTS} linked alerts."
     )
     alerts_count: int
     close_when_resolved: bool
-    quiet_alerts: bool = Field(description=f"{_QUIETS} it is acknowledged.")
-    rule_id: int | None = Field(description="The rule that opened it.")
-    author: IncidentPerson | None = Field(description="Null if a rule or the command line did.")
+    quiet_alerts: bool = Field(description=f"{_QUIET_ALERTS_DESCRIPTION} it is acknowledged.")
+    rule_id: int | None = Field(description="Id of the rule that opened the incident.")
+    author: IncidentPerson | None = Field(
+        description="User who opened the incident. Null if a rule or command opened it."
+    )
     created_at: Time
     updated_at: Time
     acknowledged_at: Time | None
@@ -277,7 +293,9 @@ class IncidentPageBody(Body):
     """Users to page about an incident."""
 
     users: Annotated[
-        Words, Option("--user"), Field(description="User names; by default its assignees.")
+        Words,
+        Option("--user"),
+        Field(description="User names. The default is the assignees of the incident."),
     ] = ()
 
 
@@ -288,13 +306,17 @@ class IncidentAlertsQuery(KeysetQuery):
 class IncidentAlertsBody(Body):
     """Alerts to link to an incident."""
 
-    alerts: Numbers = Field(description=f"Numbers (iid) of at most {MOST_AT_ONCE} alerts.")
+    alerts: Numbers = Field(
+        description=f"Numbers (iid) of the alerts to link, at most {MAX_ALERTS_PER_LINK}."
+    )
 
 
 class IncidentNoteQuery(KeysetQuery):
     """Filters and order for the timeline of an incident."""
 
-    sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
+    sort: Literal["desc", "asc"] = Field(
+        default="desc", description="Sort order: newest first (`desc`) or oldest first (`asc`)."
+    )
     order_by: Literal["created_at"] = "created_at"
     activity_filter: EntryFilter = EntryFilter.ALL
 
@@ -304,7 +326,7 @@ class _NoteFields(Body):
         default=None,
         description="True to show the comment only to members with the Reporter role or higher.",
     )
-    confidential: bool | None = Field(default=None, description="A former name of `internal`.")
+    confidential: bool | None = Field(default=None, description="Former name of `internal`.")
 
     @property
     def is_internal(self) -> bool | None:
@@ -315,13 +337,13 @@ class _NoteFields(Body):
 class NewIncidentNote(_NoteFields):
     """A new comment on an incident."""
 
-    body: Text = Field(default="", description="Markdown.")
+    body: Text = Field(default="", description="Text of the comment in Markdown.")
 
 
 class IncidentNoteChange(_NoteFields):
     """Changes to a comment. Omitted fields are kept."""
 
-    body: Text | None = Field(default=None, description="Markdown.")
+    body: Text | None = Field(default=None, description="Text of the comment in Markdown.")
 
 
 class IncidentNote(Resource):
@@ -329,13 +351,13 @@ class IncidentNote(Resource):
 
     id: int
     kind: EntryKind
-    body: str = Field(description="The comment in Markdown, or what happened.")
+    body: str = Field(description="Comment in Markdown, or a description of the change.")
     author: IncidentPerson | None = Field(
-        description="Null for what rules and the command line did."
+        description="User who created the entry. Null if a rule or command created it."
     )
     system: bool = Field(description="True if the entry describes a change of the incident.")
     internal: bool
-    confidential: bool = Field(description="A former name of `internal`.")
+    confidential: bool = Field(description="Former name of `internal`.")
     noteable_type: Literal["Incident"] = "Incident"
     noteable_id: int
     noteable_iid: int
@@ -351,7 +373,7 @@ class IncidentRuleQuery(OffsetQuery):
 class NewIncidentRule(ConditionsBody):
     """A new rule. An alert that meets all of its conditions opens an incident."""
 
-    name: Text = Field(description=f"1 to {LONGEST_RULE_NAME} characters.")
+    name: Text = Field(description=f"Name of 1 to {MAX_INCIDENT_RULE_NAME_LENGTH} characters.")
     close_when_resolved: Annotated[
         bool,
         Option("--close-when-resolved/--close-by-hand"),
@@ -364,7 +386,7 @@ class NewIncidentRule(ConditionsBody):
         Option("--open-when-silenced/--skip-silenced"),
         Field(
             description="True to open incidents for alerts that are silenced or in a maintenance "
-            "window. Otherwise the rule opens them afterwards."
+            "window. Otherwise, the rule opens them when the silence or window ends."
         ),
     ] = False
     quiet_alerts: Annotated[
@@ -379,9 +401,9 @@ class NewIncidentRule(ConditionsBody):
         tuple[GivenTarget | Text, ...],
         Option("--responder"),
         Field(
-            max_length=MOST_TARGETS,
-            description="Responders that the rule assigns to its incidents and pages. Each is an "
-            "object, or a text such as `user:alice` or `schedule:Primary`.",
+            max_length=MAX_TARGETS,
+            description="Users and schedules that the rule assigns to its incidents and pages, as "
+            "objects or as texts such as `user:alice` and `schedule:Primary`.",
         ),
     ] = ()
     active: Annotated[
@@ -399,12 +421,14 @@ class NewIncidentRule(ConditionsBody):
             for each in self.responders
         ]
         if any(each.kind is TargetKind.CHANNEL for each in found):
-            message = "Responders are people and schedules. Escalation policies page channels."
+            message = (
+                "Responders must be users or schedules. Use an escalation policy to page a channel."
+            )
             raise InvalidError(message, field="responders")
         return found
 
 
-@partial
+@make_fields_optional
 class IncidentRuleChange(NewIncidentRule):
     """Changes to a rule. Omitted fields are kept."""
 
@@ -417,15 +441,14 @@ class IncidentRule(ConditionsResource):
     close_when_resolved: bool
     open_when_silenced: bool = Field(
         description="True to open incidents for alerts that are silenced or in a maintenance "
-        "window. Otherwise the rule opens them afterwards."
+        "window. Otherwise, the rule opens them when the silence or window ends."
     )
     quiet_alerts: bool = Field(
         description="True if open alerts of its incidents page nobody while the incident is "
         "acknowledged."
     )
     responders: list[EscalationTarget] = Field(
-        description="Responders of the rule: users and schedules that it assigns to its incidents "
-        "and pages."
+        description="Users and schedules that the rule assigns to its incidents and pages."
     )
     active: bool = Field(description="True if the rule opens incidents.")
     created_at: Time
@@ -434,4 +457,4 @@ class IncidentRule(ConditionsResource):
     @property
     def responder_words(self) -> list[str]:
         """Responders of the rule as texts."""
-        return [target_words(TargetKind(each.type), each.name) for each in self.responders]
+        return [format_target(TargetKind(each.type), each.name) for each in self.responders]

@@ -16,67 +16,74 @@ from authlib.oauth2.rfc6749 import (
 )
 from sqlalchemy import or_, select
 
-from domain.access.scopes import ADMIN_MODE, grantable
+from domain.access.scopes import ADMIN_MODE, filter_grantable_scopes
 from domain.audit.events import EventKind
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.oauth.clients.allowed_groups import is_allowed
+from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.applications import is_trusted
 from domain.oauth.clients.authentication import Client
-from domain.oauth.consent.approvals import Approval, ConsentPrompt, consent_prompt_for, remember
-from domain.oauth.consent.pushed_requests import consume
+from domain.oauth.consent.approvals import (
+    Approval,
+    ConsentPrompt,
+    build_consent_prompt,
+    store_consent,
+)
+from domain.oauth.consent.pushed_requests import consume_pushed_request
 from domain.oauth.grants.authorization_code import DENIED_BY_USER, AuthorizationCodeGrant
-from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.oauth.openid.id_tokens import InvalidHintError, parse_id_token_hint
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
 from domain.oauth.reasons import (
-    NOT_IN_GROUPS,
+    NOT_IN_ALLOWED_GROUPS,
     NOT_PUSHED,
-    OUTSIDE_GROUPS,
-    Refusal,
-    RefusedParameterError,
+    USER_OUTSIDE_GROUPS,
+    RejectedParameterError,
+    Rejection,
 )
 from domain.oauth.server import AuthorizationServer
 from models import Application, Authorization
 
 #: Error for requests that were not pushed, although pushing is required.
-_NOT_PUSHED = Refusal(sentence="Authorization requests have to be pushed first.", reason=NOT_PUSHED)
-_ANOTHER_USER = "Another user is signed in than the user of the id_token_hint."
+_NOT_PUSHED_REJECTION = Rejection(
+    sentence="Authorization requests must be pushed first.", reason=NOT_PUSHED
+)
+_ANOTHER_USER_MESSAGE = "The signed-in user is not the user of the id_token_hint."
 #: Values of `prompt` that require the consent page, which also lets users switch accounts.
-_ASKING = frozenset({"consent", "select_account"})
+_CONSENT_PROMPTS = frozenset({"consent", "select_account"})
 #: Values of `prompt` that a new sign-in satisfies.
-_SIGNING_IN = frozenset({"login", "select_account"})
+_SIGN_IN_PROMPTS = frozenset({"login", "select_account"})
 
 
 class LoginRequiredError(OAuth2Error):
     """login_required: a sign-in is needed, but prompt=none forbids it (OpenID Connect 3.1.2.6)."""
 
     error = "login_required"
-    description = "The user is not signed in, or not recently enough."
+    description = "The user is not signed in, or did not sign in recently enough."
 
 
 class ConsentRequiredError(OAuth2Error):
     """consent_required: consent is needed, but prompt=none forbids it (3.1.2.6)."""
 
     error = "consent_required"
-    description = "The user has not approved everything that the application asks for."
+    description = "The user has not granted all scopes that the application requests."
 
 
-class AskedEachTimeError(ConsentRequiredError):
+class ConsentRequiredEachTimeError(ConsentRequiredError):
     """consent_required for public clients, which need consent each time (RFC 8252 section 8.6)."""
 
     description = (
-        "People are asked each time by an application that keeps no secret, whatever they approved "
-        "before: prompt=none is for confidential and for trusted applications."
+        "Public applications require the consent of the user each time. Only confidential and "
+        "trusted applications can use prompt=none."
     )
 
 
-class OutsideGroupsError(AccessDeniedError):
+class NotInAllowedGroupsError(AccessDeniedError):
     """access_denied: only members of certain groups may use the application."""
 
-    reason = OUTSIDE_GROUPS
+    reason = USER_OUTSIDE_GROUPS
 
 
 #: Ordinary responses to prompt=none, which clients use to check whether a user is signed in.
-_ORDINARY = (LoginRequiredError, ConsentRequiredError)
+_UNRECORDED_ERRORS = (LoginRequiredError, ConsentRequiredError)
 
 
 class AuthorizationStep(Enum):
@@ -99,7 +106,7 @@ class CheckedRequest:
     @property
     def application_id(self) -> int:
         """The id of the requesting application."""
-        return _application_of(self).id
+        return _get_application(self).id
 
     @property
     def scopes(self) -> str:
@@ -114,12 +121,12 @@ class CheckedRequest:
     @property
     def may_need_new_sign_in(self) -> bool:
         """True if the time of the sign-in is relevant."""
-        return bool(self.prompts & _SIGNING_IN) or self.request.value("max_age") is not None
+        return bool(self.prompts & _SIGN_IN_PROMPTS) or self.request.value("max_age") is not None
 
     def needs_new_sign_in(self, approval: Approval, now: datetime) -> bool:
         """Return whether the client requires a new sign-in (`prompt=login`, `max_age`)."""
         max_age = self.request.value("max_age")
-        if self._was_signed_in_for(approval):
+        if self._has_signed_in_for_request(approval):
             return False
         if "login" in self.prompts or max_age == "0":
             return True
@@ -127,19 +134,19 @@ class CheckedRequest:
 
     def requires_prompt(self, approval: Approval) -> bool:
         """Return whether the client requires the consent page even for approved scopes."""
-        done = _SIGNING_IN if self._was_signed_in_for(approval) else frozenset()
-        return bool((self.prompts & _ASKING) - done)
+        done = _SIGN_IN_PROMPTS if self._has_signed_in_for_request(approval) else frozenset()
+        return bool((self.prompts & _CONSENT_PROMPTS) - done)
 
-    def narrow(self, approval: Approval) -> None:
+    def remove_ungrantable_scopes(self, approval: Approval) -> None:
         """Remove the scopes that this user cannot grant."""
         may = approval.may_administer
-        self.request.scope = grantable(self.scopes, may_administer=may)
+        self.request.scope = filter_grantable_scopes(self.scopes, may_administer=may)
         if not self.request.scope:
             raise InvalidScopeError(
                 "The user has not granted the scope.", redirect_uri=self.redirect_uri
             )
 
-    def _was_signed_in_for(self, approval: Approval) -> bool:
+    def _has_signed_in_for_request(self, approval: Approval) -> bool:
         """Return whether the user has signed in since the request was first made.
 
         A user who signed in for the request has chosen the account as well. The sign-in and the
@@ -152,12 +159,12 @@ class CheckedRequest:
         return pushed_at is not None and approval.auth_time >= pushed_at
 
 
-def _application_of(checked: CheckedRequest) -> Application:
+def _get_application(checked: CheckedRequest) -> Application:
     application: Application = checked.request.client.application
     return application
 
 
-def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
+def can_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     """Return whether the browser may carry an error to the client (RFC 9700 section 4.11.2).
 
     Any user can register an application. Without this check, a link to this service could redirect
@@ -167,12 +174,12 @@ def may_redirect_error(request: ProtocolRequest, *, is_signed_in: bool) -> bool:
     return is_signed_in or is_trusted(request.client.application)
 
 
-def record_refusal(
+def record_rejected_request(
     request: ProtocolRequest, error: OAuth2Error, server: AuthorizationServer
 ) -> None:
     """Record a rejected request for the owner of the application, except for ordinary responses."""
-    if type(error) not in _ORDINARY:
-        server.record_refused_authorization(request, error)
+    if type(error) not in _UNRECORDED_ERRORS:
+        server.record_rejected_authorization(request, error)
 
 
 def check_request(request: ProtocolRequest, server: AuthorizationServer) -> CheckedRequest:
@@ -182,28 +189,28 @@ def check_request(request: ProtocolRequest, server: AuthorizationServer) -> Chec
     """
     grant = server.get_authorization_grant(request)
     redirect_uri = grant.validate_authorization_request()
-    if request.pushed is None and _must_be_pushed(grant.request.client, server):
-        raise RefusedParameterError(_NOT_PUSHED, redirect_uri=redirect_uri)
+    if request.pushed is None and _is_push_required(grant.request.client, server):
+        raise RejectedParameterError(_NOT_PUSHED_REJECTION, redirect_uri=redirect_uri)
     return CheckedRequest(grant=grant, request=request, redirect_uri=redirect_uri)
 
 
-def _must_be_pushed(client: Client, server: AuthorizationServer) -> bool:
+def _is_push_required(client: Client, server: AuthorizationServer) -> bool:
     """Return whether the instance or the client requires pushed requests (RFC 9126 section 5)."""
     own_words = client.application.client_metadata or {}
     is_own_wish = bool(own_words.get("require_pushed_authorization_requests"))
     return server.context.policy.pushed_requests.is_required or is_own_wish
 
 
-def consent_prompt(
+def get_consent_prompt(
     checked: CheckedRequest, *, user_id: int, server: AuthorizationServer
 ) -> ConsentPrompt:
     """Return the consent prompt for the user."""
-    return consent_prompt_for(
-        _application_of(checked), checked.scopes, user_id=user_id, session=server.context.session
+    return build_consent_prompt(
+        _get_application(checked), checked.scopes, user_id=user_id, session=server.context.session
     )
 
 
-def next_step(
+def find_next_step(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> AuthorizationStep:
     """Return the next step; `approval` is the signed-in user, if any.
@@ -212,26 +219,30 @@ def next_step(
     """
     is_silent = "none" in checked.prompts
     if approval is None:
-        return _unless_silent(
+        return _check_interaction_allowed(
             AuthorizationStep.SIGN_IN, LoginRequiredError, checked, is_silent=is_silent
         )
-    checked.narrow(approval)
+    checked.remove_ungrantable_scopes(approval)
     is_too_old = approval.has_old_proof and ADMIN_MODE in checked.scopes.split()
     if is_too_old or checked.needs_new_sign_in(approval, server.context.now):
-        return _unless_silent(
+        return _check_interaction_allowed(
             AuthorizationStep.SIGN_IN_AGAIN, LoginRequiredError, checked, is_silent=is_silent
         )
-    _check_hint(checked, approval.user_id, server)
+    _check_id_token_hint(checked, approval.user_id, server)
     _check_groups(checked, approval, server)
-    prompt = consent_prompt(checked, user_id=approval.user_id, server=server)
+    prompt = get_consent_prompt(checked, user_id=approval.user_id, server=server)
     if prompt.is_needed or checked.requires_prompt(approval):
-        keeps_secret = _application_of(checked).confidential
-        error = ConsentRequiredError if keeps_secret else AskedEachTimeError
-        return _unless_silent(AuthorizationStep.CONSENT, error, checked, is_silent=is_silent)
+        keeps_secret = _get_application(checked).confidential
+        error = ConsentRequiredError if keeps_secret else ConsentRequiredEachTimeError
+        return _check_interaction_allowed(
+            AuthorizationStep.CONSENT, error, checked, is_silent=is_silent
+        )
     return AuthorizationStep.ISSUE_CODE
 
 
-def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServer) -> None:
+def _check_id_token_hint(
+    checked: CheckedRequest, user_id: int, server: AuthorizationServer
+) -> None:
     """Check that id_token_hint is about the signed-in user (section 3.1.2.1).
 
     Raise login_required if it is about another user.
@@ -241,14 +252,14 @@ def _check_hint(checked: CheckedRequest, user_id: int, server: AuthorizationServ
         return
     context = server.context
     try:
-        hinted = read_hint(hint, issuer=context.policy.issuer, session=context.session)
+        hinted = parse_id_token_hint(hint, issuer=context.policy.issuer, session=context.session)
     except InvalidHintError:
         raise InvalidRequestError(
             "The id_token_hint is not an ID token of this service.",
             redirect_uri=checked.redirect_uri,
         ) from None
     if hinted.user_id != user_id:
-        raise LoginRequiredError(_ANOTHER_USER, redirect_uri=checked.redirect_uri)
+        raise LoginRequiredError(_ANOTHER_USER_MESSAGE, redirect_uri=checked.redirect_uri)
 
 
 def _check_groups(checked: CheckedRequest, approval: Approval, server: AuthorizationServer) -> None:
@@ -256,12 +267,14 @@ def _check_groups(checked: CheckedRequest, approval: Approval, server: Authoriza
 
     Raise access_denied if the user is in none of the allowed groups.
     """
-    groups = _application_of(checked).allowed_group_ids
-    if not is_allowed(groups, approval.user_id, server.context):
-        raise OutsideGroupsError(NOT_IN_GROUPS.sentence, redirect_uri=checked.redirect_uri)
+    groups = _get_application(checked).allowed_group_ids
+    if not is_in_allowed_groups(groups, approval.user_id, server.context):
+        raise NotInAllowedGroupsError(
+            NOT_IN_ALLOWED_GROUPS.sentence, redirect_uri=checked.redirect_uri
+        )
 
 
-def _unless_silent(
+def _check_interaction_allowed(
     step: AuthorizationStep, error: type[OAuth2Error], checked: CheckedRequest, *, is_silent: bool
 ) -> AuthorizationStep:
     if is_silent:
@@ -269,32 +282,32 @@ def _unless_silent(
     return step
 
 
-def accept(
+def accept_request(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Store the consent of the user, and redirect the browser back with a code."""
     context = server.context
-    checked.narrow(approval)
+    checked.remove_ungrantable_scopes(approval)
     _check_groups(checked, approval, server)
-    consume(checked.request, context)
-    remember(
-        _application_of(checked),
+    consume_pushed_request(checked.request, context)
+    store_consent(
+        _get_application(checked),
         checked.scopes,
         user_id=approval.user_id,
         session=context.session,
         now=context.now,
     )
-    _record(EventKind.CONSENT_GIVEN, checked, approval, server)
-    return _send_back(checked, approval, server)
+    _record_decision(EventKind.CONSENT_GIVEN, checked, approval, server)
+    return _redirect_to_client(checked, approval, server)
 
 
-def refuse(
+def deny_request(
     checked: CheckedRequest, approval: Approval, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with access_denied, since the user denied the request."""
-    consume(checked.request, server.context)
-    _record(EventKind.CONSENT_REFUSED, checked, approval, server)
-    return _send_back(checked, None, server)
+    consume_pushed_request(checked.request, server.context)
+    _record_decision(EventKind.CONSENT_REFUSED, checked, approval, server)
+    return _redirect_to_client(checked, None, server)
 
 
 def repeat_decision(
@@ -312,7 +325,7 @@ def repeat_decision(
         return None
     codes = {
         digest: code
-        for code in grant.codes_of_decision(request.decision or "")
+        for code in grant.derive_codes(request.decision or "")
         for digest in context.keyring.digests(code)
     }
     first = context.session.execute(
@@ -331,14 +344,14 @@ def repeat_decision(
         return None if is_yes else server.handle_error_response(request, denied)
     if first.user_id != user_id or first.is_over or first.code_digest is None:
         return None
-    location = grant.location_with(redirect_uri, codes[first.code_digest])
+    location = grant.build_location(redirect_uri, codes[first.code_digest])
     return OAuthResponse(status=302, headers=(("Location", location),))
 
 
-def _record(
+def _record_decision(
     kind: EventKind, checked: CheckedRequest, approval: Approval, server: AuthorizationServer
 ) -> None:
-    application = _application_of(checked)
+    application = _get_application(checked)
     server.context.record_event(
         kind,
         application,
@@ -347,15 +360,15 @@ def _record(
     )
 
 
-def finish(
+def finish_without_consent(
     checked: CheckedRequest, approval: Approval | None, *, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with a code, without a consent page."""
-    consume(checked.request, server.context)
-    return _send_back(checked, approval, server)
+    consume_pushed_request(checked.request, server.context)
+    return _redirect_to_client(checked, approval, server)
 
 
-def _send_back(
+def _redirect_to_client(
     checked: CheckedRequest, approval: Approval | None, server: AuthorizationServer
 ) -> OAuthResponse:
     """Redirect the browser back with a code after an approval, or else with access_denied."""

@@ -15,7 +15,7 @@ from domain.core.keyring import Keyring
 from models import SeenProof
 
 #: Asymmetric signature algorithms (RFC 9449 section 5.1). RFC 9864 replaced EdDSA with Ed25519.
-ALGORITHMS = (
+CLIENT_JWT_ALGORITHMS = (
     "ES256",
     "ES384",
     "ES512",
@@ -27,12 +27,19 @@ ALGORITHMS = (
     "RS384",
     "RS512",
 )
-LONGEST_JTI = 512
+MAX_JTI_LENGTH = 512
 #: Errors that joserfc and cryptography raise for malformed JWTs.
-UNREADABLE = (JoseError, ValueError, TypeError, KeyError, RecursionError, UnsupportedAlgorithm)
+UNREADABLE_JWT_ERRORS = (
+    JoseError,
+    ValueError,
+    TypeError,
+    KeyError,
+    RecursionError,
+    UnsupportedAlgorithm,
+)
 
 
-class _Registry(JWSRegistry):
+class _JwsRegistry(JWSRegistry):
     """JWS size limits that admit RSA keys of 8192 bits, which exceed the defaults of joserfc."""
 
     max_header_length = 2304
@@ -40,10 +47,12 @@ class _Registry(JWSRegistry):
     max_signature_length = 1408
 
 
-REGISTRY = _Registry(algorithms=ALGORITHMS, strict_check_header=False)
+JWS_REGISTRY = _JwsRegistry(algorithms=CLIENT_JWT_ALGORITHMS, strict_check_header=False)
 
 
-def storing_use(text: str, until: datetime, dialect: str, *, keyring: Keyring) -> Executable:
+def build_store_use_statement(
+    text: str, until: datetime, dialect: str, *, keyring: Keyring
+) -> Executable:
     """Return the statement that stores a JWT as used.
 
     The statement returns a row only if the JWT is new. `text` identifies the JWT. The row is

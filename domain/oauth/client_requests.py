@@ -13,42 +13,42 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar, final
 from pydantic import Field
 
 from domain.core.types.base import Body
-from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
+from domain.oauth.clients.assertions import ASSERTION_TYPE
 from domain.oauth.clients.authentication import (
-    MISSING,
+    CLIENT_ID_MISSING,
     Client,
-    ClientRefusedError,
-    authenticate_with,
+    ClientAuthenticationError,
+    authenticate_client,
 )
 from domain.oauth.clients.credential_lookup import (
     CredentialLookup,
-    Found,
+    CredentialT,
     LookupWithWrite,
 )
-from domain.oauth.clients.secrets import is_recent_use, record_use
-from domain.oauth.context import Server
+from domain.oauth.clients.secrets import is_recent_use, record_secret_use
+from domain.oauth.context import OAuthServer
 from domain.oauth.presented_tokens.dpop import (
+    DpopProof,
+    DpopTarget,
     InvalidProofError,
-    Proof,
-    ProofTarget,
-    check_proof,
-    consume_proof,
+    check_dpop_proof,
+    consume_dpop_proof,
 )
-from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
+from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse, ProtocolRequest
+from domain.oauth.reasons import RejectedGrantError, Rejection, RejectionReason
 
-Checked = TypeVar("Checked")
+CheckedT = TypeVar("CheckedT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientRequest(Generic[Found]):
+class ClientRequest(Generic[CredentialT]):
     """A request of an authenticated client, with its credential and proof."""
 
     request: ProtocolRequest
     #: The client; None only if the endpoint accepts requests without a client.
     client: Client | None
     #: The credential that the lookup found.
-    found: Found | None
+    found: CredentialT | None
     #: Thumbprint of the key that the DPoP proof was signed with (RFC 7638, RFC 9449), or None.
     key_thumbprint: str | None
     #: The result of `write_with_lookup`, or None if nothing was written.
@@ -60,27 +60,27 @@ class ClientRequest(Generic[Found]):
         Raise invalid_client if the request has none (RFC 6749 section 5.2).
         """
         if self.client is None:
-            raise ClientRefusedError(was_basic=False, sentence=MISSING)
+            raise ClientAuthenticationError(was_basic=False, sentence=CLIENT_ID_MISSING)
         return self.client
 
-    def get_credential(self, unknown: Refusal) -> Found:
+    def get_credential(self, unknown: Rejection) -> CredentialT:
         """Return the credential that was found.
 
         Raise invalid_grant with the reason `unknown` if there is none.
         """
         if self.found is None:
-            raise RefusedGrantError(unknown)
+            raise RejectedGrantError(unknown)
         return self.found
 
 
-class ClientEndpoint(ABC, Generic[Found, Checked]):
+class ClientEndpoint(ABC, Generic[CredentialT, CheckedT]):
     """Base class of grants and endpoints, which implement the phases of client requests."""
 
-    server: Server
+    server: OAuthServer
     #: Lookup of the credential together with its client. None if the `lookup` method chooses it, or
     #: if requests have no credential.
-    LOOKUP: CredentialLookup[Found] | None = None
-    #: True if requests without a client are allowed when `takes_no_client` returns True.
+    LOOKUP: CredentialLookup[CredentialT] | None = None
+    #: True if requests without a client are allowed when `is_client_optional` returns True.
     MAY_LACK_CLIENT: ClassVar[bool] = False
     #: Path that DPoP proofs must be made for; None if proofs are not used.
     PROOF_PATH: ClassVar[str | None] = None
@@ -98,13 +98,15 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         Raise OAuth2Error in the first phase that rejects the request.
         """
         if request.payload.repeated:
-            request.refuse_repeated_parameters(self.server.PARAMETERS)
+            request.check_no_repeated_parameters(self.server.PARAMETERS)
         lookup = self.LOOKUP or self.lookup(request)
         client, found, written = None, None, None
-        if not (self.MAY_LACK_CLIENT and self.takes_no_client(request)):
+        if not (self.MAY_LACK_CLIENT and self.is_client_optional(request)):
             context = self.server.context
-            write = self.write_with_lookup(request) if self._may_write(request) else None
-            authenticated = authenticate_with(request, context, lookup, write)
+            write = (
+                self.write_with_lookup(request) if self._can_write_with_lookup(request) else None
+            )
+            authenticated = authenticate_client(request, context, lookup, write)
             client, found, written = authenticated
             self.check_client(client, request)
         proof = self._find_proof(request, client)
@@ -121,17 +123,17 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         if proof is not None:
             # Proofs are stored late, so that requests without a valid client and credential store
             # none.
-            consume_proof(proof, self.server.context)
+            consume_dpop_proof(proof, self.server.context)
         body = self.perform(asked, checked)
         if client is not None and self.RECORDS_USE:
             last_used_at, context = client.application.last_used_at, self.server.context
             if not is_recent_use(last_used_at, context.now):
-                record_use(client.application.id, None, run=context.run, now=context.now)
-        return OAuthResponse(status=self.STATUS, body=body, headers=NO_STORE)
+                record_secret_use(client.application.id, None, run=context.run, now=context.now)
+        return OAuthResponse(status=self.STATUS, body=body, headers=OAUTH_NO_STORE_HEADERS)
 
     # Hooks.
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[Found] | None:
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup[CredentialT] | None:
         """Return the lookup for a request, if the lookup depends on the request."""
         del request
         return None
@@ -144,7 +146,7 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         del request
         return None
 
-    def takes_no_client(self, request: ProtocolRequest) -> bool:
+    def is_client_optional(self, request: ProtocolRequest) -> bool:
         """Return whether this request is allowed without a client."""
         del request
         return False
@@ -153,17 +155,17 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         """Reject a client that may not use this endpoint."""
 
     @abstractmethod
-    def check(self, asked: ClientRequest[Found]) -> Checked:
+    def check(self, asked: ClientRequest[CredentialT]) -> CheckedT:
         """Check the request, and return the input of `perform`."""
 
     @abstractmethod
-    def perform(self, asked: ClientRequest[Found], checked: Checked) -> Mapping[str, object]:
+    def perform(self, asked: ClientRequest[CredentialT], checked: CheckedT) -> Mapping[str, object]:
         """Execute the request, and return the body of the response.
 
         A grant consumes the credential and stores the pair.
         """
 
-    def _may_write(self, request: ProtocolRequest) -> bool:
+    def _can_write_with_lookup(self, request: ProtocolRequest) -> bool:
         """Return whether the lookup may also write.
 
         Requests with a DPoP proof are excluded, since the proof must be consumed before the write.
@@ -172,7 +174,7 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         is_alone = context.connection.dialect_name == "postgresql" and not context.has_begun()
         return is_alone and "DPoP" not in request.headers
 
-    def _find_proof(self, request: ProtocolRequest, client: Client | None) -> Proof | None:
+    def _find_proof(self, request: ProtocolRequest, client: Client | None) -> DpopProof | None:
         """Return the DPoP proof of the request, which `respond` consumes after all checks."""
         if self.PROOF_PATH is None:
             return None
@@ -180,12 +182,12 @@ class ClientEndpoint(ABC, Generic[Found, Checked]):
         if text is None:
             if self.ISSUES_TOKENS and client is not None and client.application.require_dpop:
                 raise InvalidProofError(
-                    "Tokens of this application are bound to a key: send a DPoP proof."
+                    "Tokens of this application must be bound to a key. Send a DPoP proof."
                 )
             return None
         context = self.server.context
-        target = ProofTarget("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
-        return check_proof(text, target, now=context.now)
+        target = DpopTarget("POST", f"{context.policy.issuer}{self.PROOF_PATH}")
+        return check_dpop_proof(text, target, now=context.now)
 
 
 class ClientParameters(Body):
@@ -197,12 +199,15 @@ class ClientParameters(Body):
     )
     client_assertion: str = Field(
         default="",
-        description="JWT that is signed with the key of the application, instead of a secret.",
+        description="JWT signed with a private key of the application (RFC 7523). It replaces "
+        "`client_secret`.",
     )
-    client_assertion_type: Literal["", ASSERTION_TYPE] = ""  # type: ignore[valid-type]
+    client_assertion_type: Literal["", ASSERTION_TYPE] = Field(  # type: ignore[valid-type]
+        default="", description="Format of `client_assertion`. Required with `client_assertion`."
+    )
 
 
-class TokenGrant(ClientEndpoint[Found, Checked]):
+class TokenGrant(ClientEndpoint[CredentialT, CheckedT]):
     """A grant at the token endpoint (RFC 6749 section 3.2), with all its declarations.
 
     Subclasses also inherit from Authlib's grant, which defines the GRANT_TYPE. Metadata documents,
@@ -219,7 +224,7 @@ class TokenGrant(ClientEndpoint[Found, Checked]):
     #: Parameters that may be repeated.
     REPEATABLE: ClassVar[frozenset[str]] = frozenset()
     #: Reasons for rejections that only this grant has.
-    REASONS: ClassVar[Sequence[Reason]] = ()
+    REASONS: ClassVar[Sequence[RejectionReason]] = ()
     #: Advice to developers whose credential is rejected.
     REMEDIES: ClassVar[Sequence[str]] = ()
     #: Name and explanation of the grant in the forms where administrators allow it. A grant without

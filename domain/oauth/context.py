@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import RequestSource
-from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
-from domain.core.database.statements import KeptConnection, Run
+from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
+from domain.core.database.statements import RunStatement, StatementConnection
 from domain.core.keyring import Keyring
-from domain.oauth.reasons import Reason
+from domain.oauth.reasons import RejectionReason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ class OAuthPolicy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RefusedRequest:
+class NewRejectedRequest:
     """A rejected request that names a known application, which may not have sent it."""
 
     application_id: int
@@ -92,14 +92,14 @@ class RefusedRequest:
     error: str
     #: Error description in the response.
     description: str
-    reason: Reason
+    reason: RejectionReason
     #: IP address to store; None for a request from a user's browser.
     address: str | None
     #: The unregistered redirect URI that was sent, without parts that may be secret.
     redirect_uri: str | None
 
 
-class Named(Protocol):
+class NamedApplication(Protocol):
     """An application, as named in an audit event."""
 
     @property
@@ -114,7 +114,7 @@ class OAuthContext:
     #: Session for rare operations; its transaction ends with the request.
     session: Session
     #: Connection for frequent operations; each statement is its own transaction.
-    connection: KeptConnection
+    connection: StatementConnection
     #: Function that returns whether the session has begun its transaction.
     has_begun: Callable[[], bool]
     keyring: Keyring
@@ -125,21 +125,21 @@ class OAuthContext:
     #: Function that returns the source of the request for the audit log.
     event_source: Callable[[], EventSource]
     #: Function that stores some of the rejected requests for the owners of the applications.
-    record_refusal: Callable[[RefusedRequest, "OAuthContext"], None]
+    record_refusal: Callable[[NewRejectedRequest, "OAuthContext"], None]
 
     @property
-    def run(self) -> Run:
+    def run(self) -> RunStatement:
         """The function that runs writes, in the session's transaction if it has begun."""
         return self.session.execute if self.has_begun() else self.connection.all
 
     def record_event(
         self,
         kind: EventKind,
-        application: Named | None,
+        application: NamedApplication | None,
         *,
         user_id: int | None,
         details: Mapping[str, object],
-        actor: Actor | None = None,
+        actor: EventActor | None = None,
     ) -> None:
         """Add an audit event to the transaction, about a client or a token without a client."""
         event = Event(
@@ -152,7 +152,7 @@ class OAuthContext:
         store_event(event, self.event_source(), session=self.session, now=self.now)
 
 
-class Server(Protocol):
+class OAuthServer(Protocol):
     """The parts of the authorization server that grants and endpoints use."""
 
     #: Parameters that a request may contain only once.

@@ -20,29 +20,29 @@ from functools import cache
 from sqlalchemy import BigInteger, ColumnElement, Executable, Row, Select, bindparam, select
 from sqlalchemy.sql.dml import ReturningInsert
 
-from domain.access.scopes import grantable
+from domain.access.scopes import filter_grantable_scopes
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, refund_attempt
 from domain.audit.events import EventKind
-from domain.core.database.rows import commits_unawaited, insert_for, update_rows
+from domain.core.database.rows import asynchronous_commit, insert_for, update_rows
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
-from domain.core.ip_addresses import client_prefix
+from domain.core.ip_addresses import get_client_network
 from domain.core.randomness import random_hex, random_letters
-from domain.core.types.base import columns_of
-from domain.oauth.clients.allowed_groups import is_allowed
+from domain.core.types.base import get_column_values
+from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.clients.user_agents import describe_device
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthContext
-from domain.oauth.reasons import NOT_IN_GROUPS
+from domain.oauth.reasons import NOT_IN_ALLOWED_GROUPS
 from models import Application, Authorization, DeviceAuthorization
 
 #: Letters of user codes: no vowels, so that no words occur, and no ambiguous letters.
-ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
+USER_CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 #: Length of user codes. 20**8 codes are 34.5 bits, enough with a short lifetime and few guesses.
-LENGTH = 8
+USER_CODE_LENGTH = 8
 #: Maximum number of typed characters, with room for spaces and dashes.
-LONGEST_TYPED = 64
-_STORED = (
+MAX_TYPED_CODE_LENGTH = 64
+_STORED_COLUMNS = (
     "scopes",
     "device_code_digest",
     "user_code_digest",
@@ -54,29 +54,29 @@ _STORED = (
 )
 
 
-def new_user_code() -> str:
+def generate_user_code() -> str:
     """Return a random user code."""
-    return random_letters(ALPHABET, LENGTH)
+    return random_letters(USER_CODE_ALPHABET, USER_CODE_LENGTH)
 
 
-def shown(code: str) -> str:
+def format_user_code(code: str) -> str:
     """Return a code in display form: two groups of four letters."""
     return f"{code[:4]}-{code[4:]}"
 
 
-def read_user_code(typed: str) -> str | None:
+def parse_user_code(typed: str) -> str | None:
     """Return the code in a user's input, or None if it cannot be a code.
 
     Case, spaces, dashes and the width of the letters are ignored.
     """
-    if len(typed) > LONGEST_TYPED:
+    if len(typed) > MAX_TYPED_CODE_LENGTH:
         return None
     letters = unicodedata.normalize("NFKC", typed).upper()
-    code = "".join(each for each in letters if not _is_between(each))
-    return code if len(code) == LENGTH and set(code) <= set(ALPHABET) else None
+    code = "".join(each for each in letters if not _is_separator(each))
+    return code if len(code) == USER_CODE_LENGTH and set(code) <= set(USER_CODE_ALPHABET) else None
 
 
-def _is_between(character: str) -> bool:
+def _is_separator(character: str) -> bool:
     """Return whether a character is a separator: a space, a dash or an invisible character."""
     return character.isspace() or unicodedata.category(character) in {"Pd", "Zs", "Cf"}
 
@@ -87,51 +87,51 @@ class UnknownUserCodeError(InvalidError):
     def __init__(self) -> None:
         """Set the same message for unknown, expired, decided and otherwise opened codes."""
         super().__init__(
-            "No device is waiting with this code. Compare it with the device; if it has been a "
-            "few minutes, ask the device for a new one.",
+            "No device is waiting for this code. Compare the code with the device. If the code is "
+            "a few minutes old, request a new code on the device.",
             field="user_code",
         )
 
 
-class OpenedElsewhereError(InvalidError):
+class OpenedByOtherUserError(InvalidError):
     """Error for a request that another user has opened and can release."""
 
     def __init__(self) -> None:
         """Set the message, which names both remedies."""
         super().__init__(
-            "Another account has opened this code. Sign in with that account and select “Use "
-            "another account”, or ask the device for a new code.",
+            "This code was opened with another account. Sign in with that account and select "
+            "“Use another account”, or request a new code on the device.",
             field="user_code",
         )
 
 
-class DecidedError(ConflictError):
+class AlreadyDecidedError(ConflictError):
     """Error for a request that can no longer be decided."""
 
     def __init__(self) -> None:
         """Set the message."""
         super().__init__(
-            "This request is no longer open: it was decided already, or the code has expired. "
-            "Ask the device for a new code.",
+            "This request was already answered, or the code has expired. Request a new code on "
+            "the device.",
             field="user_code",
         )
 
 
-class Decision(Enum):
+class DeviceDecision(Enum):
     """The decision of a user about a device request."""
 
     APPROVE = "approve"
     DENY = "deny"
 
 
-_KINDS = {
-    Decision.APPROVE: EventKind.DEVICE_APPROVED,
-    Decision.DENY: EventKind.DEVICE_DENIED,
+_EVENT_KINDS = {
+    DeviceDecision.APPROVE: EventKind.DEVICE_APPROVED,
+    DeviceDecision.DENY: EventKind.DEVICE_DENIED,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewDevice:
+class NewDeviceCodes:
     """The two codes of a device authorization response."""
 
     device_code: str = field(repr=False)
@@ -156,11 +156,11 @@ class DeviceRequest:
     @property
     def device(self) -> str:
         """The device, as described by its User-Agent header."""
-        return device_in_words(self.user_agent)
+        return describe_device(self.user_agent)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownRequest:
+class DisplayedDeviceRequest:
     """The parts of a device request that the page showed and that the decision is about."""
 
     id: int
@@ -170,9 +170,11 @@ class ShownRequest:
     scopes: tuple[str, ...]
 
 
-def new_request(scopes: str, context: OAuthContext) -> tuple[NewDevice, dict[str, object]]:
+def build_device_request(
+    scopes: str, context: OAuthContext
+) -> tuple[NewDeviceCodes, dict[str, object]]:
     """Return the codes of a new request, and the column values to store."""
-    device_code, user_code, digest = random_hex(32), new_user_code(), context.keyring.digest
+    device_code, user_code, digest = random_hex(32), generate_user_code(), context.keyring.digest
     source, policy = context.source, context.policy.devices
     values = {
         "scopes": scopes,
@@ -184,67 +186,71 @@ def new_request(scopes: str, context: OAuthContext) -> tuple[NewDevice, dict[str
         "address": source.address,
         "user_agent": (source.user_agent or "")[:255] or None,
     }
-    return NewDevice(device_code=device_code, user_code=shown(user_code)), values
+    return NewDeviceCodes(device_code=device_code, user_code=format_user_code(user_code)), values
 
 
-def begin(application_id: int, scopes: str, *, context: OAuthContext) -> NewDevice:
+def create_device_request(
+    application_id: int, scopes: str, *, context: OAuthContext
+) -> NewDeviceCodes:
     """Store a device request, and return its two codes (section 3.1)."""
-    store = _storing(context.connection.dialect_name)
+    store = _get_store_statement(context.connection.dialect_name)
     while True:
         # If two devices are assigned the same code, the second one gets a new code.
-        new, values = new_request(scopes, context)
+        new, values = build_device_request(scopes, context)
         if context.connection.all(store, {**values, "application_id": application_id}):
             return new
 
 
 @cache
-def _storing(dialect_name: str) -> Executable:
-    return store_request(dialect_name, bindparam("application_id", type_=BigInteger))
+def _get_store_statement(dialect_name: str) -> Executable:
+    return build_store_statement(dialect_name, bindparam("application_id", type_=BigInteger))
 
 
-def store_request(dialect_name: str, application_id: ColumnElement[int]) -> ReturningInsert[int]:
+def build_store_statement(
+    dialect_name: str, application_id: ColumnElement[int]
+) -> ReturningInsert[int]:
     """Return the INSERT of a request; it returns a row unless the code is taken.
 
     The commit does not wait for the disk. If a crash loses the row, the device code is unknown.
     """
     columns = DeviceAuthorization.__table__.c
-    others = (bindparam(name, type_=columns[name].type) for name in _STORED)
-    row = select(application_id, *others).where(commits_unawaited())
+    others = (bindparam(name, type_=columns[name].type) for name in _STORED_COLUMNS)
+    row = select(application_id, *others).where(asynchronous_commit())
     store = insert_for(dialect_name, DeviceAuthorization)
-    store = store.from_select(("application_id", *_STORED), row)
+    store = store.from_select(("application_id", *_STORED_COLUMNS), row)
     return store.on_conflict_do_nothing().returning(DeviceAuthorization.id)
 
 
-def open_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
+def open_device_request(typed: str, *, user_id: int, context: OAuthContext) -> DeviceRequest:
     """Return the request with a user code, and reserve it for this user (section 5.1).
 
-    Raise UnknownUserCodeError or OpenedElsewhereError, or TooManyAttemptsError after too many
+    Raise UnknownUserCodeError or OpenedByOtherUserError, or TooManyAttemptsError after too many
     guesses. The caller must not roll back the transaction on these errors, since guesses count.
     """
-    code = read_user_code(typed)
+    code = parse_user_code(typed)
     if code is None:
         raise UnknownUserCodeError  # a typing error: valid codes have another form
-    limits = _limits(user_id, context)
+    limits = _build_limits(user_id, context)
     session, keyring = context.session, context.keyring
     for limit in limits:
         claim_attempt(limit, session=session, keyring=keyring, now=context.now)
     digests = keyring.digests(code)
     row = session.execute(
-        _locked().where(DeviceAuthorization.user_code_digest.in_(digests))
+        _select_for_update().where(DeviceAuthorization.user_code_digest.in_(digests))
     ).first()
     if row is None or not _is_open(row, context):
         raise UnknownUserCodeError
     if row[0].user_id not in {None, user_id}:
-        raise OpenedElsewhereError
+        raise OpenedByOtherUserError
     for limit in limits:
         # Refund only this attempt: a user's own code must not reset earlier wrong guesses.
         refund_attempt(limit, session=session, keyring=keyring)
     device = row[0]
     device.user_id = user_id
-    return _request(device, _scopes_left(row), shown(code))
+    return _build_view(device, _get_allowed_scopes(row), format_user_code(code))
 
 
-def release_requests(user_id: int, *, context: OAuthContext) -> None:
+def release_device_requests(user_id: int, *, context: OAuthContext) -> None:
     """Release the undecided requests that a user has opened, so that other users can open them.
 
     A user who signs out may have opened a code with the wrong account.
@@ -261,46 +267,50 @@ def release_requests(user_id: int, *, context: OAuthContext) -> None:
     )
 
 
-def decide(
-    asked: ShownRequest, decision: Decision, approval: Approval, *, context: OAuthContext
+def decide_device_request(
+    asked: DisplayedDeviceRequest,
+    decision: DeviceDecision,
+    approval: Approval,
+    *,
+    context: OAuthContext,
 ) -> str:
     """Store the decision, and return the application's name; idempotent.
 
-    An approval grants only scopes that the page showed. Raise DecidedError if the request is no
-    longer open, or if another user has opened it.
+    An approval grants only scopes that the page showed. Raise AlreadyDecidedError if the request is
+    no longer open, or if another user has opened it.
     """
-    digests = context.keyring.digests(read_user_code(asked.user_code) or "")
+    digests = context.keyring.digests(parse_user_code(asked.user_code) or "")
     is_it = (DeviceAuthorization.id == asked.id) & DeviceAuthorization.user_code_digest.in_(digests)
-    row = context.session.execute(_locked().where(is_it)).first()
+    row = context.session.execute(_select_for_update().where(is_it)).first()
     # Without a user, the same user has signed out in another browser and released the request.
     if row is None or row[0].user_id not in {None, approval.user_id}:
-        raise DecidedError
+        raise AlreadyDecidedError
     device, application = row
-    if _answer(device) is decision:
+    if _get_decision(device) is decision:
         return str(application.name)
-    scopes = " ".join(each for each in _scopes_left(row).split() if each in asked.scopes)
+    scopes = " ".join(each for each in _get_allowed_scopes(row).split() if each in asked.scopes)
     if not _is_open(row, context) or not scopes:
-        raise DecidedError
+        raise AlreadyDecidedError
     device.user_id = approval.user_id
-    if decision is Decision.APPROVE:
-        if not is_allowed(application.allowed_group_ids, approval.user_id, context):
-            raise ForbiddenError(NOT_IN_GROUPS.sentence)
-        _approve(device, scopes, approval, context)
+    if decision is DeviceDecision.APPROVE:
+        if not is_in_allowed_groups(application.allowed_group_ids, approval.user_id, context):
+            raise ForbiddenError(NOT_IN_ALLOWED_GROUPS.sentence)
+        _store_approval(device, scopes, approval, context)
     else:
         device.denied_at = context.now
-    _record(decision, row, scopes, context)
+    _record_decision(decision, row, scopes, context)
     return str(application.name)
 
 
-def _record(
-    decision: Decision,
+def _record_decision(
+    decision: DeviceDecision,
     row: Row[DeviceAuthorization, Application],
     scopes: str,
     context: OAuthContext,
 ) -> None:
     device, application = row
     context.record_event(
-        _KINDS[decision],
+        _EVENT_KINDS[decision],
         application,
         user_id=device.user_id,
         details={
@@ -308,12 +318,12 @@ def _record(
             "scopes": scopes,
             # IP address of the device; the event itself contains the address of the user.
             "device_address": device.address,
-            "device": device_in_words(device.user_agent),
+            "device": describe_device(device.user_agent),
         },
     )
 
 
-def _approve(
+def _store_approval(
     device: DeviceAuthorization, scopes: str, approval: Approval, context: OAuthContext
 ) -> None:
     device.approved_at, device.auth_time = context.now, approval.auth_time
@@ -321,7 +331,7 @@ def _approve(
         Authorization(
             application_id=device.application_id,
             user_id=approval.user_id,
-            scopes=grantable(scopes, may_administer=approval.may_administer),
+            scopes=filter_grantable_scopes(scopes, may_administer=approval.may_administer),
             auth_time=approval.auth_time,
             methods=approval.methods,
             # The device code is stored like an authorization code.
@@ -332,7 +342,7 @@ def _approve(
     )
 
 
-def _locked() -> Select[DeviceAuthorization, Application]:
+def _select_for_update() -> Select[DeviceAuthorization, Application]:
     """Return a query that locks a device request."""
     return (
         select(DeviceAuthorization, Application)
@@ -344,32 +354,32 @@ def _locked() -> Select[DeviceAuthorization, Application]:
 def _is_open(row: Row[DeviceAuthorization, Application], context: OAuthContext) -> bool:
     device = row[0]
     return (
-        _answer(device) is None
+        _get_decision(device) is None
         and device.expires_at > context.now
-        and bool(_scopes_left(row))  # the application may have changed since
+        and bool(_get_allowed_scopes(row))  # the application may have changed since
     )
 
 
-def _scopes_left(row: Row[DeviceAuthorization, Application]) -> str:
+def _get_allowed_scopes(row: Row[DeviceAuthorization, Application]) -> str:
     """Return the requested scopes that the application is still registered for."""
     device, application = row
     return Client(application).get_allowed_scope(device.scopes)
 
 
-def _answer(device: DeviceAuthorization) -> Decision | None:
+def _get_decision(device: DeviceAuthorization) -> DeviceDecision | None:
     if device.denied_at is not None:
-        return Decision.DENY
-    return Decision.APPROVE if device.approved_at is not None else None
+        return DeviceDecision.DENY
+    return DeviceDecision.APPROVE if device.approved_at is not None else None
 
 
-def _request(device: DeviceAuthorization, scopes: str, user_code: str) -> DeviceRequest:
-    columns = {**columns_of(device, DeviceRequest), "scopes": tuple(scopes.split())}
+def _build_view(device: DeviceAuthorization, scopes: str, user_code: str) -> DeviceRequest:
+    columns = {**get_column_values(device, DeviceRequest), "scopes": tuple(scopes.split())}
     return DeviceRequest(**columns, user_code=user_code)
 
 
-def _limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
+def _build_limits(user_id: int, context: OAuthContext) -> tuple[AttemptLimit, ...]:
     policy = context.policy.devices
-    client = client_prefix(context.source.address or "")
+    client = get_client_network(context.source.address or "")
     subjects = (
         (f"user code, user {user_id}", policy.guesses_per_user),
         (f"user code, address {client}", policy.guesses_per_address),

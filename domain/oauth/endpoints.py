@@ -19,49 +19,58 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.client_requests import ClientEndpoint, ClientRequest
-from domain.oauth.clients.applications import find_by_uid, is_trusted
-from domain.oauth.clients.authentication import Client, ClientRefusedError, names_no_client
+from domain.oauth.clients.applications import find_application_row, is_trusted
+from domain.oauth.clients.authentication import (
+    Client,
+    ClientAuthenticationError,
+    has_no_client_credentials,
+)
 from domain.oauth.clients.credential_lookup import (
-    ASKED_ACCESS_TOKEN,
-    ASKED_REFRESH_TOKEN,
+    ACCESS_TOKEN_LOOKUP,
+    REFRESH_TOKEN_LOOKUP,
     CredentialLookup,
 )
-from domain.oauth.clients.found_rows import FoundPair
-from domain.oauth.clients.redirect_uris import is_registered, with_parameters
-from domain.oauth.context import Named
-from domain.oauth.grants.registry import PARAMETERS
-from domain.oauth.openid.backchannel_logout import sids_of
-from domain.oauth.openid.id_tokens import Audience, InvalidHintError, read_hint, subject
+from domain.oauth.clients.found_rows import TokenPairRow
+from domain.oauth.clients.redirect_uris import add_parameters, is_redirect_uri_registered
+from domain.oauth.context import NamedApplication
+from domain.oauth.grants.registry import SINGLE_VALUE_PARAMETERS
+from domain.oauth.openid.backchannel_logout import compute_session_ids
+from domain.oauth.openid.id_tokens import (
+    IdTokenAudience,
+    InvalidHintError,
+    get_subject,
+    parse_id_token_hint,
+)
 from domain.oauth.presented_tokens.bearer import Bearer
 from domain.oauth.protocol import OAuthResponse, ProtocolRequest
-from domain.oauth.tokens import revoke_family, revoke_pair, token_type_of
+from domain.oauth.tokens import get_token_type, revoke_authorization, revoke_token_pair
 from models import AccessToken, Application, Authorization
 
 #: The only response for tokens that are not live or belong to another client (section 2.2).
-INACTIVE = {"active": False}
+INACTIVE_TOKEN = {"active": False}
 
 
 class IntrospectionEndpoint(
-    ClientEndpoint[FoundPair, FoundPair | None], AuthlibIntrospectionEndpoint
+    ClientEndpoint[TokenPairRow, TokenPairRow | None], AuthlibIntrospectionEndpoint
 ):
     """The endpoint POST /oauth/introspect."""
 
     #: False, since resource servers introspect a token for each request that they receive.
     RECORDS_USE = False
 
-    def lookup(self, request: ProtocolRequest) -> CredentialLookup[FoundPair]:
+    def lookup(self, request: ProtocolRequest) -> CredentialLookup[TokenPairRow]:
         """Return the lookup of an access or refresh token.
 
         The type is clear from the token's prefix, so the hint of section 2.1 is ignored.
         """
-        return ASKED_REFRESH_TOKEN if _is_refresh_token(request) else ASKED_ACCESS_TOKEN
+        return REFRESH_TOKEN_LOOKUP if _is_refresh_token(request) else ACCESS_TOKEN_LOOKUP
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients, which anyone could impersonate to scan for tokens (section 4)."""
         if not client.application.confidential:
-            raise ClientRefusedError(was_basic="Authorization" in request.headers)
+            raise ClientAuthenticationError(was_basic="Authorization" in request.headers)
 
-    def check(self, asked: ClientRequest[FoundPair]) -> FoundPair | None:
+    def check(self, asked: ClientRequest[TokenPairRow]) -> TokenPairRow | None:
         """Return the token if it is live and belongs to the client.
 
         An unknown token is not an error.
@@ -72,22 +81,22 @@ class IntrospectionEndpoint(
         return found
 
     def perform(
-        self, asked: ClientRequest[FoundPair], checked: FoundPair | None
+        self, asked: ClientRequest[TokenPairRow], checked: TokenPairRow | None
     ) -> Mapping[str, object]:
         """Return the metadata of the token (section 2.2)."""
         if checked is None:
-            return INACTIVE
+            return INACTIVE_TOKEN
         if _is_refresh_token(asked.request):
             # Refresh tokens have no expiry and no token_type: they are not valid as bearer tokens.
             scopes = asked.get_client().get_allowed_scope(checked.grant_scopes or "")
             return self._describe(asked, checked, {"scope": scopes})
         expires_at = checked.token_expires_at
         if expires_at is not None and expires_at <= self.server.context.now:
-            return INACTIVE
-        return self._describe(asked, checked, _of_access(checked))
+            return INACTIVE_TOKEN
+        return self._describe(asked, checked, _describe_access_token(checked))
 
     def _describe(
-        self, asked: ClientRequest[FoundPair], token: FoundPair, more: dict[str, object]
+        self, asked: ClientRequest[TokenPairRow], token: TokenPairRow, more: dict[str, object]
     ) -> dict[str, object]:
         return {
             "active": True,
@@ -95,8 +104,8 @@ class IntrospectionEndpoint(
             "client_id": asked.get_client().get_client_id(),
             "username": token.username,
             **more,
-            "iat": _seconds(token.token_created_at),
-            "sub": subject(token.token_user_id),
+            "iat": _to_epoch_seconds(token.token_created_at),
+            "sub": get_subject(token.token_user_id),
             "iss": self.server.context.policy.issuer,
         }
 
@@ -105,30 +114,30 @@ def _is_refresh_token(request: ProtocolRequest) -> bool:
     return (request.value("token") or "").startswith(CredentialType.REFRESH_TOKEN)
 
 
-def _is_live(token: FoundPair) -> bool:
+def _is_live(token: TokenPairRow) -> bool:
     """Return whether the pair is not revoked and its user is active."""
     is_revoked = token.token_revoked_at is not None or token.grant_revoked_at is not None
     return token.user_state == ACTIVE and not is_revoked
 
 
-def _of_access(token: FoundPair) -> dict[str, object]:
+def _describe_access_token(token: TokenPairRow) -> dict[str, object]:
     thumbprint, expires_at = token.token_key_thumbprint, token.token_expires_at
-    ends = {} if expires_at is None else {"exp": _seconds(expires_at)}
+    ends = {} if expires_at is None else {"exp": _to_epoch_seconds(expires_at)}
     bound = {} if thumbprint is None else {"cnf": {"jkt": thumbprint}}
-    return {"token_type": token_type_of(thumbprint), **bound, **ends}
+    return {"token_type": get_token_type(thumbprint), **bound, **ends}
 
 
-def _seconds(moment: datetime) -> int:
+def _to_epoch_seconds(moment: datetime) -> int:
     return int(moment.timestamp())
 
 
-def token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
+def build_token_info(bearer: Bearer, *, now: datetime) -> dict[str, object]:
     """Return the token info object; `expires_in` is the remaining lifetime in seconds.
 
     A personal, project or group access token has no application, and may not expire. `scopes` and
     `expires_in_seconds` are former names that older clients still use.
     """
-    left = bearer.seconds_left(now)
+    left = bearer.get_seconds_left(now)
     return {
         "resource_owner_id": bearer.profile.id,
         "scope": list(bearer.scopes),
@@ -167,15 +176,17 @@ class LogoutRequest:
     sid: str | None = None
 
 
-def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> LogoutRequest:
+def parse_logout_request(
+    request: ProtocolRequest, *, issuer: str, session: Session
+) -> LogoutRequest:
     """Return the validated logout request (sections 2 and 3).
 
     Raise invalid_request, which is shown on a page, if a parameter is invalid.
     """
-    request.refuse_repeated_parameters(PARAMETERS)
-    hinted = _hinted(request.value("id_token_hint"), issuer, session)
-    uid = _uid(request.value("client_id"), hinted)
-    application = find_by_uid(uid, session=session) if uid else None
+    request.check_no_repeated_parameters(SINGLE_VALUE_PARAMETERS)
+    hinted = _parse_hint(request.value("id_token_hint"), issuer, session)
+    uid = _resolve_client_id(request.value("client_id"), hinted)
+    application = find_application_row(uid, session=session) if uid else None
     if uid and application is None:
         raise InvalidRequestError("No application with this client_id is registered.")
     return LogoutRequest(
@@ -184,21 +195,21 @@ def check_logout(request: ProtocolRequest, *, issuer: str, session: Session) -> 
         application_uid=application.uid if application else None,
         sid=hinted.sid if hinted else None,
         is_trusted=application is not None and is_trusted(application),
-        redirect_uri=_redirect_uri(request.value("post_logout_redirect_uri"), application),
+        redirect_uri=_check_post_logout_uri(request.value("post_logout_redirect_uri"), application),
         state=request.value("state"),
     )
 
 
-def _hinted(hint: str | None, issuer: str, session: Session) -> Audience | None:
+def _parse_hint(hint: str | None, issuer: str, session: Session) -> IdTokenAudience | None:
     if hint is None:
         return None
     try:
-        return read_hint(hint, issuer=issuer, session=session)
+        return parse_id_token_hint(hint, issuer=issuer, session=session)
     except InvalidHintError:
         raise InvalidRequestError("The id_token_hint is not an ID token of this service.") from None
 
 
-def _uid(client_id: str | None, hinted: Audience | None) -> str | None:
+def _resolve_client_id(client_id: str | None, hinted: IdTokenAudience | None) -> str | None:
     if client_id is not None and "\x00" in client_id:
         raise InvalidRequestError("No application with this client_id is registered.")
     if hinted and client_id not in {None, hinted.application_uid}:
@@ -206,15 +217,15 @@ def _uid(client_id: str | None, hinted: Audience | None) -> str | None:
     return hinted.application_uid if hinted else client_id
 
 
-def _redirect_uri(uri: str | None, application: Application | None) -> str | None:
+def _check_post_logout_uri(uri: str | None, application: Application | None) -> str | None:
     """Return the post-logout redirect URI, which must be registered."""
     if uri is None:
         return None
     if application is None:
-        raise InvalidRequestError("post_logout_redirect_uri needs client_id or id_token_hint.")
-    if not is_registered(uri, application.redirect_uris):
+        raise InvalidRequestError("post_logout_redirect_uri requires client_id or id_token_hint.")
+    if not is_redirect_uri_registered(uri, application.redirect_uris):
         raise InvalidRequestError(
-            "The post_logout_redirect_uri is not one of those that the application registered."
+            "The post_logout_redirect_uri is not registered for this application."
         )
     return uri
 
@@ -227,7 +238,7 @@ class BrowserSession:
     sign_in_id: int
 
 
-def next_step(
+def find_next_logout_step(
     asked: LogoutRequest, browser: BrowserSession | None, *, session: Session, keyring: Keyring
 ) -> LogoutStep:
     """Return the next step of a logout; `browser` is the browser's sign-in, if any.
@@ -238,13 +249,13 @@ def next_step(
     hint proves nothing about this browser, so only trusted applications are redirected to.
     """
     if browser is not None:
-        is_own = _is_of_session(asked, browser, session=session, keyring=keyring)
+        is_own = _is_hint_of_session(asked, browser, session=session, keyring=keyring)
         return LogoutStep.SIGN_OUT if is_own else LogoutStep.ASK
     is_hinted = asked.user_id is not None and asked.redirect_uri is not None
     return LogoutStep.REDIRECT if is_hinted and asked.is_trusted else LogoutStep.SHOW_DONE
 
 
-def _is_of_session(
+def _is_hint_of_session(
     asked: LogoutRequest, browser: BrowserSession, *, session: Session, keyring: Keyring
 ) -> bool:
     """Return whether the hint was issued for this sign-in, and the access still exists.
@@ -253,7 +264,9 @@ def _is_of_session(
     """
     if asked.sid is None or asked.application_uid is None or asked.user_id != browser.user_id:
         return False
-    if asked.sid not in sids_of(browser.sign_in_id, asked.application_uid, keyring=keyring):
+    if asked.sid not in compute_session_ids(
+        browser.sign_in_id, asked.application_uid, keyring=keyring
+    ):
         return False
     found = session.scalar(
         select(Authorization.id)
@@ -268,14 +281,14 @@ def _is_of_session(
     return found is not None
 
 
-def return_url(asked: LogoutRequest) -> str | None:
+def build_return_url(asked: LogoutRequest) -> str | None:
     """Return the URL to redirect to, with the state of the request (section 3)."""
     if asked.redirect_uri is None or asked.state is None:
         return asked.redirect_uri
-    return with_parameters(asked.redirect_uri, [("state", asked.state)])
+    return add_parameters(asked.redirect_uri, [("state", asked.state)])
 
 
-def redirect_to(location: str) -> OAuthResponse:
+def build_redirect(location: str) -> OAuthResponse:
     """Return a redirect response."""
     return OAuthResponse(status=302, headers=(("Location", location),))
 
@@ -295,13 +308,13 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
     RECORDS_USE = False
     MAY_LACK_CLIENT = True
 
-    def takes_no_client(self, request: ProtocolRequest) -> bool:
+    def is_client_optional(self, request: ProtocolRequest) -> bool:
         """Return whether the token was issued for a password and has no client.
 
         The holder of such a token may revoke it. For other tokens, a request without a client
         reveals nothing.
         """
-        if not names_no_client(request):
+        if not has_no_client_credentials(request):
             return False
         token = self._find(request.value("token") or "")
         return token is not None and token.application_id is None
@@ -339,7 +352,7 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
             )
         )
 
-    def _revoke_pair(self, token: AccessToken, holder: Named | None) -> None:
+    def _revoke_pair(self, token: AccessToken, holder: NamedApplication | None) -> None:
         if token.revoked_at is None and self._end(token):
             self.server.context.record_event(
                 EventKind.TOKEN_REVOKED,
@@ -356,5 +369,5 @@ class RevocationEndpoint(ClientEndpoint[None, AccessToken | None], AuthlibRevoca
         context, family = self.server.context, token.authorization_id
         session, now = context.session, context.now
         if family is None or token.is_exchanged:
-            return revoke_pair(token.id, session=session, now=now)
-        return revoke_family(family, session=session, now=now)
+            return revoke_token_pair(token.id, session=session, now=now)
+        return revoke_authorization(family, session=session, now=now)

@@ -6,13 +6,18 @@ import re
 from authlib.oauth2.rfc6749 import InvalidRequestError
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
-from domain.oauth.reasons import Reason, Refusal, RefusedGrantError, RefusedParameterError
+from domain.oauth.reasons import (
+    RejectedGrantError,
+    RejectedParameterError,
+    Rejection,
+    RejectionReason,
+)
 
 #: Code challenge: 32 bytes in base64url without padding (section 4.2).
-_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+_CHALLENGE_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
 #: Code verifier: 43 to 128 unreserved characters (section 4.1).
-VERIFIER = r"^[A-Za-z0-9\-._~]{43,128}$"
-_WRONG_VERIFIER = Reason(
+VERIFIER_PATTERN = r"^[A-Za-z0-9\-._~]{43,128}$"
+_WRONG_VERIFIER_REASON = RejectionReason(
     name="wrong_verifier",
     title="Wrong code verifier",
     advice=(
@@ -20,9 +25,9 @@ _WRONG_VERIFIER = Reason(
         "Keep the verifier of each request with its state: a second tab must not replace it."
     ),
 )
-MISSING_CHALLENGE = Refusal(
+MISSING_CHALLENGE = Rejection(
     sentence="Missing required parameter: code_challenge.",
-    reason=Reason(
+    reason=RejectionReason(
         name="missing_challenge",
         title="No code challenge",
         advice=(
@@ -31,9 +36,9 @@ MISSING_CHALLENGE = Refusal(
         ),
     ),
 )
-OTHER_METHOD = Refusal(
+WRONG_CHALLENGE_METHOD = Rejection(
     sentence="code_challenge_method must be S256.",
-    reason=Reason(
+    reason=RejectionReason(
         name="challenge_method",
         title="Unsupported code challenge method",
         advice=(
@@ -42,32 +47,32 @@ OTHER_METHOD = Refusal(
         ),
     ),
 )
-NO_CHALLENGE = Refusal(
+UNEXPECTED_VERIFIER = Rejection(
     sentence="This code was issued without a code_challenge.",
-    reason=Reason(
+    reason=RejectionReason(
         name="unexpected_verifier",
         title="Code verifier without a challenge",
         advice="Send code_challenge and code_challenge_method=S256 with the authorization request.",
     ),
 )
-MISSING_VERIFIER = Refusal(
+MISSING_VERIFIER = Rejection(
     sentence="Missing required parameter: code_verifier.",
-    reason=Reason(
+    reason=RejectionReason(
         name="missing_verifier",
         title="No code verifier",
         advice="The authorization request had a code_challenge: send its code_verifier.",
     ),
 )
-MALFORMED_VERIFIER = Refusal(
-    sentence="code_verifier must be 43 to 128 unreserved characters.", reason=_WRONG_VERIFIER
+MALFORMED_VERIFIER = Rejection(
+    sentence="code_verifier must be 43 to 128 unreserved characters.", reason=_WRONG_VERIFIER_REASON
 )
-WRONG_VERIFIER = Refusal(
-    sentence="code_verifier does not match the code_challenge.", reason=_WRONG_VERIFIER
+WRONG_VERIFIER = Rejection(
+    sentence="code_verifier does not match the code_challenge.", reason=_WRONG_VERIFIER_REASON
 )
-REFUSALS = (
+PKCE_REJECTIONS = (
     MISSING_CHALLENGE,
-    OTHER_METHOD,
-    NO_CHALLENGE,
+    WRONG_CHALLENGE_METHOD,
+    UNEXPECTED_VERIFIER,
     MISSING_VERIFIER,
     MALFORMED_VERIFIER,
     WRONG_VERIFIER,
@@ -81,11 +86,11 @@ def check_challenge(challenge: str | None, method: str | None, *, is_required: b
     """
     if challenge is None:
         if is_required or method is not None:
-            raise RefusedParameterError(MISSING_CHALLENGE)
+            raise RejectedParameterError(MISSING_CHALLENGE)
         return
     if method != "S256":
-        raise RefusedParameterError(OTHER_METHOD)
-    if not _CHALLENGE.fullmatch(challenge):
+        raise RejectedParameterError(WRONG_CHALLENGE_METHOD)
+    if not _CHALLENGE_PATTERN.fullmatch(challenge):
         raise InvalidRequestError("code_challenge must be 43 characters of base64url.")
 
 
@@ -97,20 +102,20 @@ def check_verifier(verifier: str | None, challenge: str | None) -> None:
     """
     if challenge is None:
         if verifier is not None:
-            raise RefusedGrantError(NO_CHALLENGE)
+            raise RejectedGrantError(UNEXPECTED_VERIFIER)
         return
     if verifier is None:
-        raise RefusedParameterError(MISSING_VERIFIER)
-    proved = challenge_of(verifier)
+        raise RejectedParameterError(MISSING_VERIFIER)
+    proved = compute_challenge(verifier)
     if proved is None:
-        raise RefusedGrantError(MALFORMED_VERIFIER)
+        raise RejectedGrantError(MALFORMED_VERIFIER)
     if not hmac.compare_digest(proved, challenge):
-        raise RefusedGrantError(WRONG_VERIFIER)
+        raise RejectedGrantError(WRONG_VERIFIER)
 
 
-def challenge_of(verifier: str) -> str | None:
+def compute_challenge(verifier: str) -> str | None:
     """Return the challenge that a verifier proves, or None if the verifier is malformed."""
-    if not re.fullmatch(VERIFIER, verifier):
+    if not re.fullmatch(VERIFIER_PATTERN, verifier):
         return None
     challenge: str = create_s256_code_challenge(verifier)
     return challenge

@@ -11,7 +11,7 @@ from authlib.oauth2.rfc6749 import InvalidRequestError, OAuth2Error, OAuth2Paylo
 ProtocolError = OAuth2Error
 
 #: Headers of responses that must not be cached, since they have tokens (RFC 6749 section 5.1).
-NO_STORE = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
+OAUTH_NO_STORE_HEADERS = (("Cache-Control", "no-store"), ("Pragma", "no-cache"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,10 +23,10 @@ class OAuthResponse:
     headers: Sequence[tuple[str, str]] = field(default=())
 
 
-_IN_BODY = " Send all parameters in the body: those in the URL are ignored."
+_IN_BODY_ADVICE = " Send all parameters in the body. Parameters in the URL are ignored."
 
 
-class Parameters(OAuth2Payload):
+class RequestParameters(OAuth2Payload):
     """The parameters of a query or form."""
 
     def __init__(self, values: Mapping[str, Sequence[str]]) -> None:
@@ -49,14 +49,14 @@ class Parameters(OAuth2Payload):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pushed:
+class PushedReference:
     """The pushed request that the parameters come from (RFC 9126)."""
 
     id: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstAsked:
+class FirstPresentation:
     """The time when the browser first presented a request, and the sign-in at that time."""
 
     at: datetime
@@ -79,13 +79,13 @@ class ProtocolRequest(OAuth2Request):
     ) -> None:
         """Store the method, the parameters and the headers."""
         super().__init__(method=method, uri="https://request.invalid/", headers=dict(headers))
-        self.payload = Parameters(parameters)
+        self.payload = RequestParameters(parameters)
         #: The pushed request, or None if the browser sent the parameters itself.
-        self.pushed: Pushed | None = None
+        self.pushed: PushedReference | None = None
         #: Time when the application pushed the request; a later sign-in was made for this request.
         self.pushed_at: datetime | None = None
         #: First presentation of the request; None unless the request has led to a sign-in.
-        self.first_asked: FirstAsked | None = None
+        self.first_asked: FirstPresentation | None = None
         #: Number of the submitted consent form; the code is derived from it.
         self.decision: str | None = None
         #: True if the URL of a POST has a query, whose parameters are ignored.
@@ -114,11 +114,11 @@ class ProtocolRequest(OAuth2Request):
         """
         value = self.value(name)
         if value is None:
-            advice = _IN_BODY if self.has_query else ""
+            advice = _IN_BODY_ADVICE if self.has_query else ""
             raise InvalidRequestError(f"Missing required parameter: {name}.{advice}")
         return value
 
-    def refuse_repeated_parameters(self, known: frozenset[str]) -> None:
+    def check_no_repeated_parameters(self, known: frozenset[str]) -> None:
         """Reject a request that repeats a known parameter (section 3.2).
 
         Raise invalid_request with the name of the parameter.
@@ -128,7 +128,7 @@ class ProtocolRequest(OAuth2Request):
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
 
 
-def in_description(names: Sequence[str], *, longest: int = 200) -> str:
+def format_error_description(names: Sequence[str], *, longest: int = 200) -> str:
     """Return text from a request in the characters of an error description (section 5.2)."""
     text = ", ".join(names)[:longest]
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in text)
@@ -155,7 +155,7 @@ AUTHORIZATION_PARAMETERS = frozenset(
 )
 #: Parameters of endpoints other than the token endpoint. RFC 6749 section 3.1 requires unknown
 #: parameters to be ignored.
-PARAMETERS = AUTHORIZATION_PARAMETERS | {
+ENDPOINT_PARAMETERS = AUTHORIZATION_PARAMETERS | {
     "client_assertion",
     "client_assertion_type",
     "client_secret",

@@ -16,7 +16,7 @@ from authlib.oauth2.rfc6749 import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reason:
+class RejectionReason:
     """A reason with its title and advice."""
 
     #: Stored name of the reason; requests with the same name are counted together.
@@ -26,187 +26,193 @@ class Reason:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal:
+class Rejection:
     """The sentence of an error description, with the reason behind it."""
 
     sentence: str
-    reason: Reason
+    reason: RejectionReason
 
 
-class _RefusedError(OAuth2Error):
+class _RejectionError(OAuth2Error):
     """Base class of errors that carry a reason."""
 
-    def __init__(self, refusal: Refusal, *, redirect_uri: str | None = None) -> None:
+    def __init__(self, refusal: Rejection, *, redirect_uri: str | None = None) -> None:
         """Set the error description, and keep the reason for the owner of the application."""
         super().__init__(refusal.sentence, redirect_uri=redirect_uri)
         self.reason = refusal.reason
 
 
-class RefusedGrantError(_RefusedError, InvalidGrantError):
+class RejectedGrantError(_RejectionError, InvalidGrantError):
     """invalid_grant with a reason."""
 
 
-class RefusedParameterError(_RefusedError, InvalidRequestError):
+class RejectedParameterError(_RejectionError, InvalidRequestError):
     """invalid_request with a reason."""
 
 
-class RefusedClientError(_RefusedError, UnauthorizedClientError):
+class RejectedClientError(_RejectionError, UnauthorizedClientError):
     """unauthorized_client with a reason."""
 
 
-ASKED_EACH_TIME = Reason(
+CONSENT_EACH_TIME = RejectionReason(
     name="asked_each_time",
-    title="Cannot ask without a page",
+    title="Consent required",
     advice=(
-        "Users are asked about a public application each time, so prompt=none always fails. "
-        "Leave it out; renew access with the refresh token."
+        "Public applications require consent each time, so prompt=none always fails. Omit prompt, "
+        "and use the refresh token to renew access."
     ),
 )
-DENIED = Reason(
+DENIED_BY_OWNER = RejectionReason(
     name="denied",
     title="Denied by the user",
-    advice="Nothing is wrong with the request. Do not ask again unless the user wants it.",
+    advice="The request is valid. Do not repeat it unless the user asks for it.",
 )
-GRANT_TYPE = Reason(
+UNSUPPORTED_GRANT_TYPE = RejectionReason(
     name="grant_type",
     title="Unsupported grant type",
-    advice=("grant_types_supported in the metadata lists what this instance offers."),
+    advice="Use a grant type that grant_types_supported in the server metadata lists.",
 )
-NO_SECRET = Reason(
+MISSING_SECRET = RejectionReason(
     name="no_secret",
     title="No client secret",
     advice=(
-        "The application is confidential, so its token requests need client_secret, in the "
-        "body or as the password of Basic authentication. A browser, mobile or desktop app "
-        "cannot keep one: turn “Confidential” off."
+        "Token requests of confidential applications require client_secret, in the body or as "
+        "the password of Basic authentication. Browser, mobile and desktop apps cannot keep a "
+        "secret: turn “Confidential” off."
     ),
 )
-NOT_ALLOWED_GRANT = Reason(
+GRANT_NOT_PERMITTED = RejectionReason(
     name="not_allowed_grant",
     title="Grant type not allowed",
-    advice="An administrator has to allow it on the page of the application.",
+    advice="An administrator must allow the grant type on the application's page.",
 )
-NOT_PUSHED = Reason(
+NOT_PUSHED = RejectionReason(
     name="not_pushed",
     title="Request not pushed",
     advice=(
-        "Send the parameters to the pushed authorization request endpoint first, and the "
-        "browser with client_id and the request_uri of the answer."
+        "Send the parameters to the pushed authorization request endpoint first. Then redirect "
+        "the browser with client_id and the request_uri of the response."
     ),
 )
-NOT_REGISTERED_GRANT = Reason(
+GRANT_NOT_REGISTERED = RejectionReason(
     name="not_registered_grant",
     title="Grant type not registered",
-    advice="The application registered itself with other grant_types: it has to add this one.",
+    advice="The application registered itself without this grant type. Add it to grant_types.",
 )
-OTHER = Reason(name="other", title="Refused", advice="The page about errors explains the code.")
-OTHER_REDIRECT_URI = Reason(
+OTHER_REASON = RejectionReason(
+    name="other", title="Rejected", advice="See the explanation of the error code."
+)
+REDIRECT_URI_MISMATCH = RejectionReason(
     name="other_redirect_uri",
-    title="Other redirect URI",
+    title="Redirect URI mismatch",
     advice=(
-        "Send the same redirect_uri in the token request as in the authorization request, "
-        "character by character."
+        "Send exactly the same redirect_uri in the token request as in the authorization request."
     ),
 )
-OUTSIDE_GROUPS = Reason(
+USER_OUTSIDE_GROUPS = RejectionReason(
     name="outside_groups",
-    title="User outside the groups",
+    title="User not in an allowed group",
     advice=(
-        "Only members of the groups that the application names can use it. Add the user to one of "
-        "them, or change the groups."
+        "Only members of the allowed groups can use the application. Add the user to one of the "
+        "groups, or change the allowed groups."
     ),
 )
-PROOF = Reason(
+INVALID_PROOF = RejectionReason(
     name="proof",
-    title="DPoP proof refused",
+    title="DPoP proof rejected",
     advice="Create a new proof for each request, with its URL and the correct time.",
 )
-REQUEST = Reason(
+MALFORMED_REQUEST = RejectionReason(
     name="request",
     title="Malformed request",
-    advice="The answer names the parameter. Send each once, as a form or a JSON object.",
+    advice=(
+        "The response names the parameter. Send each parameter once, as a form or a JSON object."
+    ),
 )
-REQUEST_URI = Reason(
+INVALID_REQUEST_URI = RejectionReason(
     name="request_uri",
     title="Pushed request unknown or expired",
-    advice="Push a request for each authorization, and send the browser right after it.",
+    advice="Push a new request for each authorization, and redirect the browser immediately.",
 )
-RESPONSE_TYPE = Reason(
+UNSUPPORTED_RESPONSE_TYPE = RejectionReason(
     name="response_type",
     title="Unsupported response type",
-    advice="Send response_type=code, with PKCE instead of the implicit flow.",
+    advice="Send response_type=code, and use PKCE instead of the implicit flow.",
 )
-SCOPE = Reason(
+SCOPE_NOT_ALLOWED = RejectionReason(
     name="scope",
     title="Scope not allowed",
-    advice="Add the scope to the application, or request fewer.",
+    advice="Add the scope to the application, or request fewer scopes.",
 )
-SECRET_OF_PUBLIC = Reason(
+SECRET_OF_PUBLIC_APPLICATION = RejectionReason(
     name="secret_of_public",
     title="Client secret sent by a public application",
     advice=(
-        "The secret is not one of this application's. Public applications use PKCE: leave "
-        "client_secret out, or turn “Confidential” on and renew the secret."
+        "The secret does not belong to this application. Public applications use PKCE: omit "
+        "client_secret, or turn “Confidential” on and renew the secret."
     ),
 )
-TOO_MANY_GUESSES = Reason(
+TOO_MANY_GUESSES = RejectionReason(
     name="too_many_guesses",
     title="Too many wrong passwords",
-    advice="Wait for the time in the header Retry-After, and ask for the password again.",
+    advice=(
+        "Wait for the number of seconds in the Retry-After header, then ask for the password again."
+    ),
 )
-UNREGISTERED_REDIRECT_URI = Reason(
+UNREGISTERED_REDIRECT_URI = RejectionReason(
     name="unregistered_redirect_uri",
     title="Redirect URI not registered",
     advice=(
-        "It has to be one of the application's redirect URIs, character by character; only the "
-        "port of 127.0.0.1 and [::1] may differ. Add it to the application, or send another."
+        "The redirect URI must exactly match a redirect URI of the application. Only the port of "
+        "127.0.0.1 and [::1] may differ. Register the URI, or send a registered URI."
     ),
 )
-WRONG_ASSERTION = Reason(
+WRONG_ASSERTION = RejectionReason(
     name="wrong_assertion",
-    title="Client assertion refused",
+    title="Client assertion rejected",
     advice=(
-        "Sign it with a key whose public half the application has, for the issuer as aud and the "
-        "client_id as iss and sub, with a new jti and an exp within the next hour."
+        "Sign the assertion with a key whose public key is registered for the application. Set "
+        "aud to the issuer, iss and sub to the client_id, jti to a new value, and exp to a time "
+        "within the next hour."
     ),
 )
-WRONG_SECRET = Reason(
+WRONG_SECRET = RejectionReason(
     name="wrong_secret",
     title="Wrong client secret",
     advice=(
-        "Compare the secret in the configuration of the client, without spaces or line breaks. "
-        "If it is lost, or was renewed, renew it and copy the new one."
+        "Check the secret in the configuration of the client, also for spaces and line breaks. "
+        "If the secret is lost or was renewed, renew it and copy the new secret."
     ),
 )
-REMOVED_SCOPES = Reason(
+REMOVED_SCOPES = RejectionReason(
     name="removed_scopes",
     title="Scopes removed from the application",
-    advice="Register the application for the scopes, or send the user through authorization.",
+    advice="Add the scopes to the application, or send the user through authorization again.",
 )
-SCOPES_REMOVED = Refusal(
+ALL_SCOPES_REMOVED = Rejection(
     sentence="The application is no longer registered for any scope that the user granted.",
     reason=REMOVED_SCOPES,
 )
 
 #: Error of the token endpoint for a user outside the allowed groups.
-NOT_IN_GROUPS = Refusal(
+NOT_IN_ALLOWED_GROUPS = Rejection(
     sentence="The user is in none of the groups that can use this application.",
-    reason=OUTSIDE_GROUPS,
+    reason=USER_OUTSIDE_GROUPS,
 )
 
 #: Reasons that every grant or endpoint may give: all reasons of this module.
-SHARED = tuple(each for each in [*globals().values()] if isinstance(each, Reason))
+SHARED_REASONS = tuple(each for each in [*globals().values()] if isinstance(each, RejectionReason))
 #: Default reasons by error code, for errors without a reason of their own.
-BY_ERROR = {
-    "access_denied": DENIED,
-    "consent_required": ASKED_EACH_TIME,
-    "invalid_dpop_proof": PROOF,
-    "invalid_request": REQUEST,
-    "invalid_request_uri": REQUEST_URI,
-    "request_uri_not_supported": REQUEST_URI,
-    "invalid_scope": SCOPE,
+REASONS_BY_ERROR = {
+    "access_denied": DENIED_BY_OWNER,
+    "consent_required": CONSENT_EACH_TIME,
+    "invalid_dpop_proof": INVALID_PROOF,
+    "invalid_request": MALFORMED_REQUEST,
+    "invalid_request_uri": INVALID_REQUEST_URI,
+    "request_uri_not_supported": INVALID_REQUEST_URI,
+    "invalid_scope": SCOPE_NOT_ALLOWED,
     "temporarily_unavailable": TOO_MANY_GUESSES,
-    "unauthorized_client": NOT_REGISTERED_GRANT,
-    "unsupported_grant_type": GRANT_TYPE,
-    "unsupported_response_type": RESPONSE_TYPE,
+    "unauthorized_client": GRANT_NOT_REGISTERED,
+    "unsupported_grant_type": UNSUPPORTED_GRANT_TYPE,
+    "unsupported_response_type": UNSUPPORTED_RESPONSE_TYPE,
 }

@@ -1,6 +1,6 @@
 """Dynamic client registration (RFC 7591) and client configuration management (RFC 7592).
 
-Each supported metadata member (RFC 7591 section 2) has an entry in `_READERS`, which validates it.
+Each supported metadata member (RFC 7591 section 2) has an entry in `_PARSERS`, which validates it.
 Other members are ignored, as RFC 7591 requires. Registered URLs are stored and displayed, but never
 fetched by this server.
 """
@@ -19,32 +19,32 @@ from authlib.oauth2.rfc7591 import InvalidClientMetadataError, InvalidRedirectUR
 from sqlalchemy import select
 
 from domain.access.scopes import ADMIN_MODE
-from domain.accounts.users import IN_USE
+from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import EventKind
 from domain.core.errors import ForbiddenError, InvalidError
 from domain.core.keyring import CredentialType
 from domain.oauth.clients import applications
-from domain.oauth.clients.applications import check_details, check_logout_uri
-from domain.oauth.clients.authentication import Method
-from domain.oauth.clients.redirect_uris import LONGEST_URI
-from domain.oauth.clients.secrets import is_live, renew_secret
+from domain.oauth.clients.applications import check_application_details, check_logout_uri_address
+from domain.oauth.clients.authentication import ClientAuthMethod
+from domain.oauth.clients.redirect_uris import MAX_REDIRECT_URI_LENGTH
+from domain.oauth.clients.secrets import is_secret_live, renew_secret
 from domain.oauth.clients.types import ApplicationDetails
 from domain.oauth.context import OAuthContext
-from domain.oauth.grants.registry import registrable_grant_types
-from domain.oauth.presented_tokens.bearer import BearerRefusedError, Refusal
-from domain.oauth.protocol import NO_STORE, OAuthResponse
+from domain.oauth.grants.registry import list_registrable_grant_types
+from domain.oauth.presented_tokens.bearer import InvalidTokenError, TokenRejection
+from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse
 from models import Application, ApplicationSecret, User
 
 #: Scopes of a client that requests none; they are sufficient for sign-in.
-DEFAULT_SCOPES = "read_user openid profile email"
-UNNAMED = "Application without a name"
-_LONGEST_NAME = 100
-_LONGEST_TEXT = 255
-_MOST_VALUES = 50
+DEFAULT_REGISTRATION_SCOPES = "read_user openid profile email"
+DEFAULT_CLIENT_NAME = "Application without a name"
+_MAX_NAME_LENGTH = 100
+_MAX_TEXT_LENGTH = 255
+_MAX_VALUES = 50
 #: URL pattern without user information, whitespace, or characters that could end an attribute or a
 #: header.
-_HTTPS = re.compile(r"https://[A-Za-z0-9.\-:\[\]]+(?:[/?#][!#-;=?-~]*)?")
-_KEPT_AS_SAID = (
+_HTTPS_URL_PATTERN = re.compile(r"https://[A-Za-z0-9.\-:\[\]]+(?:[/?#][!#-;=?-~]*)?")
+_STORED_UNCHANGED = (
     "client_uri",
     "logo_uri",
     "tos_uri",
@@ -54,16 +54,16 @@ _KEPT_AS_SAID = (
     "software_version",
     "require_pushed_authorization_requests",
 )
-PATH = "/oauth/register"
+REGISTRATION_PATH = "/oauth/register"
 #: Members that only the server sets; clients must not send them (RFC 7592 section 2.2).
-_OURS = (
+_SERVER_MEMBERS = (
     "registration_access_token",
     "registration_client_uri",
     "client_secret_expires_at",
     "client_id_issued_at",
 )
 #: Settings that are not client metadata; changes by the client leave them as the owner set them.
-_OF_THE_OWNER = (
+_OWNER_SETTINGS = (
     "require_pkce",
     "refresh_for_devices",
     "omit_iss",
@@ -82,7 +82,7 @@ class ClientMetadata:
     own_words: Mapping[str, object]
 
 
-def read_metadata(
+def parse_client_metadata(
     body: Mapping[str, object], *, offered: Sequence[str], require_https: bool
 ) -> ClientMetadata:
     """Return the checked metadata of a client.
@@ -92,65 +92,67 @@ def read_metadata(
     """
     said = {
         name: read(name, body[name])
-        for name, read in _READERS.items()
+        for name, read in _PARSERS.items()
         # null is equivalent to an omitted member (RFC 7592 section 2.2).
         if body.get(name) is not None
     }
-    method = _method(said.get("token_endpoint_auth_method", Method.BASIC.value))
-    grant_types = _grant_types(said.get("grant_types"), offered)
+    method = _parse_method(said.get("token_endpoint_auth_method", ClientAuthMethod.BASIC.value))
+    grant_types = _select_grant_types(said.get("grant_types"), offered)
     own_words = {
-        **{name: said[name] for name in _KEPT_AS_SAID if name in said},
+        **{name: said[name] for name in _STORED_UNCHANGED if name in said},
         "token_endpoint_auth_method": method.value,
         "grant_types": grant_types,
-        "response_types": _response_types(said.get("response_types"), grant_types),
+        "response_types": _select_response_types(said.get("response_types"), grant_types),
     }
-    if method is Method.PRIVATE_KEY and not said.get("jwks"):
-        raise InvalidClientMetadataError("private_key_jwt needs jwks; a jwks_uri is not fetched.")
+    if method is ClientAuthMethod.PRIVATE_KEY and not said.get("jwks"):
+        message = "private_key_jwt requires jwks. jwks_uri is not supported."
+        raise InvalidClientMetadataError(message)
     details = ApplicationDetails(
-        name=said.get("client_name") or UNNAMED,
+        name=said.get("client_name") or DEFAULT_CLIENT_NAME,
         redirect_uris=said.get("redirect_uris", ()),
-        scopes=tuple((said.get("scope") or DEFAULT_SCOPES).split()),
-        confidential=method is not Method.NONE,
+        scopes=tuple((said.get("scope") or DEFAULT_REGISTRATION_SCOPES).split()),
+        confidential=method is not ClientAuthMethod.NONE,
         require_pkce=True,
         require_dpop=said.get("dpop_bound_access_tokens", False),
         backchannel_logout_uri=said.get("backchannel_logout_uri"),
-        jwks=said["jwks"] if method is Method.PRIVATE_KEY else None,
+        jwks=said["jwks"] if method is ClientAuthMethod.PRIVATE_KEY else None,
     )
     if "authorization_code" in grant_types and not details.redirect_uris:
-        raise InvalidRedirectURIError("The grant type authorization_code needs redirect_uris.")
-    _check(details, require_https=require_https)
+        raise InvalidRedirectURIError("The grant type authorization_code requires redirect_uris.")
+    _check_application_rules(details, require_https=require_https)
     return ClientMetadata(details=details, own_words=own_words)
 
 
-def _check(details: ApplicationDetails, *, require_https: bool) -> None:
+def _check_application_rules(details: ApplicationDetails, *, require_https: bool) -> None:
     """Check the rules that apply to every application."""
     try:
-        scopes = check_details(details, require_https=require_https)
+        scopes = check_application_details(details, require_https=require_https)
     except InvalidError as error:
         is_uri = error.field == "redirect_uris"
         kind = InvalidRedirectURIError if is_uri else InvalidClientMetadataError
-        raise kind(_in_ascii(str(error))) from error
+        raise kind(_convert_to_ascii(str(error))) from error
     if ADMIN_MODE in scopes:
-        raise InvalidClientMetadataError(f"Only administrators register the scope {ADMIN_MODE}.")
+        message = f"Only administrators can register the scope {ADMIN_MODE}."
+        raise InvalidClientMetadataError(message)
 
 
-def _in_ascii(sentence: str) -> str:
+def _convert_to_ascii(sentence: str) -> str:
     """Return the sentence in the characters that RFC 6749 permits in error descriptions."""
-    plain = sentence.replace("“", "'").replace("”", "'")
+    plain = sentence.replace('"', "'")
     return "".join(each if " " <= each <= "~" and each not in '"\\' else "?" for each in plain)
 
 
-def _method(text: str) -> Method:
+def _parse_method(text: str) -> ClientAuthMethod:
     try:
-        return Method(text)
+        return ClientAuthMethod(text)
     except ValueError:
-        names = ", ".join(Method)
+        names = ", ".join(ClientAuthMethod)
         raise InvalidClientMetadataError(
             f"token_endpoint_auth_method must be one of {names}."
         ) from None
 
 
-def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
+def _select_grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
     """Return the requested grant types that the server supports.
 
     The server may omit unsupported types (section 2), since the response lists the registered ones.
@@ -162,7 +164,7 @@ def _grant_types(asked: list[str] | None, offered: Sequence[str]) -> list[str]:
     return found
 
 
-def _response_types(asked: list[str] | None, grant_types: list[str]) -> list[str]:
+def _select_response_types(asked: list[str] | None, grant_types: list[str]) -> list[str]:
     """Return the response types that match the grant types (table in section 2.1)."""
     fitting = ["code"] if "authorization_code" in grant_types else []
     if asked is not None and fitting and "code" not in asked:
@@ -170,14 +172,14 @@ def _response_types(asked: list[str] | None, grant_types: list[str]) -> list[str
     return fitting
 
 
-def _wrong(name: str, must: str) -> InvalidClientMetadataError:
+def _build_error(name: str, must: str) -> InvalidClientMetadataError:
     kind = InvalidRedirectURIError if name == "redirect_uris" else InvalidClientMetadataError
     return kind(f"{name} must be {must}.")
 
 
-def _text(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> str:
+def _parse_text(name: str, value: object, *, longest: int = _MAX_TEXT_LENGTH) -> str:
     if not isinstance(value, str) or len(value) > longest or _has_control_characters(value):
-        raise _wrong(name, f"a text of at most {longest} characters")
+        raise _build_error(name, f"a string of at most {longest} characters")
     return value
 
 
@@ -186,71 +188,71 @@ def _has_control_characters(text: str) -> bool:
     return any(unicodedata.category(each) in {"Cc", "Cs"} for each in text)
 
 
-def _texts(name: str, value: object, *, longest: int = _LONGEST_TEXT) -> list[str]:
-    if not isinstance(value, list) or len(value) > _MOST_VALUES:
-        raise _wrong(name, f"an array of at most {_MOST_VALUES} texts")
-    return [_text(name, each, longest=longest) for each in value]
+def _parse_texts(name: str, value: object, *, longest: int = _MAX_TEXT_LENGTH) -> list[str]:
+    if not isinstance(value, list) or len(value) > _MAX_VALUES:
+        raise _build_error(name, f"an array of at most {_MAX_VALUES} strings")
+    return [_parse_text(name, each, longest=longest) for each in value]
 
 
-def _https(name: str, value: object) -> str:
-    url = _text(name, value, longest=LONGEST_URI)
+def _parse_https_url(name: str, value: object) -> str:
+    url = _parse_text(name, value, longest=MAX_REDIRECT_URI_LENGTH)
     try:
-        is_fine = _HTTPS.fullmatch(url) and urlsplit(url).port != 0
+        is_fine = _HTTPS_URL_PATTERN.fullmatch(url) and urlsplit(url).port != 0
     except ValueError:  # invalid brackets or port
         is_fine = False
     if not is_fine:
-        raise _wrong(name, "an https address")
+        raise _build_error(name, "an https URL")
     return url
 
 
-def _yes_or_no(name: str, value: object) -> bool:
+def _parse_bool(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(name, "true or false")
+        raise _build_error(name, "true or false")
     return value
 
 
-def _keys(name: str, value: object) -> dict[str, Any]:
+def _parse_jwks(name: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict) or "keys" not in value:
-        raise _wrong(name, "a JWK Set")
+        raise _build_error(name, "a JWK Set")
     return value
 
 
-_READERS: Mapping[str, Callable[[str, object], Any]] = {
-    "redirect_uris": partial(_texts, longest=LONGEST_URI),
-    "client_name": partial(_text, longest=_LONGEST_NAME),
-    "scope": partial(_text, longest=1000),
-    "token_endpoint_auth_method": _text,
-    "grant_types": _texts,
-    "response_types": _texts,
-    "client_uri": _https,
-    "logo_uri": _https,
-    "tos_uri": _https,
-    "policy_uri": _https,
-    "contacts": _texts,
-    "software_id": _text,
-    "software_version": _text,
-    "jwks": _keys,
+_PARSERS: Mapping[str, Callable[[str, object], Any]] = {
+    "redirect_uris": partial(_parse_texts, longest=MAX_REDIRECT_URI_LENGTH),
+    "client_name": partial(_parse_text, longest=_MAX_NAME_LENGTH),
+    "scope": partial(_parse_text, longest=1000),
+    "token_endpoint_auth_method": _parse_text,
+    "grant_types": _parse_texts,
+    "response_types": _parse_texts,
+    "client_uri": _parse_https_url,
+    "logo_uri": _parse_https_url,
+    "tos_uri": _parse_https_url,
+    "policy_uri": _parse_https_url,
+    "contacts": _parse_texts,
+    "software_id": _parse_text,
+    "software_version": _parse_text,
+    "jwks": _parse_jwks,
     # Back-Channel Logout section 2.2: all our logout tokens contain a session id.
-    "backchannel_logout_uri": _https,
-    "backchannel_logout_session_required": _yes_or_no,
+    "backchannel_logout_uri": _parse_https_url,
+    "backchannel_logout_session_required": _parse_bool,
     # RFC 9449 section 5.2 and RFC 9126 section 6.
-    "dpop_bound_access_tokens": _yes_or_no,
-    "require_pushed_authorization_requests": _yes_or_no,
+    "dpop_bound_access_tokens": _parse_bool,
+    "require_pushed_authorization_requests": _parse_bool,
 }
 
 
-def register(
+def register_client(
     body: Mapping[str, object], registrar_id: int | None, *, context: OAuthContext
 ) -> OAuthResponse:
     """Register a client, and return its information response (RFC 7591 section 3.2.1).
 
     `registrar_id` is the user whose token was sent. Without one, the client is instance-wide.
     """
-    wanted = _read(body, context)
+    wanted = _parse_body(body, context)
     token = context.keyring.issue(CredentialType.REGISTRATION)
     application, secret = applications.store_application(
         wanted.details,
-        owner_id=registrar_id or _instance_owner_id(context),
+        owner_id=registrar_id or _get_instance_owner_id(context),
         session=context.session,
         keyring=context.keyring,
         now=context.now,
@@ -258,29 +260,29 @@ def register(
     application.is_instance_wide = registrar_id is None
     application.registration_digest = token.digest
     application.client_metadata = dict(wanted.own_words)
-    _record(EventKind.APPLICATION_REGISTERED, application, context)
+    _record_event(EventKind.APPLICATION_REGISTERED, application, context)
     shown = secret if _has_secret(application) else None
-    return _response(201, application, token.clear, context, secret=shown)
+    return _build_response(201, application, token.clear, context, secret=shown)
 
 
-def _read(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
+def _parse_body(body: Mapping[str, object], context: OAuthContext) -> ClientMetadata:
     policy = context.policy
-    read = read_metadata(
+    read = parse_client_metadata(
         body,
-        offered=registrable_grant_types(policy),
+        offered=list_registrable_grant_types(policy),
         require_https=policy.require_https_redirect_uris,
     )
     try:
-        check_logout_uri(read.details.backchannel_logout_uri, policy.private_addresses)
+        check_logout_uri_address(read.details.backchannel_logout_uri, policy.private_addresses)
     except InvalidError as error:
-        raise InvalidClientMetadataError(_in_ascii(str(error))) from error
+        raise InvalidClientMetadataError(_convert_to_ascii(str(error))) from error
     return read
 
 
-def _instance_owner_id(context: OAuthContext) -> int:
+def _get_instance_owner_id(context: OAuthContext) -> int:
     """Return the owner of clients that registered without a token: the first administrator."""
     found = context.session.scalar(
-        select(User.id).where(User.is_admin, IN_USE).order_by(User.id).limit(1)
+        select(User.id).where(User.is_admin, IS_ACTIVE_HUMAN).order_by(User.id).limit(1)
     )
     if found is None:
         raise ForbiddenError("This instance has no administrator, so clients cannot register.")
@@ -288,107 +290,117 @@ def _instance_owner_id(context: OAuthContext) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Registration:
+class PresentedRegistration:
     """A registered client and the registration access token that it presented."""
 
     application_id: int
     token: str = field(repr=False)
 
 
-def get_registration(uid: str, token: str | None, *, context: OAuthContext) -> Registration:
+def get_registration(
+    uid: str, token: str | None, *, context: OAuthContext
+) -> PresentedRegistration:
     """Return the registration that a registration access token belongs to (RFC 7592 section 2).
 
-    Raise BearerRefusedError if the token is invalid or the client was deleted.
+    Raise InvalidTokenError if the token is invalid or the client was deleted.
     """
     if token is None:
-        raise BearerRefusedError(Refusal.MISSING)
+        raise InvalidTokenError(TokenRejection.MISSING)
     digests = context.keyring.digests(token, CredentialType.REGISTRATION)
     application = context.session.scalar(
         select(Application).where(Application.registration_digest.in_(digests))
     )
     if application is None or application.uid != uid:
-        raise BearerRefusedError(Refusal.UNKNOWN)
+        raise InvalidTokenError(TokenRejection.UNKNOWN)
     if application.registration_digest != digests[0]:  # hashed with an older secret key
         application.registration_digest, application.keyed_at = digests[0], context.now
-    return Registration(application_id=application.id, token=token)
+    return PresentedRegistration(application_id=application.id, token=token)
 
 
-def _application_of(registration: Registration, context: OAuthContext) -> Application:
+def _get_application(registration: PresentedRegistration, context: OAuthContext) -> Application:
     return context.session.get_one(Application, registration.application_id)
 
 
-def read(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
+def show_registration(
+    registration: PresentedRegistration, *, context: OAuthContext
+) -> OAuthResponse:
     """Return the current registration without the secret (RFC 7592 section 2.1)."""
-    return _response(200, _application_of(registration, context), registration.token, context)
+    return _build_response(
+        200, _get_application(registration, context), registration.token, context
+    )
 
 
-def change(
-    registration: Registration, body: Mapping[str, object], *, context: OAuthContext
+def change_registration(
+    registration: PresentedRegistration, body: Mapping[str, object], *, context: OAuthContext
 ) -> OAuthResponse:
     """Replace the metadata of a client (RFC 7592 section 2.2).
 
     Settings that are not client metadata stay as the owner set them.
     """
-    application = _application_of(registration, context)
-    _check_identity(application, body, context)
-    wanted = _read(body, context)
+    application = _get_application(registration, context)
+    _check_client_identity(application, body, context)
+    wanted = _parse_body(body, context)
     had_secret = _has_secret(application)
     https = context.policy.require_https_redirect_uris
-    kept = {name: getattr(application, name) for name in _OF_THE_OWNER}
+    kept = {name: getattr(application, name) for name in _OWNER_SETTINGS}
     kept["service_account"] &= wanted.details.confidential
     details = wanted.details.model_copy(update=kept)
-    has_lost_trust = applications.change(
+    has_lost_trust = applications.update_application(
         application, details, require_https=https, session=context.session, now=context.now
     )
     application.client_metadata = dict(wanted.own_words)
-    more = applications.ENDED_TRUST if has_lost_trust else {}
-    _record(EventKind.APPLICATION_CHANGED, application, context, **more)
+    more = applications.ENDED_TRUST_DETAILS if has_lost_trust else {}
+    _record_event(EventKind.APPLICATION_CHANGED, application, context, **more)
     secret = None
     if _has_secret(application) and not had_secret:
         keyring, now = context.keyring, context.now
         secret = renew_secret(application.id, session=context.session, keyring=keyring, now=now)
-    return _response(200, application, registration.token, context, secret=secret)
+    return _build_response(200, application, registration.token, context, secret=secret)
 
 
 def _has_secret(application: Application) -> bool:
     """Return whether the client knows a secret; clients with keys never received theirs."""
     method = (application.client_metadata or {}).get("token_endpoint_auth_method")
-    return application.confidential and method != Method.PRIVATE_KEY
+    return application.confidential and method != ClientAuthMethod.PRIVATE_KEY
 
 
-def _check_identity(
+def _check_client_identity(
     application: Application, body: Mapping[str, object], context: OAuthContext
 ) -> None:
     """Check the client_id and client_secret in a replacement request."""
     if body.get("client_id") != application.uid:
         raise InvalidRequestError("client_id does not match this registration.")
-    for name in _OURS:
+    for name in _SERVER_MEMBERS:
         if name in body:
             raise InvalidRequestError(f"{name} cannot be set by clients.")
     secret = body.get("client_secret")
-    if secret is not None and not _is_secret_of(application, secret, context):
+    if secret is not None and not _is_client_secret(application, secret, context):
         raise InvalidClientMetadataError("client_secret does not match this registration.")
 
 
-def _is_secret_of(application: Application, secret: object, context: OAuthContext) -> bool:
+def _is_client_secret(application: Application, secret: object, context: OAuthContext) -> bool:
     digests = context.session.scalars(
         select(ApplicationSecret.digest).where(
-            ApplicationSecret.application_id == application.id, is_live(context.now)
+            ApplicationSecret.application_id == application.id, is_secret_live(context.now)
         )
     ).all()
     return isinstance(secret, str) and context.keyring.matches(secret, digests)
 
 
-def remove(registration: Registration, *, context: OAuthContext) -> OAuthResponse:
+def delete_registration(
+    registration: PresentedRegistration, *, context: OAuthContext
+) -> OAuthResponse:
     """Delete a client with its codes, tokens and consents (RFC 7592 section 2.3)."""
-    application = _application_of(registration, context)
-    _record(EventKind.APPLICATION_REMOVED, application, context)
+    application = _get_application(registration, context)
+    _record_event(EventKind.APPLICATION_REMOVED, application, context)
     mine = Application.id == application.id
-    applications.remove(mine, session=context.session)
-    return OAuthResponse(status=204, headers=NO_STORE)
+    applications.delete_matching_applications(mine, session=context.session)
+    return OAuthResponse(status=204, headers=OAUTH_NO_STORE_HEADERS)
 
 
-def _record(kind: EventKind, application: Application, context: OAuthContext, **more: str) -> None:
+def _record_event(
+    kind: EventKind, application: Application, context: OAuthContext, **more: str
+) -> None:
     context.record_event(
         kind,
         application,
@@ -397,7 +409,7 @@ def _record(kind: EventKind, application: Application, context: OAuthContext, **
     )
 
 
-def _response(
+def _build_response(
     status: int,
     application: Application,
     token: str,
@@ -409,39 +421,39 @@ def _response(
     new_secret = {"client_secret": secret, "client_secret_expires_at": 0} if secret else {}
     body = {
         "client_id": application.uid,
-        "client_id_issued_at": _seconds(application.created_at),
+        "client_id_issued_at": _to_epoch_seconds(application.created_at),
         **new_secret,
         "registration_access_token": token,
-        "registration_client_uri": f"{context.policy.issuer}{PATH}/{application.uid}",
-        **_described(application),
+        "registration_client_uri": f"{context.policy.issuer}{REGISTRATION_PATH}/{application.uid}",
+        **_describe_metadata(application),
     }
-    return OAuthResponse(status=status, body=body, headers=NO_STORE)
+    return OAuthResponse(status=status, body=body, headers=OAUTH_NO_STORE_HEADERS)
 
 
-def _described(application: Application) -> dict[str, object]:
+def _describe_metadata(application: Application) -> dict[str, object]:
     """Return all current metadata, whether changed by the client or on a page."""
     own_words = dict(application.client_metadata or {})
-    has_secret = own_words.get("token_endpoint_auth_method") != Method.NONE
+    has_secret = own_words.get("token_endpoint_auth_method") != ClientAuthMethod.NONE
     if has_secret != application.confidential:  # changed by the owner on a page
-        method = Method.BASIC if application.confidential else Method.NONE
+        method = ClientAuthMethod.BASIC if application.confidential else ClientAuthMethod.NONE
         own_words["token_endpoint_auth_method"] = method.value
     return {
         "client_name": application.name,
         "redirect_uris": application.redirect_uris,
         "scope": application.scopes,
         "dpop_bound_access_tokens": application.require_dpop,
-        **_logout_of(application),
+        **_describe_logout(application),
         **({"jwks": application.jwks} if application.jwks else {}),
         **own_words,
     }
 
 
-def _logout_of(application: Application) -> dict[str, object]:
+def _describe_logout(application: Application) -> dict[str, object]:
     uri = application.backchannel_logout_uri
     if uri is None:
         return {}
     return {"backchannel_logout_uri": uri, "backchannel_logout_session_required": True}
 
 
-def _seconds(moment: datetime) -> int:
+def _to_epoch_seconds(moment: datetime) -> int:
     return int(moment.timestamp())

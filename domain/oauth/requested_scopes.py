@@ -6,10 +6,10 @@ from authlib.oauth2.rfc6749 import InvalidScopeError
 
 from domain.access.scopes import UnknownScopeError, parse_scopes
 from domain.oauth.clients.authentication import Client
-from domain.oauth.protocol import in_description
+from domain.oauth.protocol import format_error_description
 
 
-def known_scopes(text: str) -> tuple[str, ...]:
+def parse_known_scopes(text: str) -> tuple[str, ...]:
     """Return the requested scopes in order.
 
     Raise invalid_scope with the names of unknown scopes.
@@ -17,25 +17,25 @@ def known_scopes(text: str) -> tuple[str, ...]:
     try:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
-        names = in_description(error.names)
+        names = format_error_description(error.names)
         raise InvalidScopeError(f"Unknown scope: {names}{error.hint}.") from error
     if not scopes:
         raise InvalidScopeError("The request has no scope.")
     return scopes
 
 
-def allowed_scopes(text: str, client: Client) -> str:
+def parse_allowed_scopes(text: str, client: Client) -> str:
     """Return the requested scopes, which the application must be registered for.
 
     Raise invalid_scope with the names of the other scopes.
     """
-    scopes = known_scopes(text)
+    scopes = parse_known_scopes(text)
     allowed = client.get_allowed_scope(text).split()
-    refuse_others(scopes, allowed, "The application is not registered for the scope")
+    check_scopes_allowed(scopes, allowed, "The application is not registered for the scope")
     return " ".join(scopes)
 
 
-def refuse_others(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
+def check_scopes_allowed(asked: Iterable[str], allowed: Iterable[str], sentence: str) -> None:
     """Reject a request with other than the allowed scopes.
 
     Raise invalid_scope with a message that names the other scopes.
@@ -43,4 +43,4 @@ def refuse_others(asked: Iterable[str], allowed: Iterable[str], sentence: str) -
     known = set(allowed)
     refused = [name for name in asked if name not in known]
     if refused:
-        raise InvalidScopeError(f"{sentence}: {in_description(refused)}.")
+        raise InvalidScopeError(f"{sentence}: {format_error_description(refused)}.")

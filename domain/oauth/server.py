@@ -13,44 +13,44 @@ from authlib.oauth2.rfc6749 import (
 )
 
 from domain.oauth.client_requests import ClientEndpoint, TokenGrant
-from domain.oauth.clients.applications import find_by_uid
-from domain.oauth.clients.authentication import find_named
-from domain.oauth.clients.redirect_uris import with_parameters, without_secrets
+from domain.oauth.clients.applications import find_application_row
+from domain.oauth.clients.authentication import find_named_application_id
+from domain.oauth.clients.redirect_uris import add_parameters, redact_redirect_uri
 from domain.oauth.consent.pushed_requests import PushedAuthorizationEndpoint
-from domain.oauth.context import OAuthContext, RefusedRequest
+from domain.oauth.context import NewRejectedRequest, OAuthContext
 from domain.oauth.endpoints import IntrospectionEndpoint, RevocationEndpoint
 from domain.oauth.grants.authorization_code import (
     AuthorizationCodeGrant,
     UnknownRedirectUriError,
-    issuer_parameter,
+    build_issuer_parameter,
 )
 from domain.oauth.grants.device_code import DeviceAuthorizationEndpoint
-from domain.oauth.grants.registry import GRANTS_BY_TYPE, PARAMETERS
-from domain.oauth.protocol import NO_STORE, OAuthResponse, ProtocolRequest
-from domain.oauth.reasons import BY_ERROR, OTHER
+from domain.oauth.grants.registry import GRANTS_BY_TYPE, SINGLE_VALUE_PARAMETERS
+from domain.oauth.protocol import OAUTH_NO_STORE_HEADERS, OAuthResponse, ProtocolRequest
+from domain.oauth.reasons import OTHER_REASON, REASONS_BY_ERROR
 
 #: Client endpoints other than the token endpoint, by their names in Authlib and RFC 9126.
-ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
+CLIENT_ENDPOINTS: Mapping[str, Callable[[Any], ClientEndpoint[Any, Any]]] = {
     "device_authorization": DeviceAuthorizationEndpoint,
     "introspection": IntrospectionEndpoint,
     "pushed_authorization_request": PushedAuthorizationEndpoint,
     "revocation": RevocationEndpoint,
 }
 #: Pattern of plausible grant types, which are shown to the owner of the application.
-_GRANT_TYPE = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
+_GRANT_TYPE_PATTERN = re.compile(r"[a-z][a-z0-9_:.-]{0,63}")
 #: Name of a request to the authorization endpoint.
-AUTHORIZATION = "authorization"
+AUTHORIZATION_REQUEST = "authorization"
 #: Name of a token request with an implausible grant type.
-UNKNOWN_GRANT = "other"
+UNKNOWN_GRANT_REQUEST = "other"
 #: Errors that a device receives until the user decides (RFC 8628 section 3.5).
-_ORDINARY = frozenset({"authorization_pending", "slow_down"})
+_UNRECORDED_ERROR_CODES = frozenset({"authorization_pending", "slow_down"})
 
 
 class AuthorizationServer(AuthlibServer):
     """The authorization server for one request."""
 
     #: Parameters that a request may contain only once.
-    PARAMETERS = PARAMETERS
+    PARAMETERS = SINGLE_VALUE_PARAMETERS
 
     def __init__(self, context: OAuthContext) -> None:
         """Store the collaborators; grants and endpoints come from the tables above."""
@@ -74,12 +74,12 @@ class AuthorizationServer(AuthlibServer):
             request.required("grant_type")
             grant = GRANTS_BY_TYPE.get(wanted)
             if grant is None or (grant.SWITCH and not grant.SWITCH(self.context.policy)):
-                raise UnknownGrantTypeError(_INSTEAD.get(wanted))
+                raise UnknownGrantTypeError(_GRANT_ALTERNATIVES.get(wanted))
             chosen: TokenGrant[Any, Any] = grant(request, self)
             return chosen.respond(request)
         except OAuth2Error as error:
-            name = wanted if _GRANT_TYPE.fullmatch(wanted) else UNKNOWN_GRANT
-            self._record_refusal(request, error, name)
+            name = wanted if _GRANT_TYPE_PATTERN.fullmatch(wanted) else UNKNOWN_GRANT_REQUEST
+            self._record_rejection(request, error, name)
             return self.handle_error_response(request, error)
 
     def create_endpoint_response(self, name: str, request: ProtocolRequest) -> OAuthResponse:
@@ -88,44 +88,45 @@ class AuthorizationServer(AuthlibServer):
         Errors are returned as responses too, so that the transaction is committed.
         """
         try:
-            return ENDPOINTS[name](self).respond(request)
+            return CLIENT_ENDPOINTS[name](self).respond(request)
         except OAuth2Error as error:
-            self._record_refusal(request, error, name)
+            self._record_rejection(request, error, name)
             return self.handle_error_response(request, error)
 
-    def _record_refusal(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
+    def _record_rejection(self, request: ProtocolRequest, error: OAuth2Error, name: str) -> None:
         """Record a rejected request of a known application, except for ordinary polls."""
         if isinstance(error, UnknownGrantTypeError):
-            request.named_application_id = find_named(request, self.context)
-        if error.error not in _ORDINARY:
+            request.named_application_id = find_named_application_id(request, self.context)
+        if error.error not in _UNRECORDED_ERROR_CODES:
             address = self.context.source.address
-            self._hand_over(request.named_application_id, error, name, address)
+            self._record_for_owner(request.named_application_id, error, name, address)
 
-    def record_refused_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
+    def record_rejected_authorization(self, request: ProtocolRequest, error: OAuth2Error) -> None:
         """Record a rejected authorization request of a known application.
 
         The IP address is omitted, since the browser may be any visitor's.
         """
         uid = request.value("client_id") or ""
         is_named = uid and "\x00" not in uid and "client_id" not in request.payload.repeated
-        found = find_by_uid(uid, session=self.context.session) if is_named else None
-        self._hand_over(found.id if found else None, error, AUTHORIZATION, None)
+        found = find_application_row(uid, session=self.context.session) if is_named else None
+        self._record_for_owner(found.id if found else None, error, AUTHORIZATION_REQUEST, None)
 
-    def _hand_over(
+    def _record_for_owner(
         self, application_id: int | None, error: OAuth2Error, name: str, address: str | None
     ) -> None:
         if application_id is None:
             return
         sent = error.presented if isinstance(error, UnknownRedirectUriError) else None
         self.context.record_refusal(
-            RefusedRequest(
+            NewRejectedRequest(
                 application_id=application_id,
                 request=name,
                 error=error.error,
                 description=error.get_error_description(),
-                reason=getattr(error, "reason", None) or BY_ERROR.get(error.error, OTHER),
+                reason=getattr(error, "reason", None)
+                or REASONS_BY_ERROR.get(error.error, OTHER_REASON),
                 address=address,
-                redirect_uri=None if sent is None else without_secrets(sent),
+                redirect_uri=None if sent is None else redact_redirect_uri(sent),
             ),
             self.context,
         )
@@ -153,17 +154,19 @@ class AuthorizationServer(AuthlibServer):
             state = request.value("state")
             if state is not None and not any(name == "state" for name, _ in parameters):
                 parameters.append(("state", state))
-            parameters += issuer_parameter(request.client.application, self.context.policy)
-            location = with_parameters(error.redirect_uri, parameters)
+            parameters += build_issuer_parameter(request.client.application, self.context.policy)
+            location = add_parameters(error.redirect_uri, parameters)
             return OAuthResponse(status=302, headers=(("Location", location),))
         status, body, headers = error()
         body.pop("state", None)
         kept = [each for each in headers if each[0] not in {"Cache-Control", "Pragma"}]
-        return OAuthResponse(status=status, body=body, headers=(*kept, *NO_STORE))
+        return OAuthResponse(status=status, body=body, headers=(*kept, *OAUTH_NO_STORE_HEADERS))
 
 
 #: Alternatives to grants that this server does not support.
-_INSTEAD = {"implicit": "This server has no implicit grant. Use authorization_code with PKCE."}
+_GRANT_ALTERNATIVES = {
+    "implicit": "This server has no implicit grant. Use authorization_code with PKCE."
+}
 
 
 class UnknownGrantTypeError(OAuth2Error):

@@ -30,19 +30,19 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import update_rows
 from domain.core.keyring import CredentialType
-from domain.core.randomness import random_credential
+from domain.core.randomness import generate_credential
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
     CredentialLookup,
     LookupWithWrite,
-    lookup_with_write,
-    single_value,
+    build_lookup_with_write,
+    select_single_value,
 )
-from domain.oauth.clients.found_rows import FoundClient, FoundGrant
+from domain.oauth.clients.found_rows import ClientRow, GrantRow
 from domain.oauth.context import OAuthContext
-from domain.oauth.openid.id_tokens import Audience, Authentication, make_id_token
-from domain.oauth.openid.userinfo import claims_of
-from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
+from domain.oauth.openid.id_tokens import GrantAuthentication, IdTokenAudience, create_id_token
+from domain.oauth.openid.userinfo import build_id_token_claims
+from domain.oauth.personal_tokens.made_by_applications import revoke_created_tokens
 from models import AccessToken, Application, Authorization, DeviceAuthorization
 
 
@@ -62,7 +62,7 @@ class Grant:
     #: True if a refresh token is issued with the access token.
     is_renewable: bool = True
     #: Details of the sign-in. Without them, no ID token is issued for any scopes.
-    authentication: Authentication | None = None
+    authentication: GrantAuthentication | None = None
     #: Copied from the pair that this pair replaces.
     keeps_admin_mode: bool = False
     #: True if the pair is the result of a token exchange.
@@ -79,8 +79,8 @@ class TokenPair:
     refresh: str | None = field(repr=False)
 
 
-def grant_in(
-    found: FoundGrant,
+def build_grant(
+    found: GrantRow,
     client: Client,
     *,
     key_thumbprint: str | None,
@@ -99,7 +99,7 @@ def grant_in(
         scopes=client.get_granted_scope(found.grant_scopes),
         key_thumbprint=key_thumbprint,
         is_renewable=is_renewable,
-        authentication=Authentication(
+        authentication=GrantAuthentication(
             auth_time=found.grant_auth_time,
             nonce=nonce,
             methods=found.grant_methods,
@@ -108,17 +108,17 @@ def grant_in(
     )
 
 
-def new_pair(*, is_renewable: bool = True) -> TokenPair:
+def generate_token_pair(*, is_renewable: bool = True) -> TokenPair:
     """Return a new random token pair."""
-    refresh = random_credential(CredentialType.REFRESH_TOKEN) if is_renewable else None
-    return TokenPair(access=random_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
+    refresh = generate_credential(CredentialType.REFRESH_TOKEN) if is_renewable else None
+    return TokenPair(access=generate_credential(CredentialType.ACCESS_TOKEN), refresh=refresh)
 
 
-def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
+def build_pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the column values of a new pair."""
     lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
-        **_values_of(pair, lifetime, context),
+        **_build_common_values(pair, lifetime, context),
         "authorization_id": grant.authorization_id,
         "application_id": grant.application_id,
         "user_id": grant.user_id,
@@ -129,7 +129,9 @@ def pair_values(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[st
     }
 
 
-def _values_of(pair: TokenPair, lifetime: timedelta, context: OAuthContext) -> dict[str, object]:
+def _build_common_values(
+    pair: TokenPair, lifetime: timedelta, context: OAuthContext
+) -> dict[str, object]:
     """Return the column values of a new pair that do not depend on its grant."""
     digest, source = context.keyring.digest, context.source
     return {
@@ -142,14 +144,14 @@ def _values_of(pair: TokenPair, lifetime: timedelta, context: OAuthContext) -> d
     }
 
 
-def issue_pair(grant: Grant, context: OAuthContext) -> dict[str, object]:
+def issue_token_pair(grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Store a new pair in the session's transaction, and return the token response."""
-    pair = new_pair(is_renewable=grant.is_renewable)
-    context.session.execute(insert(AccessToken).values(pair_values(pair, grant, context)))
-    return token_response(pair, grant, context)
+    pair = generate_token_pair(is_renewable=grant.is_renewable)
+    context.session.execute(insert(AccessToken).values(build_pair_values(pair, grant, context)))
+    return build_token_response(pair, grant, context)
 
 
-def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
+def build_token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict[str, object]:
     """Return the token response for a stored pair (RFC 6749 section 5.1).
 
     `expires_in` is in seconds, `created_at` in seconds since the epoch.
@@ -157,33 +159,33 @@ def token_response(pair: TokenPair, grant: Grant, context: OAuthContext) -> dict
     lifetime = grant.lifetime or context.policy.access_token_lifetime
     return {
         "access_token": pair.access,
-        "token_type": token_type_of(grant.key_thumbprint),
+        "token_type": get_token_type(grant.key_thumbprint),
         "expires_in": int(lifetime.total_seconds()),
         **({"refresh_token": pair.refresh} if pair.refresh else {}),
         "scope": grant.scopes,
         "created_at": int(context.now.timestamp()),
-        **(id_token_of(grant, pair.access, context) if "openid" in grant.scopes else {}),
+        **(build_id_token_member(grant, pair.access, context) if "openid" in grant.scopes else {}),
     }
 
 
-def token_type_of(key_thumbprint: str | None) -> str:
+def get_token_type(key_thumbprint: str | None) -> str:
     """Return the token_type, which is DPoP for tokens bound to a key (RFC 9449 section 5)."""
     return "bearer" if key_thumbprint is None else "DPoP"
 
 
-def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
+def build_id_token_member(grant: Grant, access_token: str, context: OAuthContext) -> dict[str, str]:
     """Return the `id_token` member if openid was granted (OpenID Connect Core 3.1.3.3)."""
     if "openid" not in grant.scopes.split() or grant.authentication is None:
         return {}
     if grant.application_uid is None:
         return {}  # a password grant without an application has no audience
-    audience = Audience(user_id=grant.user_id, application_uid=grant.application_uid)
+    audience = IdTokenAudience(user_id=grant.user_id, application_uid=grant.application_uid)
     scopes, issuer = grant.scopes.split(), context.policy.issuer
-    id_token = make_id_token(
+    id_token = create_id_token(
         audience,
         grant.authentication,
         access_token,
-        user_claims=claims_of(
+        user_claims=build_id_token_claims(
             grant.user_id,
             scopes,
             issuer=issuer,
@@ -195,7 +197,7 @@ def id_token_of(grant: Grant, access_token: str, context: OAuthContext) -> dict[
     return {"id_token": id_token}
 
 
-def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
+def revoke_token_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a pair, and return whether it was live.
 
     Only one of several concurrent callers gets True.
@@ -209,12 +211,14 @@ def revoke_pair(token_id: int, *, session: Session, now: datetime) -> bool:
     return revoked.first() is not None
 
 
-def may_refresh(application: Application | FoundClient, scopes: str) -> bool:
+def can_refresh(application: Application | ClientRow, scopes: str) -> bool:
     """Return whether device and password grants include a refresh token; codes always do."""
     return bool(application.refresh_for_devices) or "offline_access" in scopes.split()
 
 
-def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthContext) -> int:
+def create_authorization(
+    application_id: int, user_id: int, scopes: str, context: OAuthContext
+) -> int:
     """Store an authorization without a code, so that all its pairs can be revoked together."""
     authorization = Authorization(
         application_id=application_id,
@@ -231,7 +235,7 @@ def begin_family(application_id: int, user_id: int, scopes: str, context: OAuthC
     return authorization.id
 
 
-def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> bool:
+def revoke_authorization(authorization_id: int, *, session: Session, now: datetime) -> bool:
     """Revoke a grant and all tokens derived from it (RFC 9700 section 4.14.2).
 
     Return whether a pair was live. Only one of several concurrent callers gets True.
@@ -248,12 +252,12 @@ def revoke_family(authorization_id: int, *, session: Session, now: datetime) -> 
         .returning(AccessToken.id)
     ).all()
     ended = select(Authorization.id).where(Authorization.id == authorization_id)
-    end_made_tokens(ended, session=session, now=now)
+    revoke_created_tokens(ended, session=session, now=now)
     return bool(revoked)
 
 
-_PAIRS = AccessToken.__table__.c
-_COLUMNS = (
+_PAIR_TABLE_COLUMNS = AccessToken.__table__.c
+_PAIR_COLUMN_NAMES = (
     "authorization_id",
     "application_id",
     "user_id",
@@ -270,16 +274,16 @@ _COLUMNS = (
 )
 _NOW = bindparam("now", type_=AccessToken.created_at.type)
 #: Column values of a pair that is not bound to a key.
-_UNBOUND: Mapping[str, ColumnElement[Any]] = {
+_UNBOUND_VALUES: Mapping[str, ColumnElement[Any]] = {
     "created_at": _NOW,
     "key_thumbprint": null(),
     "keeps_admin_mode": false(),
     "is_exchanged": false(),
 }
-_STORE = insert(AccessToken)
+_INSERT_PAIR = insert(AccessToken)
 
 
-def _lock_family(grant_id: ColumnElement[int]) -> CTE:
+def _lock_authorization(grant_id: ColumnElement[int]) -> CTE:
     """Lock a grant and return it, unless it is revoked.
 
     A concurrent revocation of the family either runs first, or waits and finds the new pair.
@@ -292,24 +296,24 @@ def _lock_family(grant_id: ColumnElement[int]) -> CTE:
     )
 
 
-def _of_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+def _update_live_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
     return (
         update_rows(AccessToken)
         .where(
             AccessToken.id == token_id,
             AccessToken.revoked_at.is_(None),
-            exists(select(_lock_family(grant_id).c.id)),
+            exists(select(_lock_authorization(grant_id).c.id)),
         )
         .returning(AccessToken.id)
     )
 
 
-def consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
+def build_consume_pair(token_id: ColumnElement[int], grant_id: ColumnElement[int]) -> Update:
     """Return the UPDATE that replaces a pair; it returns a row if the pair was live."""
-    return _of_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
+    return _update_live_pair(token_id, grant_id).values(revoked_at=_NOW, refreshed_at=_NOW)
 
 
-def consume_code(grant_id: ColumnElement[int]) -> Update:
+def build_consume_code(grant_id: ColumnElement[int]) -> Update:
     """Return the UPDATE that redeems a code; it returns a row if the code was unused."""
     return (
         update(Authorization)
@@ -323,19 +327,24 @@ def consume_code(grant_id: ColumnElement[int]) -> Update:
     )
 
 
-_TOKEN, _GRANT = (bindparam(f"spent_{name}", type_=BigInteger) for name in ("token", "grant"))
-_USE_SUBJECT = _of_live_pair(_TOKEN, _GRANT).values(last_used_at=_NOW)
-_END_DEVICE = (
+_SPENT_TOKEN, _SPENT_GRANT = (
+    bindparam(f"spent_{name}", type_=BigInteger) for name in ("token", "grant")
+)
+_USE_SUBJECT_TOKEN = _update_live_pair(_SPENT_TOKEN, _SPENT_GRANT).values(last_used_at=_NOW)
+_FINISH_DEVICE_REQUEST = (
     update(DeviceAuthorization)
     .where(DeviceAuthorization.id == bindparam("spent_device"))
     .values(redeemed_at=_NOW)
 )
 
 
-def _store_from(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
+def _build_pair_insert(rows: FromClause, **known: ColumnElement[Any]) -> Insert:
     """Return the INSERT of a pair for each row of a selection, with some known column values."""
-    values = (known.get(name, bindparam(name, type_=_PAIRS[name].type)) for name in _COLUMNS)
-    return insert(AccessToken).from_select(_COLUMNS, select(*values).select_from(rows))
+    values = (
+        known.get(name, bindparam(name, type_=_PAIR_TABLE_COLUMNS[name].type))
+        for name in _PAIR_COLUMN_NAMES
+    )
+    return insert(AccessToken).from_select(_PAIR_COLUMN_NAMES, select(*values).select_from(rows))
 
 
 class Redemption:
@@ -350,7 +359,7 @@ class Redemption:
             (statement, tuple(statement.compile().bind_names.values())) for statement in statements
         ]
         spent = statements[0].cte("spent")
-        store = _store_from(spent)
+        store = _build_pair_insert(spent)
         for number, statement in enumerate(statements[1:]):
             if_spent = statement.where(exists(select(spent.c.id)))
             store = store.add_cte(if_spent.cte(f"statement_{number}"))
@@ -358,12 +367,12 @@ class Redemption:
         self.at_once = store.returning(AccessToken.id)
 
 
-FOR_REFRESH_TOKEN = Redemption(consume_pair(_TOKEN, _GRANT))
-FOR_CODE = Redemption(consume_code(_GRANT))
-FOR_DEVICE_CODE = Redemption(consume_code(_GRANT), _END_DEVICE)
+REFRESH_TOKEN_REDEMPTION = Redemption(build_consume_pair(_SPENT_TOKEN, _SPENT_GRANT))
+CODE_REDEMPTION = Redemption(build_consume_code(_SPENT_GRANT))
+DEVICE_CODE_REDEMPTION = Redemption(build_consume_code(_SPENT_GRANT), _FINISH_DEVICE_REQUEST)
 
 
-class RedeemingLookup:
+class RedemptionLookup:
     """A credential lookup that also redeems the credential for a new pair (Postgres only)."""
 
     def __init__(
@@ -376,16 +385,16 @@ class RedeemingLookup:
         """Store what to consume, and the names of the columns that the new pair inherits."""
 
         def write(met: CTE) -> CTE:
-            spent = consume(lambda name: single_value(met, name)).cte("spent")
+            spent = consume(lambda name: select_single_value(met, name)).cte("spent")
             known = {name: met.c[column] for name, column in columns.items()}
-            store = _store_from(met.join(spent, true()), **{**_UNBOUND, **known})
+            store = _build_pair_insert(met.join(spent, true()), **{**_UNBOUND_VALUES, **known})
             return store.returning(AccessToken.id).cte("stored")
 
-        self.statement = lookup_with_write(lookup.statement, conditions, write)
+        self.statement = build_lookup_with_write(lookup.statement, conditions, write)
 
     def of(self, pair: TokenPair, context: OAuthContext, **values: object) -> LookupWithWrite:
         """Return the lookup that stores the given pair."""
-        own = _values_of(pair, context.policy.access_token_lifetime, context)
+        own = _build_common_values(pair, context.policy.access_token_lifetime, context)
         return LookupWithWrite(self.statement, {**own, **values}, pair)
 
 
@@ -396,15 +405,15 @@ def use_subject_token(token_id: int, authorization_id: int, context: OAuthContex
     updates the time of its last use.
     """
     values = {"spent_token": token_id, "spent_grant": authorization_id, "now": context.now}
-    return context.session.execute(_USE_SUBJECT, values).first() is not None
+    return context.session.execute(_USE_SUBJECT_TOKEN, values).first() is not None
 
 
-def end_device(device_id: int, context: OAuthContext) -> None:
+def finish_device_request(device_id: int, context: OAuthContext) -> None:
     """Mark a device request as finished without issuing tokens."""
-    context.connection.all(_END_DEVICE, {"spent_device": device_id, "now": context.now})
+    context.connection.all(_FINISH_DEVICE_REQUEST, {"spent_device": device_id, "now": context.now})
 
 
-def redeem(
+def redeem_credential(
     redemption: Redemption, pair: TokenPair, grant: Grant, context: OAuthContext, **spent: int
 ) -> bool:
     """Redeem a credential for a new pair, and return whether the credential was still valid.
@@ -412,7 +421,7 @@ def redeem(
     `spent_token` is the row id of a refresh token, and `spent_device` the row id of a device
     request.
     """
-    connection, values = context.connection, pair_values(pair, grant, context)
+    connection, values = context.connection, build_pair_values(pair, grant, context)
     spending = {**spent, "spent_grant": grant.authorization_id, "now": context.now}
 
     def one_by_one() -> bool:
@@ -421,7 +430,7 @@ def redeem(
             return False
         for statement, names in more:
             connection.all(statement, {name: spending[name] for name in names})
-        connection.all(_STORE, values)
+        connection.all(_INSERT_PAIR, values)
         return True
 
     if connection.dialect_name == "postgresql":
@@ -437,15 +446,15 @@ class RefreshReplay:
     token: AccessToken
 
 
-def replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
+def derive_replayable_pair(refresh_token: str, context: OAuthContext) -> TokenPair:
     """Return the new pair for a refresh token.
 
     The pair is derived from the refresh token if a replay window is configured, and random
     otherwise.
     """
     if not context.policy.refresh_replay:
-        return new_pair()
-    return _pairs_after(refresh_token, context)[0]
+        return generate_token_pair()
+    return _derive_pairs(refresh_token, context)[0]
 
 
 def find_replay(
@@ -460,7 +469,7 @@ def find_replay(
     window = context.policy.refresh_replay
     if not window or refreshed_at is None or context.now - refreshed_at > window:
         return None
-    for pair in _pairs_after(refresh_token, context):
+    for pair in _derive_pairs(refresh_token, context):
         digests = context.keyring.digests(pair.access, CredentialType.ACCESS_TOKEN)
         found = context.session.scalar(
             select(AccessToken).where(
@@ -472,7 +481,7 @@ def find_replay(
     return None
 
 
-def replayed_response(
+def build_replayed_response(
     replay: RefreshReplay, grant: Grant, context: OAuthContext
 ) -> dict[str, object]:
     """Return the token response again, with the remaining lifetime in seconds as `expires_in`.
@@ -483,18 +492,18 @@ def replayed_response(
     left = (token.expires_at - context.now).total_seconds() if token.expires_at else 0
     return {
         "access_token": pair.access,
-        "token_type": token_type_of(token.key_thumbprint),
+        "token_type": get_token_type(token.key_thumbprint),
         "expires_in": max(0, int(left)),
         "refresh_token": pair.refresh,
         "scope": token.scopes,
         "created_at": int(token.created_at.timestamp()),
-        **id_token_of(replace(grant, scopes=token.scopes), pair.access, context),
+        **build_id_token_member(replace(grant, scopes=token.scopes), pair.access, context),
     }
 
 
-def _pairs_after(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
+def _derive_pairs(refresh_token: str, context: OAuthContext) -> tuple[TokenPair, ...]:
     """Return the derived pair for each secret key, newest key first."""
-    derived = context.keyring.derived_credentials
+    derived = context.keyring.derive_credentials
     accesses = derived(refresh_token, CredentialType.ACCESS_TOKEN)
     refreshes = derived(refresh_token, CredentialType.REFRESH_TOKEN)
     return tuple(

@@ -22,22 +22,22 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session, aliased
 
 from domain.access.features import AccessLevel, Feature
-from domain.access.roles import Ability, Role, known_abilities
+from domain.access.roles import Ability, Role, parse_abilities
 from domain.core.errors import NotFoundError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.projects.member_roles import is_custom_role_of_member
-from domain.projects.paths import MovedError, ancestors, find_moved
+from domain.projects.paths import MovedError, find_by_former_path, list_ancestor_paths
 from domain.projects.views import GroupView, JobTokenScope, Namespace, ProjectView, Viewer
 from domain.projects.visibility_sql import (
     INTERNAL,
     PRIVATE,
     PUBLIC,
     VISIBILITIES,
-    is_in_force,
-    is_in_group,
-    is_open_to,
-    is_share_in_force,
-    projects_with_direct_role,
+    is_group_or_below,
+    is_membership_active,
+    is_share_active,
+    is_visible_without_role,
+    select_projects_with_direct_role,
 )
 from models import Alert, Group, Member, MemberRole, Project, ProjectShare
 from models.folding import fold
@@ -53,14 +53,14 @@ class _DirectRole(NamedTuple):
     abilities: frozenset[Ability]
 
 
-class Roles(NamedTuple):
+class DirectRoles(NamedTuple):
     """The direct roles of a user, by group path and by project id."""
 
     by_group: dict[str, _DirectRole]
     by_project: dict[int, _DirectRole]
 
 
-def roles_by_shares(
+def select_shared_roles(
     project_ids: Sequence[int] | BindParameter[int],
     *columns: Any,
     today: date | BindParameter[date],
@@ -75,13 +75,13 @@ def roles_by_shares(
         select(lower.label("role"), *columns)
         .select_from(ProjectShare)
         .join(shared, shared.id == ProjectShare.group_id)
-        .join(Group, is_in_group(shared, Group))
+        .join(Group, is_group_or_below(shared, Group))
         .join(Member, Member.group_id == Group.id)
         .where(
             ProjectShare.project_id.in_(project_ids),
-            is_share_in_force(today),
+            is_share_active(today),
             shared.deleted_at.is_(None),
-            is_in_force(today),
+            is_membership_active(today),
         )
     )
 
@@ -90,53 +90,59 @@ def roles_by_shares(
 # running it.
 _TODAY = bindparam("today", type_=Date)
 _PROJECT_IDS: BindParameter[int] = bindparam("project_ids", type_=Integer, expanding=True)
-_IS_NAMED = Group.path_key.in_(bindparam("path_keys", expanding=True))
-_OWN_ROLES: Select[*tuple[Any, ...]] = (
+_HAS_PATH_KEY = Group.path_key.in_(bindparam("path_keys", expanding=True))
+_DIRECT_ROLES: Select[*tuple[Any, ...]] = (
     select(Member.role, Group.path, Member.project_id, MemberRole.abilities, Member.user_id)
     .outerjoin(Group, Group.id == Member.group_id)
     .outerjoin(MemberRole, is_custom_role_of_member())
     .where(
-        is_in_force(_TODAY),
+        is_membership_active(_TODAY),
         or_(
-            Member.group_id.in_(select(Group.id).where(_IS_NAMED)),
+            Member.group_id.in_(select(Group.id).where(_HAS_PATH_KEY)),
             Member.project_id.in_(_PROJECT_IDS),
         ),
     )
 )
-_ROLES_BY_SHARES = roles_by_shares(
+_SHARED_ROLES = select_shared_roles(
     *(_PROJECT_IDS, null(), ProjectShare.project_id, null(), Member.user_id), today=_TODAY
 )
-_IS_ONE_OF_THEM = Member.user_id.in_(bindparam("user_ids", expanding=True))
+_IS_REQUESTED_USER = Member.user_id.in_(bindparam("user_ids", expanding=True))
 #: Query for the roles of users in groups with these keys and in projects with these ids.
-_ROLES = union_all(*(each.where(_IS_ONE_OF_THEM) for each in (_OWN_ROLES, _ROLES_BY_SHARES)))
+_ROLES_QUERY = union_all(
+    *(each.where(_IS_REQUESTED_USER) for each in (_DIRECT_ROLES, _SHARED_ROLES))
+)
 
 
 def read_roles(
     user_ids: Collection[int], namespaces: Iterable[Namespace], *, today: date, session: Session
-) -> Mapping[int, Roles]:
+) -> Mapping[int, DirectRoles]:
     """Return the direct roles of users, by user id.
 
     Only roles in these namespaces and in the groups above are read: a user may be a member of
     thousands of groups.
     """
     named = tuple(namespaces)
-    keys = {fold(path) for each in named for path in (*ancestors(each.path), each.path)}
+    keys = {fold(path) for each in named for path in (*list_ancestor_paths(each.path), each.path)}
     values = {
         "user_ids": [*user_ids],
         "today": today,
         "path_keys": [*keys],
         "project_ids": [each.project_id for each in named if each.project_id is not None],
     }
-    roles = {user_id: Roles({}, {}) for user_id in user_ids}
-    for *role, user_id in session.execute(_ROLES, values):
+    roles = {user_id: DirectRoles({}, {}) for user_id in user_ids}
+    for *role, user_id in session.execute(_ROLES_QUERY, values):
         _add_role(roles[user_id], *role)
     return roles
 
 
 def _add_role(
-    roles: Roles, role: int, group_path: str, project_id: int | None, names: Sequence[str] | None
+    roles: DirectRoles,
+    role: int,
+    group_path: str,
+    project_id: int | None,
+    names: Sequence[str] | None,
 ) -> None:
-    found = _DirectRole(Role(role), known_abilities(names or ()))
+    found = _DirectRole(Role(role), parse_abilities(names or ()))
     if project_id is None:
         roles.by_group[group_path] = found
     else:
@@ -145,18 +151,18 @@ def _add_role(
         roles.by_project[project_id] = _DirectRole(highest, abilities)
 
 
-def _highest(roles: Iterable[_DirectRole | None]) -> Role | None:
+def _find_highest_role(roles: Iterable[_DirectRole | None]) -> Role | None:
     return max((each.role for each in roles if each is not None), default=None)
 
 
-def _abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
+def _merge_abilities(roles: Iterable[_DirectRole | None]) -> frozenset[Ability]:
     return frozenset[Ability]().union(*(each.abilities for each in roles if each is not None))
 
 
 class Permissions:
     """The permissions of one viewer in some groups and projects."""
 
-    def __init__(self, viewer: Viewer, roles: Roles) -> None:
+    def __init__(self, viewer: Viewer, roles: DirectRoles) -> None:
         """Initialize the permissions with the viewer's roles here and in the groups above."""
         self.viewer = viewer
         self._by_group, self._by_project = roles
@@ -169,28 +175,28 @@ class Permissions:
 
     def membership_in_group(self, path: str) -> Role | None:
         """Return the role in a group, without the rights of administrators."""
-        return _highest(self._in_group(path))
+        return _find_highest_role(self._in_group(path))
 
     def abilities_in_group(self, path: str) -> frozenset[Ability]:
         """Return the abilities that custom roles add in a group, including inherited ones."""
-        return _abilities(self._in_group(path))
+        return _merge_abilities(self._in_group(path))
 
     def membership_in_project(self, project_id: int) -> Role | None:
         """Return the direct role in a project."""
-        return _highest((self._by_project.get(project_id),))
+        return _find_highest_role((self._by_project.get(project_id),))
 
     def role_in_project(self, project: Project) -> Role | None:
         """Return the viewer's highest role in a project, direct or inherited from a group."""
         if self.viewer.is_admin:
             return Role.OWNER
-        return _highest(self._in_project(project))
+        return _find_highest_role(self._in_project(project))
 
     def abilities_in_project(self, project: Project) -> frozenset[Ability]:
         """Return the abilities that custom roles add in a project, including inherited ones."""
-        return _abilities(self._in_project(project))
+        return _merge_abilities(self._in_project(project))
 
     def _in_group(self, path: str) -> Iterator[_DirectRole | None]:
-        return (self._by_group.get(each) for each in (*ancestors(path), path))
+        return (self._by_group.get(each) for each in (*list_ancestor_paths(path), path))
 
     def _in_project(self, project: Project) -> Iterator[_DirectRole | None]:
         yield from self._in_group(project.path)
@@ -207,7 +213,7 @@ class Permissions:
     def project(self, project: Project, *, open_alerts: int = 0) -> ProjectView:
         """Return a project as the viewer sees it."""
         seen = ProjectView(
-            **columns_of(project, ProjectView),
+            **get_column_values(project, ProjectView),
             role=self.role_in_project(project),
             is_archived=project.archived_at is not None,
             access_levels={
@@ -226,19 +232,19 @@ class Permissions:
         """Return a group as the viewer sees it, without its contents."""
         role = self.role_in_group(group.path)
         return GroupView(
-            **columns_of(group, GroupView),
+            **get_column_values(group, GroupView),
             # A personal namespace follows its owner's account, so no role may change it.
             role=role and Role.GUEST if group.owner_id else role,
             abilities=self.abilities_in_group(group.path),
         )
 
 
-def permissions_of(
+def read_permissions(
     viewer: Viewer, namespaces: Iterable[Namespace], *, session: Session
 ) -> Permissions:
     """Read the permissions of a viewer in these namespaces."""
     if not viewer.user_id:
-        return Permissions(viewer, Roles({}, {}))
+        return Permissions(viewer, DirectRoles({}, {}))
     read = read_roles([viewer.user_id], namespaces, today=viewer.today, session=session)
     return Permissions(viewer, read[viewer.user_id])
 
@@ -252,17 +258,17 @@ def get_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     present = session.scalar(
         select(Project).where(Project.path_key == fold(path), Project.deleted_at.is_(None))
     )
-    project = present or find_moved(Project, path, session=session)
+    project = present or find_by_former_path(Project, path, session=session)
     if project is not None:
-        permissions = permissions_of(viewer, [namespace_of(project)], session=session)
+        permissions = read_permissions(viewer, [build_namespace(project)], session=session)
         if permissions.sees_project(project):
             if present is None:
-                raise MovedError(path, namespace_of(project))
+                raise MovedError(path, build_namespace(project))
             return permissions.project(project)
     raise NotFoundError("Project not found, or you do not have access.")
 
 
-def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
+def resolve_project(path: str, viewer: Viewer, *, session: Session) -> ProjectView:
     """Return the project at a path, following former paths."""
     try:
         return get_project(path, viewer, session=session)
@@ -270,7 +276,7 @@ def follow_to_project(path: str, viewer: Viewer, *, session: Session) -> Project
         return get_project(moved.namespace.path, viewer, session=session)
 
 
-def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
+def resolve_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     """Return the group at a path, following former paths."""
     try:
         return get_group(path, viewer, session=session)
@@ -278,7 +284,7 @@ def follow_to_group(path: str, viewer: Viewer, *, session: Session) -> GroupView
         return get_group(moved.namespace.path, viewer, session=session)
 
 
-def namespace_of(row: Group | Project) -> Namespace:
+def build_namespace(row: Group | Project) -> Namespace:
     """Return a group or project as a namespace with members."""
     if isinstance(row, Group):
         return Namespace(group_id=row.id, path=row.path)
@@ -294,31 +300,31 @@ def get_group(path: str, viewer: Viewer, *, session: Session) -> GroupView:
     present = session.scalar(
         select(Group).where(Group.path_key == fold(path), Group.deleted_at.is_(None))
     )
-    group = present or find_moved(Group, path, session=session)
+    group = present or find_by_former_path(Group, path, session=session)
     if group is not None:
-        view = permissions_of(viewer, [namespace_of(group)], session=session).group(group)
-        if view.role is not None or _holds_seen(group.id, viewer, session=session):
+        view = read_permissions(viewer, [build_namespace(group)], session=session).group(group)
+        if view.role is not None or _has_visible_project(group.id, viewer, session=session):
             if present is None:
-                raise MovedError(path, namespace_of(group))
+                raise MovedError(path, build_namespace(group))
             return view
     raise NotFoundError("Group not found, or you do not have access.")
 
 
-def _holds_seen(group_id: int, viewer: Viewer, *, session: Session) -> bool:
+def _has_visible_project(group_id: int, viewer: Viewer, *, session: Session) -> bool:
     """Return whether a viewer without a role in a group can see one of its projects."""
     inside = select(Project.id).where(Project.group_id == group_id, Project.deleted_at.is_(None))
-    ways = [inside.where(is_open_to(viewer))]
+    ways = [inside.where(is_visible_without_role(viewer))]
     if viewer.user_id is not None:
-        ways.append(inside.where(Project.id.in_(projects_with_direct_role(viewer))))
+        ways.append(inside.where(Project.id.in_(select_projects_with_direct_role(viewer))))
     return any(session.scalar(each.limit(1)) is not None for each in ways)
 
 
-def role_in_namespace(
+def find_role_in_namespace(
     path: str, project_id: int | None, viewer: Viewer, *, session: Session
 ) -> Role | None:
     """Return the viewer's current role in a group, or in the project with this id."""
     namespace = Namespace(project_id=project_id, path=path)
-    permissions = permissions_of(viewer, [namespace], session=session)
+    permissions = read_permissions(viewer, [namespace], session=session)
     if project_id is None:
         return permissions.role_in_group(path)
     return permissions.role_in_project(session.get_one(Project, project_id))

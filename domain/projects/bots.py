@@ -11,35 +11,35 @@ from sqlalchemy import exists, false, select
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.accounts.machines import make_machine
-from domain.accounts.users import BOT, IN_USE
-from domain.audit.events import Place
+from domain.accounts.machines import create_machine_account
+from domain.accounts.users import BOT, IS_ACTIVE_HUMAN
+from domain.audit.events import NamespaceIds
 from domain.core.database.rows import delete_rows
-from domain.core.types.base import columns_of
-from domain.projects.paths import ancestors
+from domain.core.types.base import get_column_values
+from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace
-from domain.projects.visibility_sql import is_in_force
+from domain.projects.visibility_sql import is_membership_active
 from models import Bot, Group, Member, PersonalAccessToken, Project, User
 
 
-def make_bot(
+def create_bot(
     namespace: Namespace, name: str, role: Role, *, session: Session, now: datetime
 ) -> User:
     """Create a bot and make it a member of a group or project."""
     prefix = f"{namespace.resource_type}_{namespace.id}_bot"
-    user = make_machine(prefix, name, BOT, session=session, now=now)
+    user = create_machine_account(prefix, name, BOT, session=session, now=now)
     here = {"group_id": namespace.group_id, "project_id": namespace.project_id}
     session.add(Bot(user_id=user.id, **here))
     session.add(Member(user_id=user.id, role=int(role), created_at=now, **here))
     return user
 
 
-def place_of_bot(user_id: int, *, session: Session) -> Place | None:
+def find_bot_place(user_id: int, *, session: Session) -> NamespaceIds | None:
     """Return the project or group of the bot with this account, or None for other accounts."""
     found = session.execute(
         select(Bot.project_id, Bot.group_id).where(Bot.user_id == user_id)
     ).first()
-    return Place(project_id=found.project_id, group_id=found.group_id) if found else None
+    return NamespaceIds(project_id=found.project_id, group_id=found.group_id) if found else None
 
 
 def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
@@ -53,7 +53,7 @@ def remove_idle_bot(user_id: int, *, session: Session, now: datetime) -> None:
     session.execute(delete_rows(Member).where(Member.user_id == user_id, is_bot, ~has_token))
 
 
-def bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
+def find_bot_roles(user_ids: list[int], *, session: Session) -> dict[int, Role]:
     """Return the roles of bots by user id, without bots that are no longer members."""
     rows = session.execute(
         select(Member.user_id, Member.role)
@@ -73,7 +73,7 @@ class Maintainer:
     time_zone: str = "UTC"
 
 
-def maintainers_of(
+def find_maintainers(
     group_id: int | None, project_id: int | None, *, session: Session, today: date
 ) -> tuple[str, tuple[Maintainer, ...]]:
     """Return a namespace's path and the people who may manage it, including inherited roles."""
@@ -88,11 +88,11 @@ def maintainers_of(
         .join(Member, Member.user_id == User.id)
         .outerjoin(Group, Group.id == Member.group_id)
         .where(
-            Group.path.in_((*ancestors(path), path)) | is_here,
+            Group.path.in_((*list_ancestor_paths(path), path)) | is_here,
             Member.role >= int(least),
-            is_in_force(today),
-            IN_USE,
+            is_membership_active(today),
+            IS_ACTIVE_HUMAN,
         )
         .order_by(User.id)
     )
-    return path, tuple(Maintainer(**columns_of(row, Maintainer)) for row in people)
+    return path, tuple(Maintainer(**get_column_values(row, Maintainer)) for row in people)

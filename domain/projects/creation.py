@@ -9,14 +9,14 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.accounts.names import check_display_name, check_path
-from domain.accounts.users import MACHINES
+from domain.accounts.users import MACHINE_KINDS
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, TakenError
-from domain.projects.access import role_in_namespace
-from domain.projects.paths import ancestors, parent
-from domain.projects.policy_scope import settle_paging
+from domain.projects.access import find_role_in_namespace
+from domain.projects.paths import get_parent_path, list_ancestor_paths
+from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
 from domain.projects.visibility_sql import VISIBILITIES
 from models import AlertCounter, FormerPath, Group, Member, Project, User
@@ -24,18 +24,18 @@ from models.folding import fold
 
 Row = TypeVar("Row", Group, Project)
 #: Maximum length of a description in characters.
-LONGEST_DESCRIPTION = 2000
+MAX_DESCRIPTION_LENGTH = 2000
 #: Changed columns by name, each with its old and new value.
-Changes = Mapping[str, tuple[str, str]]
+ColumnChanges = Mapping[str, tuple[str, str]]
 
 
 #: New values of columns. None leaves a column unchanged.
-Values = Mapping[str, str | bool | int | None]
+ColumnValues = Mapping[str, str | bool | int | None]
 #: The lock lasts until the transaction ends. The prefix of the key separates it from other locks.
-_CLAIM = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
+_PATH_LOCK_QUERY = text("SELECT pg_advisory_xact_lock(hashtext(:key))")
 
 
-def checked_name(name: str) -> str:
+def validate_name(name: str) -> str:
     """Return a name without surrounding spaces.
 
     Raise InvalidError if the name is empty or not allowed.
@@ -46,89 +46,92 @@ def checked_name(name: str) -> str:
     except ValueError as error:
         raise InvalidError(str(error), field="name") from error
     if not clean:
-        raise InvalidError("A name has at least one character.", field="name")
+        raise InvalidError("The name must not be empty.", field="name")
     return clean
 
 
-def checked_description(description: str) -> str:
+def validate_description(description: str) -> str:
     """Return a description; reject descriptions that are too long."""
-    if len(description) > LONGEST_DESCRIPTION:
-        message = f"A description may have at most {LONGEST_DESCRIPTION:,} characters."
+    if len(description) > MAX_DESCRIPTION_LENGTH:
+        message = f"The description can have at most {MAX_DESCRIPTION_LENGTH:,} characters."
         raise InvalidError(message, field="description")
     return description
 
 
-def checked_visibility(visibility: str) -> str:
+def validate_visibility(visibility: str) -> str:
     """Return a visibility; reject unknown ones."""
     if visibility not in VISIBILITIES:
-        raise InvalidError(f"Visibility is one of {', '.join(VISIBILITIES)}.", field="visibility")
+        choices = f"{', '.join(VISIBILITIES[:-1])} or {VISIBILITIES[-1]}"
+        raise InvalidError(f"The visibility must be {choices}.", field="visibility")
     return visibility
 
 
-def edit_group(group_id: int, values: Values, *, session: Session) -> Changes:
+def edit_group(group_id: int, values: ColumnValues, *, session: Session) -> ColumnChanges:
     """Change a group and return the changed values.
 
     Raise InvalidError for a value that is not allowed.
     """
-    return _apply(_locked(Group, group_id, session=session), values)
+    return _apply_values(_lock_row(Group, group_id, session=session), values)
 
 
-def require_second_factor(
+def set_two_factor_requirement(
     group_id: int, *, wanted: bool | None, session: Session, now: datetime
-) -> Changes:
+) -> ColumnChanges:
     """Set whether members of a group need a second factor; None changes nothing."""
-    group = _locked(Group, group_id, session=session)
+    group = _lock_row(Group, group_id, session=session)
     before = group.two_factor_required_at is not None
     if wanted in {None, before}:
         return {}
     group.two_factor_required_at = now if wanted else None
-    return {"require_two_factor_authentication": (_word(before), _word(wanted))}
+    return {"require_two_factor_authentication": (_format_value(before), _format_value(wanted))}
 
 
-def edit_project(project_id: int, values: Values, *, by: Viewer, session: Session) -> Changes:
+def edit_project(
+    project_id: int, values: ColumnValues, *, by: Viewer, session: Session
+) -> ColumnChanges:
     """Change a project and return the changed values.
 
     Raise InvalidError for a value that is not allowed. Raise ForbiddenError if the viewer may not
     change the visibility.
     """
-    project = _locked(Project, project_id, session=session)
+    project = _lock_row(Project, project_id, session=session)
     if values.get("visibility") not in {None, project.visibility}:
-        _check_may_publish(project, by, session=session)
-    return _apply(project, values)
+        _check_can_change_visibility(project, by, session=session)
+    return _apply_values(project, values)
 
 
-def _check_may_publish(project: Project, viewer: Viewer, *, session: Session) -> None:
+def _check_can_change_visibility(project: Project, viewer: Viewer, *, session: Session) -> None:
     """Check that the viewer is a person who owns the project.
 
     Raise ForbiddenError if not. The role is read under the project's lock, because it may have been
     revoked in the meantime.
     """
-    role = role_in_namespace(project.path, project.id, viewer, session=session)
+    role = find_role_in_namespace(project.path, project.id, viewer, session=session)
     if role is not Role.OWNER:
         raise ForbiddenError(f"You need the Owner role in {project.path} to change its visibility.")
-    if session.scalar(select(User.kind).where(User.id == viewer.user_id)) in MACHINES:
+    if session.scalar(select(User.kind).where(User.id == viewer.user_id)) in MACHINE_KINDS:
         raise ForbiddenError("A bot cannot change the visibility of a project.")
 
 
 def archive(project_id: int, *, session: Session, now: datetime) -> bool:
     """Archive a project; return False if it was already archived."""
-    project = _locked(Project, project_id, session=session)
+    project = _lock_row(Project, project_id, session=session)
     if project.archived_at is not None:
         return False
     project.archived_at = now
     return True
 
 
-def unarchive(project_id: int, *, session: Session) -> bool:
+def unarchive_project(project_id: int, *, session: Session) -> bool:
     """Unarchive a project; return False if it was not archived."""
-    project = _locked(Project, project_id, session=session)
+    project = _lock_row(Project, project_id, session=session)
     if project.archived_at is None:
         return False
     project.archived_at = None
     return True
 
 
-def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
+def _lock_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     """Lock a group or project and return it with its current values.
 
     Raise NotFoundError if it was deleted in the meantime.
@@ -140,30 +143,30 @@ def _locked(table: type[Row], row_id: int, *, session: Session) -> Row:
         .execution_options(populate_existing=True)
     )
     if row is None:
-        raise NotFoundError("It was deleted in the meantime.")
+        raise NotFoundError("The group or project was deleted in the meantime.")
     return row
 
 
 #: Functions that check and normalize the values of some columns.
-_CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "name": checked_name,
-    "description": checked_description,
-    "visibility": checked_visibility,
+_VALIDATORS: Mapping[str, Callable[[Any], Any]] = {
+    "name": validate_name,
+    "description": validate_description,
+    "visibility": validate_visibility,
 }
 
 
-def _apply(row: Group | Project, values: Values) -> Changes:
+def _apply_values(row: Group | Project, values: ColumnValues) -> ColumnChanges:
     changes: dict[str, tuple[str, str]] = {}
     for field, given in values.items():
-        value = given if given is None else _CHECKS.get(field, lambda each: each)(given)
+        value = given if given is None else _VALIDATORS.get(field, lambda each: each)(given)
         before = getattr(row, field)
         if value is not None and value != before:
             setattr(row, field, value)
-            changes[field] = (_word(before), _word(value))
+            changes[field] = (_format_value(before), _format_value(value))
     return changes
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -175,7 +178,7 @@ class ReservedNames:
 
 
 @dataclass(frozen=True, kw_only=True)
-class NamespaceWords:
+class NamespaceDetails:
     """The name and description of a new group or project."""
 
     #: Display name. If it is empty, the last part of the path is used.
@@ -183,7 +186,7 @@ class NamespaceWords:
     description: str = ""
 
 
-def check_valid(path: str, *, reserved: frozenset[str]) -> None:
+def check_path_valid(path: str, *, reserved: frozenset[str]) -> None:
     """Reject a path that no group or project can have.
 
     Raise InvalidError for such a path.
@@ -194,7 +197,7 @@ def check_valid(path: str, *, reserved: frozenset[str]) -> None:
         raise InvalidError(str(error), field="path") from error
 
 
-def check_free(
+def check_path_free(
     path: str, *, session: Session, own: Namespace | None = None, owner_id: int | None = None
 ) -> None:
     """Check that a path is neither used nor reserved as a former path.
@@ -205,20 +208,20 @@ def check_free(
     if session.get_bind().dialect.name == "postgresql":
         # The lock prevents a group and a project from taking the same path: each table has its own
         # unique index. SQLite has only one writer.
-        session.execute(_CLAIM, {"key": f"path {fold(path)}"})
+        session.execute(_PATH_LOCK_QUERY, {"key": f"path {fold(path)}"})
     for table in (Group, Project):
         taken = select(table.id).where(table.path_key == fold(path))
         if session.scalar(taken) is not None:
-            raise TakenError(f"“{path}” already exists.", field="path")
+            raise TakenError(f'"{path}" already exists.', field="path")
     user = select(User.id).where(User.username_key == fold(path), User.id != (owner_id or 0))
     if session.scalar(user) is not None:
-        raise TakenError(f"“{path}” is the name of a user.", field="path")
+        raise TakenError(f'"{path}" is already taken by a user.', field="path")
     former = session.scalar(select(FormerPath).where(FormerPath.path_key == fold(path)))
-    if former is not None and not is_former_of(former, own):
-        raise former_path_taken(path)
+    if former is not None and not is_own_former_path(former, own):
+        raise build_former_path_error(path)
 
 
-def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
+def is_own_former_path(former: FormerPath, own: Namespace | None) -> bool:
     """Return whether a former path belongs to this group or project."""
     return own is not None and (former.group_id, former.project_id) == (
         own.group_id,
@@ -226,22 +229,22 @@ def is_former_of(former: FormerPath, own: Namespace | None) -> bool:
     )
 
 
-def former_path_taken(path: str) -> TakenError:
+def build_former_path_error(path: str) -> TakenError:
     """Return the error for a former path of another group or project."""
     message = (
-        f"“{path}” is a former path of another group or project, whose old URLs still lead there. "
-        "Its owner can release it."
+        f'"{path}" is a former path of another group or project, and still redirects to it. An '
+        "owner can release the path."
     )
     return TakenError(message, field="path")
 
 
-def get_parent(path: str, *, session: Session) -> Group:
+def lock_parent_group(path: str, *, session: Session) -> Group:
     """Lock and return the group at a full path.
 
     Raise NotFoundError if there is none. Neither the group nor a group above it can be deleted
     before the caller commits.
     """
-    keys = [fold(each) for each in (*ancestors(path), path)]
+    keys = [fold(each) for each in (*list_ancestor_paths(path), path)]
     locked = session.scalars(
         select(Group)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
@@ -251,7 +254,7 @@ def get_parent(path: str, *, session: Session) -> Group:
     )
     group = next((each for each in locked if each.path_key == keys[-1]), None)
     if group is None:
-        raise NotFoundError(f"Group “{path}” not found.")
+        raise NotFoundError(f'Group "{path}" not found.')
     return group
 
 
@@ -261,25 +264,25 @@ def create_group(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-    words: NamespaceWords | None = None,
+    words: NamespaceDetails | None = None,
     owner_id: int | None = None,
 ) -> Namespace:
     """Create a group, or the personal namespace of a user, inside an existing parent."""
-    clean, words = path.strip("/"), words or NamespaceWords()
-    above, last = parent(clean), clean.rpartition("/")[2]
-    check_valid(clean, reserved=reserved)
-    holder = get_parent(above, session=session) if above else None
-    check_free(clean, session=session, owner_id=owner_id)
+    clean, words = path.strip("/"), words or NamespaceDetails()
+    above, last = get_parent_path(clean), clean.rpartition("/")[2]
+    check_path_valid(clean, reserved=reserved)
+    holder = lock_parent_group(above, session=session) if above else None
+    check_path_free(clean, session=session, owner_id=owner_id)
     group = Group(
         parent_id=holder.id if holder else None,
         owner_id=owner_id,
-        name=checked_name(words.name or last),
+        name=validate_name(words.name or last),
         # The parent's path keeps its stored spelling.
         path=f"{holder.path}/{last}" if holder else clean,
         description=words.description,
         created_at=now,
     )
-    _store(group, session=session)
+    _insert(group, session=session)
     return Namespace(group_id=group.id, path=group.path)
 
 
@@ -290,32 +293,33 @@ def create_project(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-    words: NamespaceWords | None = None,
+    words: NamespaceDetails | None = None,
 ) -> Namespace:
     """Create a project `GROUP/NAME` with its counter of alert numbers."""
-    clean, words = path.strip("/"), words or NamespaceWords()
-    above = parent(clean)
+    clean, words = path.strip("/"), words or NamespaceDetails()
+    above = get_parent_path(clean)
     if above is None:
-        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
-    check_valid(clean, reserved=reserved)
-    group = get_parent(above, session=session)
-    check_free(clean, session=session)
+        message = "A project must belong to a group. Enter the path as GROUP/NAME."
+        raise InvalidError(message, field="path")
+    check_path_valid(clean, reserved=reserved)
+    group = lock_parent_group(above, session=session)
+    check_path_free(clean, session=session)
     last = clean.rpartition("/")[2]
     project = Project(
         group_id=group.id,
-        name=checked_name(words.name or last),
+        name=validate_name(words.name or last),
         path=f"{group.path}/{last}",
         description=words.description,
-        visibility=checked_visibility(visibility),
+        visibility=validate_visibility(visibility),
         created_at=now,
     )
-    _store(project, session=session)
+    _insert(project, session=session)
     session.add(AlertCounter(project_id=project.id, last_iid=0))
-    settle_paging(select(Project.id).where(Project.id == project.id), session=session)
+    update_followed_projects(select(Project.id).where(Project.id == project.id), session=session)
     return Namespace(project_id=project.id, path=project.path)
 
 
-def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: datetime) -> None:
+def add_owner(namespace: Namespace, user_id: int, *, session: Session, now: datetime) -> None:
     """Make a user the owner of a new group or project."""
     session.add(
         Member(
@@ -328,35 +332,38 @@ def make_owner(namespace: Namespace, user_id: int, *, session: Session, now: dat
     )
 
 
-def make_maker_owner(work: Work, namespace: Namespace) -> None:
+def add_creator_as_owner(work: UnitOfWork, namespace: Namespace) -> None:
     """Make the creator the owner of a group or project, unless it is a bot or the command line."""
-    if work.actor.id is not None and not is_bot(work):
-        make_owner(namespace, work.actor.id, session=work.session, now=work.now)
+    if work.actor.id is not None and not is_machine_actor(work):
+        add_owner(namespace, work.actor.id, session=work.session, now=work.now)
 
 
-def is_bot(work: Work) -> bool:
+def is_machine_actor(work: UnitOfWork) -> bool:
     """Return whether the actor is the account of an access token or an application."""
-    return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINES
+    return work.session.scalar(select(User.kind).where(User.id == work.actor.id)) in MACHINE_KINDS
 
 
-def checked_segment(path: str) -> str:
+def validate_segment(path: str) -> str:
     """Return a path that consists of a single name.
 
     Raise InvalidError if it contains a slash.
     """
     if "/" in path:
-        message = "path must be a single name; the group has its own parameter."
+        message = (
+            "`path` must be a single name without slashes. Specify the group with its own "
+            "parameter."
+        )
         raise InvalidError(message, field="path")
     return path
 
 
-def reserved_names(rules: Iterable[str]) -> frozenset[str]:
+def list_reserved_names(rules: Iterable[str]) -> frozenset[str]:
     """Return the first parts of URL rules in lower case: no path may start with them."""
     firsts = (rule.strip("/").split("/")[0].lower() for rule in rules)
     return frozenset(first for first in firsts if first and not first.startswith("<"))
 
 
-def _store(row: Group | Project, *, session: Session) -> None:
+def _insert(row: Group | Project, *, session: Session) -> None:
     """Insert a group or project to get its id.
 
     Raise TakenError if another request took the path in the meantime.
@@ -365,4 +372,4 @@ def _store(row: Group | Project, *, session: Session) -> None:
         with session.begin_nested():  # The error page still queries the database.
             session.add(row)
     except IntegrityError as error:
-        raise TakenError(f"“{row.path}” already exists.", field="path") from error
+        raise TakenError(f'"{row.path}" already exists.', field="path") from error

@@ -24,7 +24,7 @@ from domain.core.database.rows import delete_rows, update_rows
 from domain.core.errors import NotFoundError
 from domain.projects.access import COUNT_LIMIT
 from domain.projects.views import Namespace
-from domain.projects.visibility_sql import subtree
+from domain.projects.visibility_sql import select_subtree
 from models import (
     Alert,
     Bot,
@@ -61,8 +61,8 @@ def delete_project(project: Namespace, *, session: Session, now: datetime) -> No
         .execution_options(populate_existing=True)
     )
     if row is None:
-        raise _gone()
-    _mark([row], session=session, now=now)
+        raise _build_deleted_error()
+    _mark_deleted([row], session=session, now=now)
 
 
 def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequence[str]:
@@ -73,10 +73,10 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
     root = select(Group.id).where(Group.id == group.id, Group.deleted_at.is_(None))
     # Nothing can be created in a group while its row is locked (`domain/projects/creation.py`).
     if session.scalar(root.with_for_update()) is None:
-        raise _gone()
+        raise _build_deleted_error()
     groups = session.scalars(
         select(Group)
-        .where(Group.id.in_(subtree(root)), Group.deleted_at.is_(None))
+        .where(Group.id.in_(select_subtree(root)), Group.deleted_at.is_(None))
         .order_by(Group.id)
         .with_for_update()
         .execution_options(populate_existing=True)
@@ -92,19 +92,21 @@ def delete_group(group: Namespace, *, session: Session, now: datetime) -> Sequen
         .execution_options(populate_existing=True)
     ).all()
     paths = [project.path for project in projects]
-    _mark(projects, session=session, now=now)
-    _mark(groups, session=session, now=now)
+    _mark_deleted(projects, session=session, now=now)
+    _mark_deleted(groups, session=session, now=now)
     # Former members may still have a custom role of the group, so the roles are kept.
     of_group = MemberRole.group_id.in_([each.id for each in groups])
     session.execute(update_rows(MemberRole).where(of_group).values(group_id=None))
     return paths
 
 
-def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted in the meantime.")
+def _build_deleted_error() -> NotFoundError:
+    return NotFoundError("The group or project was deleted in the meantime.")
 
 
-def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime) -> None:
+def _mark_deleted(
+    rows: Sequence[Group] | Sequence[Project], *, session: Session, now: datetime
+) -> None:
     """Mark groups or projects as deleted, and revoke the access of their members and bots."""
     projects = [row.id for row in rows if isinstance(row, Project)]
     groups = [row.id for row in rows if isinstance(row, Group)]
@@ -116,8 +118,8 @@ def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: d
             # A safeguard for queries that check only the visibility.
             row.visibility = "private"
     if projects:
-        _queue_images(projects, session=session, now=now)
-    bots = select(Bot.user_id).where(_is_of(Bot, groups, projects))
+        _queue_image_removals(projects, session=session, now=now)
+    bots = select(Bot.user_id).where(_belongs_to_any(Bot, groups, projects))
     revoked = (
         update_rows(PersonalAccessToken)
         .where(
@@ -127,14 +129,14 @@ def _mark(rows: Sequence[Group] | Sequence[Project], *, session: Session, now: d
         .values(revoked_at=now)
     )
     gone = [
-        delete_rows(each).where(_is_of(each, groups, projects))
+        delete_rows(each).where(_belongs_to_any(each, groups, projects))
         for each in (FormerPath, Member, Invitation)
     ]
     for statement in (revoked, *gone):
         session.execute(statement)
 
 
-def _is_of(
+def _belongs_to_any(
     table: type[Bot | FormerPath | Invitation | Member],
     groups: Sequence[int],
     projects: Sequence[int],
@@ -142,7 +144,7 @@ def _is_of(
     return table.group_id.in_(groups) if groups else table.project_id.in_(projects)
 
 
-def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime) -> None:
+def _queue_image_removals(project_ids: Sequence[int], *, session: Session, now: datetime) -> None:
     """Queue the images of projects for removal from the container registry."""
     repositories = select(RegistryRepository.id, null(), literal(now), literal(now), literal(0))
     columns = ["repository_id", "rule", "requested_at", "due_at", "failures"]
@@ -153,7 +155,7 @@ def _queue_images(project_ids: Sequence[int], *, session: Session, now: datetime
     )
 
 
-_OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
+_PROJECT_CONTENTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("alert", Alert.project_id),
     ("incident", Incident.project_id),
     ("integration", Integration.project_id),
@@ -163,7 +165,7 @@ _OF_PROJECTS: tuple[tuple[str, InstrumentedAttribute[int]], ...] = (
     ("release", ProjectRelease.project_id),
 )
 #: Contents that both groups and projects can have.
-_OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
+_NAMESPACE_CONTENTS: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silence]], ...] = (
     ("on-call schedule", OnCallSchedule),
     ("escalation policy", EscalationPolicy),
     ("silence", Silence),
@@ -171,7 +173,7 @@ _OF_NAMESPACES: tuple[tuple[str, type[EscalationPolicy | OnCallSchedule | Silenc
 
 
 @dataclass(frozen=True, kw_only=True)
-class Content:
+class ContentCount:
     """The number of items of one kind."""
 
     #: Name of the kind in the singular.
@@ -185,9 +187,9 @@ class Content:
         return f"{self.word.removesuffix('y')}ies" if self.word.endswith("y") else f"{self.word}s"
 
 
-def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...]:
+def count_contents(namespace: Namespace, *, session: Session) -> tuple[ContentCount, ...]:
     """Return the contents of a group or project, without kinds that have no items."""
-    groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
+    groups = select_subtree(select(Group.id).where(Group.id == namespace.group_id))
     projects = select(Project.id).where(
         Project.deleted_at.is_(None),
         Project.group_id.in_(groups) if namespace.group_id else Project.id == namespace.project_id,
@@ -197,40 +199,43 @@ def contents_of(namespace: Namespace, *, session: Session) -> tuple[Content, ...
     )
     counted = [
         *((("subgroup", below), ("project", projects)) if namespace.group_id else ()),
-        *((word, select(literal(1)).where(key.in_(projects))) for word, key in _OF_PROJECTS),
+        *((word, select(literal(1)).where(key.in_(projects))) for word, key in _PROJECT_CONTENTS),
         *(
             (word, select(literal(1)).where(_is_inside(table, groups, projects, namespace)))
-            for word, table in _OF_NAMESPACES
+            for word, table in _NAMESPACE_CONTENTS
         ),
-        ("image repository", _images(projects)),
-        ("access token", _tokens(groups, projects, namespace)),
-        ("direct member", _people(groups, projects, namespace)),
+        ("image repository", _select_images(projects)),
+        ("access token", _select_tokens(groups, projects, namespace)),
+        ("direct member", _select_members(groups, projects, namespace)),
     ]
     found = (
-        Content(word=word, count=_count(statement, session=session)) for word, statement in counted
+        ContentCount(word=word, count=_count_up_to_limit(statement, session=session))
+        for word, statement in counted
     )
     return tuple(each for each in found if each.count)
 
 
-def _count(statement: Select[int], *, session: Session) -> int:
+def _count_up_to_limit(statement: Select[int], *, session: Session) -> int:
     first = statement.limit(COUNT_LIMIT + 1).subquery()
     return session.scalar(select(func.count()).select_from(first)) or 0
 
 
-def _images(projects: Select[int]) -> Select[int]:
+def _select_images(projects: Select[int]) -> Select[int]:
     table = RegistryRepository
     there = or_(table.removed_at.is_(None), table.pushed_at > table.removed_at)
     return select(literal(1)).where(table.project_id.in_(projects), there)
 
 
-def _tokens(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
+def _select_tokens(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
     bots = select(Bot.user_id).where(_is_inside(Bot, groups, projects, namespace))
     return select(literal(1)).where(
         PersonalAccessToken.user_id.in_(bots), PersonalAccessToken.revoked_at.is_(None)
     )
 
 
-def _people(groups: Select[int], projects: Select[int], namespace: Namespace) -> Select[int]:
+def _select_members(
+    groups: Select[int], projects: Select[int], namespace: Namespace
+) -> Select[int]:
     is_bot = exists().where(Bot.user_id == Member.user_id)
     return select(literal(1)).where(_is_inside(Member, groups, projects, namespace), ~is_bot)
 

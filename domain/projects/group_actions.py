@@ -2,29 +2,29 @@
 
 from dataclasses import replace
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.core.errors import ForbiddenError
-from domain.core.types.base import Found
-from domain.paging.escalations.transfer_checks import prepare_move
+from domain.core.types.base import ListPage
+from domain.paging.escalations.transfer_checks import prepare_transfer
 from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group
 from domain.projects.creation import (
-    Changes,
+    ColumnChanges,
     ReservedNames,
-    checked_segment,
+    add_creator_as_owner,
     edit_group,
-    is_bot,
-    make_maker_owner,
-    require_second_factor,
+    is_machine_actor,
+    set_two_factor_requirement,
+    validate_segment,
 )
 from domain.projects.project_actions import (
     get_maintained_group,
-    record_created,
-    record_deleted,
-    record_edit,
+    record_namespace_changes,
+    record_namespace_created,
+    record_namespace_deleted,
 )
-from domain.projects.transfers import keep_owned
+from domain.projects.transfers import ensure_owner
 from domain.projects.types import (
     Accepted,
     Group,
@@ -40,59 +40,65 @@ from domain.projects.types import (
     find_groups,
     find_projects,
 )
-from domain.projects.views import GroupView, viewer_of
+from domain.projects.views import GroupView, get_viewer
 
 
-@question("groups.index")
-def list_groups(work: Work, query: GroupQuery) -> Found[Group]:
+@read_action("groups.index")
+def list_groups(work: UnitOfWork, query: GroupQuery) -> ListPage[Group]:
     """List the groups that the caller can see."""
     return find_groups(work, query, query.wanted())
 
 
-@question("groups.show")
-def show_group(work: Work, group: GroupView) -> Group:
+@read_action("groups.show")
+def show_group(work: UnitOfWork, group: GroupView) -> Group:
     """Show a group."""
     return types.show_group(work, group)
 
 
-@question("namespaces.index")
-def list_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
-    """List the groups in which the caller can have projects, or all groups for administrators."""
+@read_action("namespaces.index")
+def list_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
+    """List the namespaces of the caller, or all namespaces for administrators."""
     return types.find_namespaces(work, query)
 
 
-@question("namespaces.show")
-def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
-    """Show a group as a namespace of projects."""
+@read_action("namespaces.show")
+def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
+    """Show a namespace: a group or the personal namespace of a user."""
     return types.show_namespace(work, group)
 
 
-@question("groups.subgroups")
-def list_subgroups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
-    """List the groups directly below a group."""
+@read_action("groups.subgroups")
+def list_subgroups(work: UnitOfWork, group: GroupView, query: GroupQuery) -> ListPage[Group]:
+    """List the direct subgroups of a group."""
     return find_groups(work, query, query.wanted(parent_id=group.id))
 
 
-@question("groups.descendant_groups")
-def list_descendant_groups(work: Work, group: GroupView, query: GroupQuery) -> Found[Group]:
-    """List all groups below a group."""
+@read_action("groups.descendant_groups")
+def list_descendant_groups(
+    work: UnitOfWork, group: GroupView, query: GroupQuery
+) -> ListPage[Group]:
+    """List the subgroups of a group at all levels."""
     return find_groups(work, query, query.wanted(below_id=group.id))
 
 
-@question("groups.projects")
-def list_group_projects(work: Work, group: GroupView, query: GroupProjectQuery) -> Found[Project]:
+@read_action("groups.projects")
+def list_group_projects(
+    work: UnitOfWork, group: GroupView, query: GroupProjectQuery
+) -> ListPage[Project]:
     """List the projects of a group that the caller can see."""
     return find_projects(work, query, group_id=group.id, with_subgroups=query.include_subgroups)
 
 
-@question("groups.transfer_locations")
-def list_transfer_locations(work: Work, group: GroupView, query: TransferQuery) -> Found[Group]:
+@read_action("groups.transfer_locations")
+def list_transfer_locations(
+    work: UnitOfWork, group: GroupView, query: TransferQuery
+) -> ListPage[Group]:
     """List the groups to which the caller can transfer a group."""
     return find_groups(work, query, query.wanted(without=(group.id,)))
 
 
 @action("groups.create")
-def create_group(work: Work, new: NewGroup) -> Group:
+def create_group(work: UnitOfWork, new: NewGroup) -> Group:
     """Create a group or a subgroup.
 
     The caller becomes the owner of a new group.
@@ -100,26 +106,26 @@ def create_group(work: Work, new: NewGroup) -> Group:
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
     unknown group. Raise ForbiddenError without the required role.
     """
-    segment, above = checked_segment(new.path), _parent(work, new.parent_id)
+    segment, above = validate_segment(new.path), _get_parent_group(work, new.parent_id)
     made = creation.create_group(
         f"{above.path}/{segment}" if above else segment,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        words=creation.NamespaceWords(name=new.name, description=new.description),
+        words=creation.NamespaceDetails(name=new.name, description=new.description),
     )
-    make_maker_owner(work, made)
-    record_created(work, made)
-    return _reread(work, made.path)
+    add_creator_as_owner(work, made)
+    record_namespace_created(work, made)
+    return _reload_group(work, made.path)
 
 
 @action("groups.change")
-def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
-    """Change the name, path or requirements of a group.
+def change_group(work: UnitOfWork, group: GroupView, change: GroupChange) -> Group:
+    """Change the settings or the path of a group.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
-    moved: Changes = {}
+    moved: ColumnChanges = {}
     if change.path is not None:
         reserved = work.policy(ReservedNames).names
         moved = transfers.rename_group(
@@ -129,12 +135,14 @@ def change_group(work: Work, group: GroupView, change: GroupChange) -> Group:
     values = {field: getattr(change, field) for field in fields}
     edits = edit_group(group.id, values, session=work.session)
     wanted = change.require_two_factor_authentication
-    rule = require_second_factor(group.id, wanted=wanted, session=work.session, now=work.now)
-    return _reread(work, record_edit(work, group.namespace, {**moved, **edits, **rule}))
+    rule = set_two_factor_requirement(group.id, wanted=wanted, session=work.session, now=work.now)
+    return _reload_group(
+        work, record_namespace_changes(work, group.namespace, {**moved, **edits, **rule})
+    )
 
 
 @action("groups.transfer")
-def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Group:
+def transfer_group(work: UnitOfWork, group: GroupView, transfer: GroupTransfer) -> Group:
     """Transfer a group to another group or to the top level.
 
     The caller must be a maintainer of the other group.
@@ -143,8 +151,8 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
     unknown group. Raise ForbiddenError without the required role. Raise ConflictError if the group
     would have no owner, or if a policy or route depends on a group that it leaves.
     """
-    above = _parent(work, transfer.group_id)
-    prepare_move(work, group, above.path if above else None)
+    above = _get_parent_group(work, transfer.group_id)
+    prepare_transfer(work, group, above.path if above else None)
     moved = transfers.transfer_group(
         group.id,
         above.path if above else None,
@@ -152,35 +160,36 @@ def transfer_group(work: Work, group: GroupView, transfer: GroupTransfer) -> Gro
         session=work.session,
         now=work.now,
     )
-    path = record_edit(work, group.namespace, moved)
+    path = record_namespace_changes(work, group.namespace, moved)
     place = replace(group.namespace, path=path)
-    keep_owned(place, work.actor.id, session=work.session, now=work.now)
-    return _reread(work, path)
+    ensure_owner(place, work.actor.id, session=work.session, now=work.now)
+    return _reload_group(work, path)
 
 
 @action("groups.delete")
-def delete_group(work: Work, group: GroupView) -> Accepted:
+def delete_group(work: UnitOfWork, group: GroupView) -> Accepted:
     """Delete a group with its subgroups and projects.
 
     The group disappears immediately.
     """
     paths = deletion.delete_group(group.namespace, session=work.session, now=work.now)
-    record_deleted(work, group.namespace, projects=len(paths))
+    record_namespace_deleted(work, group.namespace, projects=len(paths))
     return Accepted()
 
 
-def _parent(work: Work, group_id: int | None) -> GroupView | None:
+def _get_parent_group(work: UnitOfWork, group_id: int | None) -> GroupView | None:
     """Return the parent of a new group or transfer; None stands for the top level.
 
     Raise ForbiddenError unless the actor is a maintainer there.
     """
     if group_id is not None:
         return get_maintained_group(work, group_id)
-    if is_bot(work):
-        raise ForbiddenError("A bot can only create groups below its own.")
+    if is_machine_actor(work):
+        message = "A bot cannot create top-level groups or transfer groups to the top level."
+        raise ForbiddenError(message)
     return None
 
 
-def _reread(work: Work, path: str) -> Group:
+def _reload_group(work: UnitOfWork, path: str) -> Group:
     work.session.flush()  # The new values and roles are read below.
-    return show_group(work, get_group(path, viewer_of(work), session=work.session))
+    return show_group(work, get_group(path, get_viewer(work), session=work.session))

@@ -9,26 +9,26 @@ from datetime import date
 
 from sqlalchemy import ColumnElement, Select, func, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Seal, Work
-from domain.access.authorizations import has_not_ended, held_authorization
+from domain.access.actions import action, read_action
+from domain.access.actor import LinkSigner, UnitOfWork
+from domain.access.authorizations import has_live_access, lock_authorization
 from domain.access.roles import Role
-from domain.accounts.email_addresses import Letterhead
+from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.message_limits import (
-    INVITATIONS,
+    INVITATION_LIMIT,
+    LimitedMessage,
     RecipientLimitError,
-    Sending,
-    claim_sending,
+    count_message,
 )
-from domain.accounts.users import ACTIVE, checked_email, view_of
+from domain.accounts.users import ACTIVE, build_user_view, normalize_email
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
-from domain.delivery.mail.outbox import NewMessage, queue_messages
-from domain.projects.access import role_in_namespace
+from domain.core.types.base import ListPage
+from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.projects.access import find_role_in_namespace
 from domain.projects.member_types import (
     INVITATION_LIFETIME,
     Invitation,
@@ -39,153 +39,159 @@ from domain.projects.member_types import (
 )
 from domain.projects.members import (
     add_member,
-    check_day,
-    check_gift,
-    is_here,
+    check_expiry_date,
+    check_grantable,
+    is_direct_membership,
     lock_members,
-    record_joined,
+    record_member_added,
     store_member,
 )
-from domain.projects.views import Holder, Namespace, Viewer, viewer_of
+from domain.projects.views import Namespace, ProjectOrGroup, Viewer, get_viewer
 from models import Group, Member, Project, User
 from models import Invitation as Row
 from models.folding import fold
 
 #: Purpose for which the links of invitations are signed.
-SEALED_FOR = "invitation"
-_NO_MAIL = (
-    "This instance sends no e-mail (MAIL_URL is not set), so nobody can be invited. Add members by "
-    "their user names."
+INVITATION_SEAL_PURPOSE = "invitation"
+_NO_MAIL_REASON = (
+    "This instance cannot send invitations, because MAIL_URL is not set. Add members by user name "
+    "instead."
 )
 
 
-@question("invitations.index")
-def list_invitations(work: Work, holder: Holder, query: InvitationQuery) -> Found[Invitation]:
+@read_action("invitations.index")
+def list_invitations(
+    work: UnitOfWork, holder: ProjectOrGroup, query: InvitationQuery
+) -> ListPage[Invitation]:
     """List the pending invitations of a project or group."""
     search = func.lower(Row.email).contains(query.query.lower(), autoescape=True)
-    wanted = _pending(work).where(_is_of(holder.namespace), search)
-    found = fetch_part(wanted, {"id": Row.id}, query.part, session=work.session)
-    return Found.of(found, Invitation.model_validate)
+    wanted = _select_pending(work).where(_is_for_namespace(holder.namespace), search)
+    found = fetch_list_page(wanted, {"id": Row.id}, query.part, session=work.session)
+    return ListPage.of(found, Invitation.model_validate)
 
 
 @action("invitations.create")
-def invite(work: Work, holder: Holder, new: NewInvitations) -> InvitationResult:
+def send_invitations(
+    work: UnitOfWork, holder: ProjectOrGroup, new: NewInvitations
+) -> InvitationResult:
     """Invite people by email.
 
     Each address gets an email with a link.
     """
-    problems = {each: _invite(work, holder.namespace, each, new) for each in new.email}
+    problems = {each: _invite_address(work, holder.namespace, each, new) for each in new.email}
     refused = {email: reason for email, reason in problems.items() if reason}
     return InvitationResult(status="error" if refused else "success", message=refused)
 
 
 @action("invitations.change")
 def change_invitation(
-    work: Work, holder: Holder, email: str, change: InvitationChange
+    work: UnitOfWork, holder: ProjectOrGroup, email: str, change: InvitationChange
 ) -> Invitation:
     """Change the role or the expiry date of an invitation.
 
     Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
     role, and InvalidError for an invalid role or date.
     """
-    giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
-    found = _get(work, _is_to(holder.namespace, email))
+    giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
+    found = _get_pending(work, _is_for_address(holder.namespace, email))
     role = change.access_level or found.role
     day = change.expires_at if "expires_at" in change.given else found.expires_at
-    check_gift(max(role, found.role), giver)
+    check_grantable(max(role, found.role), giver)
     if (role, day) == (found.role, found.expires_at):
         return found
     if day != found.expires_at:
-        check_day(day, work.now.date())
+        check_expiry_date(day, work.now.date())
     row = work.session.get_one(Row, found.id)
     row.role, row.expires_at = int(role), day
     work.session.flush()  # The new values are read below.
-    return _recorded(work, EventKind.INVITATION_CHANGED, _get(work, Row.id == found.id))
+    return _record_event(work, EventKind.INVITATION_CHANGED, _get_pending(work, Row.id == found.id))
 
 
 @action("invitations.revoke")
-def revoke_invitation(work: Work, holder: Holder, email: str) -> Invitation:
+def revoke_invitation(work: UnitOfWork, holder: ProjectOrGroup, email: str) -> Invitation:
     """Revoke an invitation.
 
     Raise NotFoundError if there is no such invitation. Raise ForbiddenError without the required
     role.
     """
-    giver = lock_members(holder.namespace, viewer_of(work), session=work.session)
-    found = _get(work, _is_to(holder.namespace, email))
-    check_gift(found.role, giver)
-    _delete(work, Row.id == found.id)
-    return _recorded(work, EventKind.INVITATION_REVOKED, found)
+    giver = lock_members(holder.namespace, get_viewer(work), session=work.session)
+    found = _get_pending(work, _is_for_address(holder.namespace, email))
+    check_grantable(found.role, giver)
+    _delete_invitations(work, Row.id == found.id)
+    return _record_event(work, EventKind.INVITATION_REVOKED, found)
 
 
-@question("invitations.accept")
-def show_offer(work: Work, invitation_id: int, email: str) -> Invitation:
+@read_action("invitations.accept")
+def show_pending_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invitation:
     """Show the pending invitation of a link.
 
     Raise NotFoundError if it is no longer pending. Raise ForbiddenError for an archived project, or
     if its author may no longer send it.
     """
-    found = _get(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
-    _check_author(work, found, work.now.date())
+    found = _get_pending(work, (Row.id == invitation_id) & (Row.email_key == fold(email)))
+    _check_author_can_grant(work, found, work.now.date())
     _check_not_archived(work, found.namespace)
     return found
 
 
 @action("invitations.accept")
-def accept(work: Work, invitation_id: int, email: str) -> Invitation:
+def accept_invitation(work: UnitOfWork, invitation_id: int, email: str) -> Invitation:
     """Accept an invitation as the user with the invited address.
 
-    An existing member keeps the current role. Raise the errors of `show_offer`, and ForbiddenError
-    for another address.
+    An existing member keeps the current role. Raise the errors of `show_pending_invitation`, and
+    ForbiddenError for another address.
     """
-    found = show_offer(work, invitation_id, email)
+    found = show_pending_invitation(work, invitation_id, email)
     user = work.session.get_one(User, work.actor.id)
     if user.email_key != fold(found.invite_email):
-        message = f"This invitation is for {found.invite_email}, which is not your e-mail address."
+        message = f"This invitation is for {found.invite_email}, which is not your email address."
         raise ForbiddenError(message)
     today = work.now.date()
-    is_theirs = (Member.user_id == user.id) & is_here(found.namespace)
+    is_theirs = (Member.user_id == user.id) & is_direct_membership(found.namespace)
     is_live = Member.expires_at.is_(None) | (Member.expires_at > today)
-    _delete(work, Row.id == found.id)
-    _recorded(work, EventKind.INVITATION_ACCEPTED, found)
+    _delete_invitations(work, Row.id == found.id)
+    _record_event(work, EventKind.INVITATION_ACCEPTED, found)
     if work.session.scalar(select(Member.id).where(is_theirs, is_live)) is None:
         store_member(
             found.namespace,
-            view_of(user),
+            build_user_view(user),
             found.role,
             expires_at=found.expires_at,
             session=work.session,
             now=work.now,
         )
-        record_joined(work, found.namespace, view_of(user), found.role, found.expires_at)
+        record_member_added(
+            work, found.namespace, build_user_view(user), found.role, found.expires_at
+        )
     return found
 
 
-def _invite(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> str:
+def _invite_address(work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations) -> str:
     """Invite an address; return the reason if it was not invited, or an empty string."""
-    if work.actor.is_admin and _was_added(work, namespace, email, new):
+    if work.actor.is_admin and _try_add_member(work, namespace, email, new):
         return ""
-    if not work.policy(Letterhead).has_mail_server:
-        return _NO_MAIL
+    if not work.policy(AccountMessageBuilder).has_mail_server:
+        return _NO_MAIL_REASON
     try:
-        made = _store(work, namespace, email, new)
-        _claim_message(work, namespace, made.invite_email)
+        made = _store_invitation(work, namespace, email, new)
+        _count_message(work, namespace, made.invite_email)
     except (ConflictError, RecipientLimitError) as error:
         return str(error)
     except InvalidError as error:
         if error.field != "email":
             raise
         return str(error)
-    queue_messages(
-        [_message(work, made)],
+    queue_emails(
+        [_build_message(work, made)],
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
     )
-    _recorded(work, EventKind.INVITATION_SENT, made)
+    _record_event(work, EventKind.INVITATION_SENT, made)
     return ""
 
 
-def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
+def _count_message(work: UnitOfWork, namespace: Namespace, address: str) -> None:
     """Count an invitation email against its limits.
 
     Raise TooManyAttemptsError above a limit. If it is the recipient's limit, delete the invitation.
@@ -195,47 +201,51 @@ def _claim_message(work: Work, namespace: Namespace, address: str) -> None:
         if namespace.group_id is not None
         else ("project", namespace.project_id)
     )
-    sending = Sending(
+    sending = LimitedMessage(
         recipient=address,
         sender_id=None if work.actor.is_trusted else work.actor.id,
         place=f"{kind} {number}",
     )
     try:
-        claim_sending(
-            INVITATIONS,
+        count_message(
+            INVITATION_LIMIT,
             sending,
             session=work.session,
             keyring=work.policy(Keyring),
             now=work.now,
         )
     except RecipientLimitError:
-        _delete(work, _is_to(namespace, address))
+        _delete_invitations(work, _is_for_address(namespace, address))
         raise
 
 
-def _was_added(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> bool:
+def _try_add_member(
+    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+) -> bool:
     """Add the account with this address for an administrator; return False if there is none."""
     if new.expires_at is not None:
         return False
-    by, role = viewer_of(work), new.access_level
+    by, role = get_viewer(work), new.access_level
     try:
         user = add_member(namespace, email, role, by=by, session=work.session, now=work.now)
     except (NotFoundError, ConflictError):
         return False
-    record_joined(work, namespace, user, role)
+    record_member_added(work, namespace, user, role)
     return True
 
 
-def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) -> Invitation:
+def _store_invitation(
+    work: UnitOfWork, namespace: Namespace, email: str, new: NewInvitations
+) -> Invitation:
     """Store an invitation.
 
     Raise InvalidError, ForbiddenError, or ConflictError if the address was already invited.
     """
-    giver = lock_members(namespace, viewer_of(work), session=work.session)
-    check_gift(new.access_level, giver)
-    check_day(new.expires_at, work.now.date())
-    address = checked_email(email)
-    _delete(work, _is_to(namespace, address) & ~_is_pending(work))
+    giver = lock_members(namespace, get_viewer(work), session=work.session)
+    check_grantable(new.access_level, giver)
+    check_expiry_date(new.expires_at, work.now.date())
+    address = normalize_email(email)
+    _delete_invitations(work, _is_for_address(namespace, address) & ~_is_pending(work))
     insert = insert_into(Row, session=work.session).values(
         group_id=namespace.group_id,
         project_id=namespace.project_id,
@@ -245,34 +255,36 @@ def _store(work: Work, namespace: Namespace, email: str, new: NewInvitations) ->
         role=int(new.access_level),
         created_at=work.now,
         expires_at=new.expires_at,
-        authorization_id=held_authorization(work),
+        authorization_id=lock_authorization(work),
     )
     stored = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if stored is None:
         raise ConflictError(f"{address} has already been invited.", field="email")
-    return _get(work, Row.id == stored[0])
+    return _get_pending(work, Row.id == stored[0])
 
 
-def _message(work: Work, invitation: Invitation) -> NewMessage:
+def _build_message(work: UnitOfWork, invitation: Invitation) -> NewEmail:
     """Return the email with the link that accepts an invitation."""
-    by, path, head = invitation.created_by_name, invitation.path, work.policy(Letterhead)
-    sealed = work.policy(Seal).sign([invitation.id, invitation.invite_email], SEALED_FOR)
-    return NewMessage(
+    by, path, head = invitation.created_by_name, invitation.path, work.policy(AccountMessageBuilder)
+    sealed = work.policy(LinkSigner).sign(
+        [invitation.id, invitation.invite_email], INVITATION_SEAL_PURPOSE
+    )
+    return NewEmail(
         key=f"invitation {invitation.id} of {invitation.created_at.isoformat()}",
         recipient=invitation.invite_email,
-        subject=f"{by} invites you to {path}",
+        subject=f"{by} invited you to {path}",
         text=(
-            f"Hello,\n\n{by} invites you to join {path} as {invitation.role.label}.\n\n"
-            f"Accept within {INVITATION_LIFETIME.days} days, signed in with this e-mail address. "
-            "Without an account, you see there how to get one:\n"
+            f"Hello,\n\n{by} invited you to join {path} with the {invitation.role.label} role.\n\n"
+            f"To accept, open this link within {INVITATION_LIFETIME.days} days and sign in with "
+            "this email address. If you do not have an account, the page shows how to get one:\n"
             f"{head.base_url}/-/invitations/{sealed}\n\n"
-            "If you do not want to join, you can ignore this message.\n\n"
+            "If you do not want to join, ignore this message.\n\n"
             f"-- \n{head.instance_name}, {head.base_url}\n"
         ),
     )
 
 
-def _check_author(work: Work, invitation: Invitation, today: date) -> None:
+def _check_author_can_grant(work: UnitOfWork, invitation: Invitation, today: date) -> None:
     """Check that the author could still give the role today.
 
     Raise ForbiddenError if not.
@@ -282,41 +294,41 @@ def _check_author(work: Work, invitation: Invitation, today: date) -> None:
     )
     if author is not None and author.state == ACTIVE:
         viewer = Viewer(user_id=author.id, is_admin=author.is_admin, today=today)
-        role = role_in_namespace(
+        role = find_role_in_namespace(
             invitation.path, invitation.project_id, viewer, session=work.session
         )
         if role is not None and role >= max(Role.MAINTAINER, invitation.role):
             return
     raise ForbiddenError(
-        "This invitation is no longer valid: its sender can no longer give that role. Ask somebody "
-        f"else who manages the members of {invitation.path} for another one."
+        "This invitation is no longer valid, because its sender can no longer assign this role. "
+        f"Ask another owner or maintainer of {invitation.path} for a new invitation."
     )
 
 
-def _check_not_archived(work: Work, namespace: Namespace) -> None:
+def _check_not_archived(work: UnitOfWork, namespace: Namespace) -> None:
     is_archived = select(Project.id).where(
         Project.id == namespace.project_id, Project.archived_at.is_not(None)
     )
     if namespace.project_id is not None and work.session.scalar(is_archived) is not None:
-        raise ForbiddenError(f"{namespace.path} is archived: members cannot be added.")
+        raise ForbiddenError(f"{namespace.path} is archived, so members cannot be added.")
 
 
-def _is_of(namespace: Namespace) -> ColumnElement[bool]:
+def _is_for_namespace(namespace: Namespace) -> ColumnElement[bool]:
     if namespace.group_id is not None:
         return Row.group_id == namespace.group_id
     return Row.project_id == namespace.project_id
 
 
-def _is_to(namespace: Namespace, email: str) -> ColumnElement[bool]:
-    return _is_of(namespace) & (Row.email_key == fold(email.replace("\x00", "\ufffd")))
+def _is_for_address(namespace: Namespace, email: str) -> ColumnElement[bool]:
+    return _is_for_namespace(namespace) & (Row.email_key == fold(email.replace("\x00", "\ufffd")))
 
 
-def _is_pending(work: Work) -> ColumnElement[bool]:
+def _is_pending(work: UnitOfWork) -> ColumnElement[bool]:
     is_young = Row.created_at > work.now - INVITATION_LIFETIME
-    return is_young & has_not_ended(Row.authorization_id, work.now)
+    return is_young & has_live_access(Row.authorization_id, work.now)
 
 
-def _pending(work: Work) -> Select[tuple[object, ...]]:
+def _select_pending(work: UnitOfWork) -> Select[tuple[object, ...]]:
     """Select the pending invitations with the fields of `Invitation`."""
     return (
         select(
@@ -333,23 +345,23 @@ def _pending(work: Work) -> Select[tuple[object, ...]]:
     )
 
 
-def _get(work: Work, condition: ColumnElement[bool]) -> Invitation:
-    row = work.session.execute(_pending(work).where(condition)).first()
+def _get_pending(work: UnitOfWork, condition: ColumnElement[bool]) -> Invitation:
+    row = work.session.execute(_select_pending(work).where(condition)).first()
     if row is None:
         raise NotFoundError(
-            "This invitation does not wait any more: it was accepted, revoked or replaced, or what "
-            "it was for was deleted. If you accepted it, you are a member. Otherwise ask whoever "
-            "invited you for another one."
+            "This invitation is no longer pending. It was accepted, revoked or replaced, has "
+            "expired, or its group or project was deleted. If you have not accepted it, ask the "
+            "sender for a new one."
         )
     return Invitation.model_validate(row)
 
 
-def _recorded(work: Work, kind: EventKind, invitation: Invitation) -> Invitation:
+def _record_event(work: UnitOfWork, kind: EventKind, invitation: Invitation) -> Invitation:
     """Record an event of an invitation in the audit log, and return the invitation."""
     details = {"email": invitation.invite_email, "role": invitation.role.label}
     work.record(kind, subject=invitation.path, place=invitation.namespace, details=details)
     return invitation
 
 
-def _delete(work: Work, condition: ColumnElement[bool]) -> None:
+def _delete_invitations(work: UnitOfWork, condition: ColumnElement[bool]) -> None:
     work.session.execute(delete_rows(Row).where(condition))

@@ -19,31 +19,27 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.core.database.paging import Listed, ListPart, fetch_part
+from domain.access.roles import MINIMUM_ROLES, Ability, Role
+from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
 from domain.core.database.rows import latest
-from domain.core.errors import DomainError, NotFoundError
+from domain.core.errors import NotFoundError
 from domain.projects.access import (
     INTERNAL,
     PRIVATE,
     PUBLIC,
     Permissions,
-    count_open_alerts,
-    get_group,
-    namespace_of,
-    permissions_of,
+    build_namespace,
+    read_permissions,
 )
-from domain.projects.paths import ancestors
+from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, ProjectView, SharedGroup, Viewer
 from domain.projects.visibility_sql import (
     has_role_in_group,
     has_role_in_project,
-    is_open_to,
-    is_share_in_force,
-    projects_with_direct_role,
-    sees_group,
-    sees_project,
-    subtree,
+    is_group_visible,
+    is_project_visible,
+    is_share_active,
+    select_subtree,
 )
 from models import (
     Alert,
@@ -54,77 +50,88 @@ from models import (
     ProjectShare,
     RegistryRepository,
 )
-from models.folding import fold, searchable
+from models.folding import build_search_text, fold
 
-_PROJECT_NAME = searchable(Project.name, Project.name_key)
-_GROUP_NAME = searchable(Group.name, Group.name_key)
+_PROJECT_NAME = build_search_text(Project.name, Project.name_key)
+_GROUP_NAME = build_search_text(Group.name, Group.name_key)
 #: Orders by last activity. Any change counts as an activity.
-_ORDERS_BY_ACTIVITY = frozenset({"last_activity_at", "updated_at"})
+_ACTIVITY_ORDERS = frozenset({"last_activity_at", "updated_at"})
 _GROUP_ORDERS = {
     "id": Group.id,
     "name": _GROUP_NAME,
     "path": Group.path_key,
     "similarity": _GROUP_NAME,
 }
-#: Maximum number of projects that are shown for each group in a list.
-_MOST_OF_A_GROUP = 10
-_MOST_SUBGROUPS = 100
+_MAX_SUBGROUPS = 100
 
 
-def last_activity(viewer: Viewer) -> ColumnElement[datetime]:
+def build_last_activity(viewer: Viewer) -> ColumnElement[datetime]:
     """Return the time of the latest push, release, deployment, image, alert or of the creation.
 
     Activity counts only where the viewer may see it: when an alert was received is not public.
     """
-    reads_code = _has_role_for(Ability.READ_CODE, viewer)
+    reads_code = _has_ability(Ability.READ_CODE, viewer)
     return latest(
         Project.created_at,
-        _newest(select(func.max(ProjectRelease.created_at)).where(_is_in(ProjectRelease))),
-        _if(or_(Project.visibility != PRIVATE, reads_code), _or_creation(Project.pushed_at)),
-        _if(
+        _select_newest_time(
+            select(func.max(ProjectRelease.created_at)).where(_belongs_to_project(ProjectRelease))
+        ),
+        _use_time_if_known(
+            or_(Project.visibility != PRIVATE, reads_code), _default_to_creation(Project.pushed_at)
+        ),
+        _use_time_if_known(
             reads_code,
-            _newest(
-                select(func.max(RegistryRepository.pushed_at)).where(_is_in(RegistryRepository))
+            _select_newest_time(
+                select(func.max(RegistryRepository.pushed_at)).where(
+                    _belongs_to_project(RegistryRepository)
+                )
             ),
         ),
-        _if(
-            _has_role_for(Ability.READ_ENVIRONMENTS, viewer),
-            _newest(select(func.max(Deployment.updated_at)).where(_is_in(Deployment))),
+        _use_time_if_known(
+            _has_ability(Ability.READ_ENVIRONMENTS, viewer),
+            _select_newest_time(
+                select(func.max(Deployment.updated_at)).where(_belongs_to_project(Deployment))
+            ),
         ),
-        _if(
-            _has_role_for(Ability.READ_ALERTS, viewer),
-            _newest(
-                select(Alert.created_at).where(_is_in(Alert)).order_by(Alert.iid.desc()).limit(1)
+        _use_time_if_known(
+            _has_ability(Ability.READ_ALERTS, viewer),
+            _select_newest_time(
+                select(Alert.created_at)
+                .where(_belongs_to_project(Alert))
+                .order_by(Alert.iid.desc())
+                .limit(1)
             ),
         ),
     )
 
 
-def note_push_to(project_id: int, *, session: Session, now: datetime) -> None:
+def store_push_time(project_id: int, *, session: Session, now: datetime) -> None:
     """Store the time of a push to the repository of a project."""
     session.execute(update(Project).where(Project.id == project_id).values(pushed_at=now))
 
 
-def _is_in(
+def _belongs_to_project(
     table: type[Alert | Deployment | ProjectRelease | RegistryRepository],
 ) -> ColumnElement[bool]:
     return table.project_id == Project.id
 
 
-def _newest(times: Select[datetime]) -> ColumnElement[datetime]:
-    return _or_creation(times.correlate(Project).scalar_subquery())
+def _select_newest_time(times: Select[datetime]) -> ColumnElement[datetime]:
+    return _default_to_creation(times.correlate(Project).scalar_subquery())
 
 
-def _or_creation(time: SQLColumnExpression[Any]) -> ColumnElement[datetime]:
+def _default_to_creation(time: SQLColumnExpression[Any]) -> ColumnElement[datetime]:
     return func.coalesce(time, Project.created_at)
 
 
-def _if(is_known: ColumnElement[bool], time: ColumnElement[datetime]) -> ColumnElement[datetime]:
+def _use_time_if_known(
+    is_known: ColumnElement[bool], time: ColumnElement[datetime]
+) -> ColumnElement[datetime]:
     return case((is_known, time), else_=Project.created_at)
 
 
-def _has_role_for(ability: Ability, viewer: Viewer) -> ColumnElement[bool]:
-    return true() if viewer.is_admin else has_role_in_project(viewer, LEAST_ROLES[ability])
+def _has_ability(ability: Ability, viewer: Viewer) -> ColumnElement[bool]:
+    return true() if viewer.is_admin else has_role_in_project(viewer, MINIMUM_ROLES[ability])
 
 
 _PROJECT_ORDERS = {
@@ -214,59 +221,61 @@ class ProjectDetails:
 
 
 def list_projects(
-    wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
-) -> Listed[ProjectDetails]:
+    wanted: ProjectFilter, part: PageRequest, viewer: Viewer, *, session: Session
+) -> PageResult[ProjectDetails]:
     """Return a page of the matching projects that a viewer can see."""
-    statement = select(Project).where(*_project_conditions(wanted, viewer))
+    statement = select(Project).where(*_build_project_conditions(wanted, viewer))
     if wanted.search:
         statement = _search_projects(statement, wanted)
     orders = _PROJECT_ORDERS
-    if part.order_by in _ORDERS_BY_ACTIVITY:
-        orders = orders | {part.order_by: last_activity(viewer)}
-    found = fetch_part(statement, orders, part, session=session)
+    if part.order_by in _ACTIVITY_ORDERS:
+        orders = orders | {part.order_by: build_last_activity(viewer)}
+    found = fetch_list_page(statement, orders, part, session=session)
     rows = [row[0] for row in found.items]
-    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
+    permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
     views = [permissions.project(row) for row in rows]
-    items = _with_groups(views, permissions, session=session)
-    return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
+    items = _add_groups(views, permissions, session=session)
+    return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-def details_of_project(project: ProjectView, viewer: Viewer, *, session: Session) -> ProjectDetails:
+def get_project_details(
+    project: ProjectView, viewer: Viewer, *, session: Session
+) -> ProjectDetails:
     """Return a project with its group.
 
     Raise NotFoundError if it was deleted in the meantime.
     """
-    permissions = permissions_of(viewer, [project.namespace], session=session)
-    found = _with_groups([project], permissions, session=session)
+    permissions = read_permissions(viewer, [project.namespace], session=session)
+    found = _add_groups([project], permissions, session=session)
     if not found:
         raise NotFoundError("Project not found, or you do not have access.")
     return found[0]
 
 
 def list_groups(
-    wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
-) -> Listed[GroupDetails]:
+    wanted: GroupFilter, part: PageRequest, viewer: Viewer, *, session: Session
+) -> PageResult[GroupDetails]:
     """Return a page of the matching groups that a viewer can see."""
-    statement = select(Group).where(*_group_conditions(wanted, viewer))
-    found = fetch_part(statement, _GROUP_ORDERS, part, session=session)
+    statement = select(Group).where(*_build_group_conditions(wanted, viewer))
+    found = fetch_list_page(statement, _GROUP_ORDERS, part, session=session)
     rows = [row[0] for row in found.items]
-    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
+    permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
     views = [permissions.group(row) for row in rows]
-    items = _details(views, session=session)
-    return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
+    items = _build_group_details(views, session=session)
+    return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-def details_of_group(group: GroupView, *, session: Session) -> GroupDetails:
+def get_group_details(group: GroupView, *, session: Session) -> GroupDetails:
     """Return a group with the names of the groups above it."""
-    (found,) = _details([group], session=session)
+    (found,) = _build_group_details([group], session=session)
     return found
 
 
-def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+def _build_project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool] | None] = [
-        _in_group(wanted),
+        _is_in_group(wanted),
         # A viewer with a role can see the project. Checking both would search the groups twice.
-        sees_project(viewer)
+        is_project_visible(viewer)
         if wanted.least is None
         else Project.deleted_at.is_(None) & has_role_in_project(viewer, wanted.least),
         None if wanted.owner_id is None else _is_owned(wanted.owner_id, viewer),
@@ -275,8 +284,10 @@ def _project_conditions(wanted: ProjectFilter, viewer: Viewer) -> list[ColumnEle
         _is_archived(None if wanted.is_active is None else not wanted.is_active),
         None if wanted.id_after is None else Project.id > wanted.id_after,
         None if wanted.id_before is None else Project.id < wanted.id_before,
-        None if wanted.active_after is None else last_activity(viewer) >= wanted.active_after,
-        None if wanted.active_before is None else last_activity(viewer) <= wanted.active_before,
+        None if wanted.active_after is None else build_last_activity(viewer) >= wanted.active_after,
+        None
+        if wanted.active_before is None
+        else build_last_activity(viewer) <= wanted.active_before,
     ]
     return [each for each in conditions if each is not None]
 
@@ -288,15 +299,15 @@ def _is_owned(owner_id: int, viewer: Viewer) -> ColumnElement[bool]:
     return owned if viewer.is_admin else owned & has_role_in_project(viewer)
 
 
-def _in_group(wanted: ProjectFilter) -> ColumnElement[bool] | None:
+def _is_in_group(wanted: ProjectFilter) -> ColumnElement[bool] | None:
     if wanted.group_id is None:
         return None
     if not wanted.with_subgroups:
         return Project.group_id == wanted.group_id
-    return Project.group_id.in_(subtree(_only(wanted.group_id)))
+    return Project.group_id.in_(select_subtree(_select_group_id(wanted.group_id)))
 
 
-def _only(group_id: int) -> Select[int]:
+def _select_group_id(group_id: int) -> Select[int]:
     return select(Group.id).where(Group.id == group_id)
 
 
@@ -328,14 +339,14 @@ def _search_projects(statement: Select[Project], wanted: ProjectFilter) -> Selec
     )
 
 
-def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
+def _build_group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement[bool]]:
     word = fold(wanted.search)
     conditions: list[ColumnElement[bool] | None] = [
         None if wanted.parent_id is None else Group.parent_id == wanted.parent_id,
         None if wanted.below_id is None else _is_below(wanted.below_id),
         Group.parent_id.is_(None) if wanted.is_top_level else None,
         None if wanted.with_personal else Group.owner_id.is_(None),
-        sees_group(viewer)
+        is_group_visible(viewer)
         if wanted.least is None
         else Group.deleted_at.is_(None) & has_role_in_group(viewer, wanted.least),
         Group.id.not_in(wanted.without) if wanted.without else None,
@@ -345,35 +356,35 @@ def _group_conditions(wanted: GroupFilter, viewer: Viewer) -> list[ColumnElement
         )
         if word
         else None,
-        None if wanted.visibility is None else _widest_visibility() == wanted.visibility,
+        None if wanted.visibility is None else _select_highest_visibility() == wanted.visibility,
     ]
     return [each for each in conditions if each is not None]
 
 
 def _is_below(group_id: int) -> ColumnElement[bool]:
-    return Group.id.in_(subtree(_only(group_id))) & (Group.id != group_id)
+    return Group.id.in_(select_subtree(_select_group_id(group_id))) & (Group.id != group_id)
 
 
-def _with_groups(
+def _add_groups(
     views: Sequence[ProjectView], permissions: Permissions, *, session: Session
 ) -> tuple[ProjectDetails, ...]:
     """Return projects with their groups, without those deleted since they were read."""
-    groups = _groups_above([view.path for view in views], session=session)
+    groups = _find_groups_above([view.path for view in views], session=session)
     active_at = dict(
         session.execute(
-            select(Project.id, last_activity(permissions.viewer)).where(
+            select(Project.id, build_last_activity(permissions.viewer)).where(
                 Project.id.in_([view.id for view in views])
             )
         ).all()
     )
     mine = [view.id for view in views if view.role is not None]
-    shares = shared_groups(mine, permissions.viewer.today, session=session)
+    shares = find_shared_groups(mine, permissions.viewer.today, session=session)
     return tuple(
         ProjectDetails(
             project=view,
             shares=None if view.role is None else tuple(shares.get(view.id, ())),
             holder=permissions.group(groups[fold(view.group_path)]),
-            group_names=_names(view.path, groups),
+            group_names=_list_group_names(view.path, groups),
             direct_role=permissions.membership_in_project(view.id),
             inherited_role=permissions.membership_in_group(view.group_path),
             last_activity_at=active_at[view.id],
@@ -383,7 +394,7 @@ def _with_groups(
     )
 
 
-def shared_groups(
+def find_shared_groups(
     project_ids: Sequence[int], today: date, *, session: Session
 ) -> dict[int, list[SharedGroup]]:
     """Return the groups that projects are shared with, by the id of the project."""
@@ -393,7 +404,7 @@ def shared_groups(
         .join(Group, Group.id == ProjectShare.group_id)
         .where(
             ProjectShare.project_id.in_(project_ids),
-            is_share_in_force(today),
+            is_share_active(today),
             Group.deleted_at.is_(None),
         )
         .order_by(Group.path_key)
@@ -410,36 +421,40 @@ def shared_groups(
     return found
 
 
-def _details(views: Sequence[GroupView], *, session: Session) -> tuple[GroupDetails, ...]:
-    groups = _groups_above([view.path for view in views], session=session)
-    open_to = _visibilities([view.id for view in views], session=session)
+def _build_group_details(
+    views: Sequence[GroupView], *, session: Session
+) -> tuple[GroupDetails, ...]:
+    groups = _find_groups_above([view.path for view in views], session=session)
+    open_to = _find_visibilities([view.id for view in views], session=session)
     return tuple(
         GroupDetails(
             group=view,
-            names=(*_names(view.path, groups), view.name),
+            names=(*_list_group_names(view.path, groups), view.name),
             visibility=open_to.get(view.id, PRIVATE),
         )
         for view in views
     )
 
 
-def _names(path: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
-    return tuple(groups[fold(each)].name for each in ancestors(path))
+def _list_group_names(path: str, groups: Mapping[str, Group]) -> tuple[str, ...]:
+    return tuple(groups[fold(each)].name for each in list_ancestor_paths(path))
 
 
-def _groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]:
-    keys = {fold(each) for path in paths for each in ancestors(path)}
+def _find_groups_above(paths: Iterable[str], *, session: Session) -> dict[str, Group]:
+    keys = {fold(each) for path in paths for each in list_ancestor_paths(path)}
     found = session.scalars(select(Group).where(Group.path_key.in_(keys)))
     return {group.path_key or fold(group.path): group for group in found}
 
 
-def _visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
+def _find_visibilities(group_ids: Sequence[int], *, session: Session) -> dict[int, str]:
     """Return the highest visibility among the projects of each group."""
-    rows = session.execute(select(Group.id, _widest_visibility()).where(Group.id.in_(group_ids)))
+    rows = session.execute(
+        select(Group.id, _select_highest_visibility()).where(Group.id.in_(group_ids))
+    )
     return dict(rows.all())
 
 
-def _widest_visibility() -> ColumnElement[str]:
+def _select_highest_visibility() -> ColumnElement[str]:
     """Return the visibility of a group's most visible project, or private without projects."""
     holds_public, holds_internal = (
         exists().where(
@@ -452,66 +467,7 @@ def _widest_visibility() -> ColumnElement[str]:
     return case((holds_public, PUBLIC), (holds_internal, INTERNAL), else_=PRIVATE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MyProjects:
-    """The projects of a user, those with open alerts first."""
-
-    projects: tuple[ProjectView, ...]
-    has_more: bool = False
-
-
-def my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjects:
-    """Return up to `most` projects in which the viewer has a role.
-
-    Administrators get only the projects of which they are members.
-    """
-    if viewer.user_id is None:
-        return MyProjects(projects=())
-    has_open = exists().where(
-        Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged"))
-    )
-    rows = session.scalars(
-        select(Project)
-        .where(Project.deleted_at.is_(None), has_role_in_project(viewer))
-        .order_by(has_open.desc(), Project.path_key)
-        .limit(most + 1)
-    ).all()
-    views = _views(rows[:most], viewer, session=session)
-    ordered = sorted(views, key=lambda project: (-project.open_alerts, project.path))
-    return MyProjects(projects=tuple(ordered), has_more=len(rows) > most)
-
-
-def sees_any_project(viewer: Viewer, *, session: Session) -> bool:
-    """Return whether the viewer can see any project."""
-    return session.scalar(select(Project.id).where(sees_project(viewer)).limit(1)) is not None
-
-
-def search_projects(
-    wanted: ProjectFilter, part: ListPart, viewer: Viewer, *, session: Session
-) -> Listed[ProjectView]:
-    """Return a page of the projects that a viewer can see, with their numbers of open alerts."""
-    found = list_projects(wanted, part, viewer, session=session)
-    views = [each.project for each in found.items]
-    items = _with_open_alerts(views, session=session)
-    return Listed(items=items, total=found.total, next_cursor=found.next_cursor)
-
-
-def page_of_groups(
-    wanted: GroupFilter, part: ListPart, viewer: Viewer, *, session: Session
-) -> Listed[GroupView]:
-    """Return a page of the groups that a viewer can see, each with its first projects."""
-    found = list_groups(wanted, part, viewer, session=session)
-    groups = [_with_first_projects(each.group, viewer, session=session) for each in found.items]
-    shown = [project for group in groups for project in group.projects]
-    counted = {each.id: each for each in _with_open_alerts(shown, session=session)}
-    items = (
-        replace(group, projects=tuple(counted[each.id] for each in group.projects))
-        for group in groups
-    )
-    return Listed(items=tuple(items), total=found.total, next_cursor=found.next_cursor)
-
-
-def with_subgroups(group: GroupView, *, session: Session) -> GroupView:
+def add_subgroups(group: GroupView, *, session: Session) -> GroupView:
     """Return a group with its first subgroups, which only members can see."""
     if group.role is None:
         return group
@@ -519,76 +475,24 @@ def with_subgroups(group: GroupView, *, session: Session) -> GroupView:
         select(Group.path)
         .where(Group.parent_id == group.id, Group.deleted_at.is_(None))
         .order_by(Group.path)
-        .limit(_MOST_SUBGROUPS + 1)
+        .limit(_MAX_SUBGROUPS + 1)
     ).all()
     return replace(
         group,
-        subgroups=tuple(paths[:_MOST_SUBGROUPS]),
-        has_more_subgroups=len(paths) > _MOST_SUBGROUPS,
+        subgroups=tuple(paths[:_MAX_SUBGROUPS]),
+        has_more_subgroups=len(paths) > _MAX_SUBGROUPS,
     )
-
-
-def groups_to_create_in(
-    viewer: Viewer, *, chosen: str | None, most: int, session: Session
-) -> tuple[str, ...]:
-    """Return up to `most` paths of groups in which the viewer may create projects, sorted.
-
-    The chosen group is added if the viewer may create projects in it.
-    """
-    least = None if viewer.is_admin else Role.MAINTAINER
-    part = ListPart(size=most, order_by="path")
-    found = list_groups(GroupFilter(least=least), part, viewer, session=session)
-    paths = [each.group.path for each in found.items]
-    if chosen and chosen not in paths and _may_create_in(chosen, viewer, session=session):
-        paths.append(chosen)
-    return tuple(paths)
-
-
-def _may_create_in(path: str, viewer: Viewer, *, session: Session) -> bool:
-    try:
-        found = get_group(path, viewer, session=session)
-    except DomainError:
-        return False
-    return found.can_maintain and found.path == path
-
-
-def _with_first_projects(group: GroupView, viewer: Viewer, *, session: Session) -> GroupView:
-    first = select(Project).where(Project.group_id == group.id, Project.deleted_at.is_(None))
-    if group.role is None:
-        direct = Project.id.in_(projects_with_direct_role(viewer))
-        first = first.where(or_(is_open_to(viewer), direct))
-    ordered = first.order_by(Project.path_key, Project.id).limit(_MOST_OF_A_GROUP + 1)
-    rows = session.scalars(ordered).all()
-    shown = rows[:_MOST_OF_A_GROUP]
-    permissions = permissions_of(viewer, map(namespace_of, shown), session=session)
-    return replace(
-        group,
-        projects=tuple(map(permissions.project, shown)),
-        has_more_projects=len(rows) > _MOST_OF_A_GROUP,
-    )
-
-
-def _views(rows: Sequence[Project], viewer: Viewer, *, session: Session) -> tuple[ProjectView, ...]:
-    permissions = permissions_of(viewer, map(namespace_of, rows), session=session)
-    return _with_open_alerts(map(permissions.project, rows), session=session)
-
-
-def _with_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
-    """Add the numbers of open alerts to projects whose alerts the viewer may see."""
-    shown = tuple(views)
-    counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
-    return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Totals:
+class NamespaceTotals:
     """The number of groups and projects of the instance."""
 
     groups: int
     projects: int
 
 
-def count_namespaces(*, session: Session) -> Totals:
+def count_namespaces(*, session: Session) -> NamespaceTotals:
     """Count groups and projects."""
     groups = (
         select(func.count(Group.id))
@@ -597,4 +501,4 @@ def count_namespaces(*, session: Session) -> Totals:
     )
     projects = select(func.count(Project.id)).where(Project.deleted_at.is_(None)).scalar_subquery()
     row = session.execute(select(groups.label("groups"), projects.label("projects"))).one()
-    return Totals(groups=row.groups, projects=row.projects)
+    return NamespaceTotals(groups=row.groups, projects=row.projects)

@@ -2,15 +2,15 @@
 
 from datetime import date
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
-from domain.accounts.profiles import avatar_path, profile_path
+from domain.accounts.profiles import build_avatar_path, build_profile_path
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.projects import members
-from domain.projects.member_lists import MemberFilter, find_member_of_all, list_members
+from domain.projects.member_lists import MemberFilter, find_effective_member, list_members
 from domain.projects.member_roles import get_usable_member_role
 from domain.projects.member_types import (
     AddedMembers,
@@ -22,101 +22,113 @@ from domain.projects.member_types import (
     MemberRoleReference,
     NewMembers,
 )
-from domain.projects.members import record_joined, record_member
-from domain.projects.views import GivenMemberRole, Holder, MemberView, viewer_of
+from domain.projects.members import record_member_added, record_member_event
+from domain.projects.views import AssignedMemberRole, MemberView, ProjectOrGroup, get_viewer
 
 
-@question("members.index", command="list-direct")
-def list_direct_members(work: Work, holder: Holder, query: MemberQuery) -> Found[Member]:
+@read_action("members.index", command="list-direct")
+def list_direct_members(
+    work: UnitOfWork, holder: ProjectOrGroup, query: MemberQuery
+) -> ListPage[Member]:
     """List the direct members of a group or project."""
-    return _list(work, holder, query, is_direct=True)
+    return _list_members(work, holder, query, is_direct=True)
 
 
-@question("members.index_all", command="list")
-def list_all_members(work: Work, holder: Holder, query: MemberQuery) -> Found[Member]:
+@read_action("members.index_all", command="list")
+def list_all_members(
+    work: UnitOfWork, holder: ProjectOrGroup, query: MemberQuery
+) -> ListPage[Member]:
     """List all members, including inherited members, with their highest role."""
-    return _list(work, holder, query, is_direct=False)
+    return _list_members(work, holder, query, is_direct=False)
 
 
-@question("members.show", command="show-direct")
-def show_direct_member(work: Work, holder: Holder, user_id: int) -> Member:
+@read_action("members.show", command="show-direct")
+def show_direct_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Member:
     """Show a direct member."""
-    return _direct(work, _get_direct(work, holder, user_id))
+    return _build_direct_member(work, _get_direct_member(work, holder, user_id))
 
 
-@question("members.show_of_all", command="show")
-def show_member(work: Work, holder: Holder, user_id: int) -> Member:
-    """Show a direct or inherited member with the highest role."""
-    return _effective(work, _get(work, holder, user_id))
+@read_action("members.show_of_all", command="show")
+def show_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Member:
+    """Show a direct or inherited member, with the member's highest role."""
+    return _build_effective_member(work, _get_member(work, holder, user_id))
 
 
 @action("members.create", command="add")
-def add_members(work: Work, holder: Holder, new: NewMembers) -> Member | AddedMembers:
-    """Add one or several members.
+def add_members(work: UnitOfWork, holder: ProjectOrGroup, new: NewMembers) -> Member | AddedMembers:
+    """Add one or more members.
 
     A single new member is returned.
 
     Raise NotFoundError for an unknown user. Raise ForbiddenError without the required role, and
     InvalidError for an invalid value. Raise ConflictError if a user is already a member.
     """
-    ids = (members.login_of(each, session=work.session) for each in new.user_id)
+    ids = (members.get_username(each, session=work.session) for each in new.user_id)
     logins = [*new.username, *ids]
     if not logins:
-        raise InvalidError("user_id or username is missing", field="user_id")
-    members.check_day(new.expires_at, work.now.date())
-    added = [_add(work, holder, login, new) for login in logins]
+        raise InvalidError("`user_id` or `username` is missing.", field="user_id")
+    members.check_expiry_date(new.expires_at, work.now.date())
+    added = [_add_member(work, holder, login, new) for login in logins]
     return AddedMembers() if len(added) > 1 else show_direct_member(work, holder, added[0])
 
 
 @action("members.change")
-def change_member(work: Work, holder: Holder, user_id: int, change: MemberChange) -> Member:
+def change_member(
+    work: UnitOfWork, holder: ProjectOrGroup, user_id: int, change: MemberChange
+) -> Member:
     """Change the role or the expiry date of a member.
 
     Raise NotFoundError if the user is not a direct member. Raise ForbiddenError without the
     required role, and InvalidError for an invalid value.
     """
-    member, role = _get_direct(work, holder, user_id), change.access_level
+    member, role = _get_direct_member(work, holder, user_id), change.access_level
     if role is not None and role != member.own_role:
         before = members.change_role(
-            holder.namespace, member.id or 0, role, by=viewer_of(work), session=work.session
+            holder.namespace, member.id or 0, role, by=get_viewer(work), session=work.session
         )
-        _record(work, holder, member, role=role.label, before=before.label)
+        _record_change(work, holder, member, role=role.label, before=before.label)
     if "expires_at" in change.given and change.expires_at != member.own_expires_at:
-        _change_end(work, holder, member, change.expires_at)
+        _change_expiry_date(work, holder, member, change.expires_at)
         day = change.expires_at
-        _record(work, holder, member, expires_at=day and day.isoformat())
+        _record_change(work, holder, member, expires_at=day and day.isoformat())
     if "member_role_id" in change.given:
         work.session.flush()  # A changed role ends the custom role.
-        _give(work, holder, _get_direct(work, holder, user_id), change.member_role_id)
+        _set_custom_role(
+            work, holder, _get_direct_member(work, holder, user_id), change.member_role_id
+        )
     work.session.flush()  # The new values are read below.
     return show_direct_member(work, holder, user_id)
 
 
 @action("members.change", command="give-member-role")
-def give_member_role(work: Work, holder: Holder, user_id: int, gift: MemberRoleGift) -> Member:
-    """Give a member a custom role by its id, or remove it with 0."""
+def give_member_role(
+    work: UnitOfWork, holder: ProjectOrGroup, user_id: int, gift: MemberRoleGift
+) -> Member:
+    """Assign a custom role to a member by its id, or remove it with 0."""
     change = MemberChange(member_role_id=gift.member_role_id or None)
     return change_member(work, holder, user_id, change)
 
 
 @action("members.delete", command="remove")
-def remove_member(work: Work, holder: Holder, user_id: int) -> Member:
+def remove_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> Member:
     """Remove a member, or leave a group or project.
 
     Inherited roles are kept. Removing others requires the Maintainer role.
     """
-    member = _get_direct(work, holder, user_id)
-    removed, namespace, by = _direct(work, member), holder.namespace, viewer_of(work)
+    member = _get_direct_member(work, holder, user_id)
+    removed, namespace, by = _build_direct_member(work, member), holder.namespace, get_viewer(work)
     if user_id == work.actor.id:
-        members.leave(namespace, by=by, session=work.session)
+        members.leave_namespace(namespace, by=by, session=work.session)
     else:
         members.remove_member(namespace, member.id or 0, by=by, session=work.session)
     user = (member.user_id, member.username)
-    record_member(work, EventKind.MEMBER_REMOVED, namespace, user)
+    record_member_event(work, EventKind.MEMBER_REMOVED, namespace, user)
     return removed
 
 
-def _list(work: Work, holder: Holder, query: MemberQuery, *, is_direct: bool) -> Found[Member]:
+def _list_members(
+    work: UnitOfWork, holder: ProjectOrGroup, query: MemberQuery, *, is_direct: bool
+) -> ListPage[Member]:
     wanted = MemberFilter(
         search=query.query,
         user_ids=query.user_ids,
@@ -131,53 +143,64 @@ def _list(work: Work, holder: Holder, query: MemberQuery, *, is_direct: bool) ->
         session=work.session,
         today=work.now.date(),
     )
-    return Found.of(found, lambda each: (_direct if is_direct else _effective)(work, each))
+    return ListPage.of(
+        found,
+        lambda each: (_build_direct_member if is_direct else _build_effective_member)(work, each),
+    )
 
 
-def _add(work: Work, holder: Holder, login: str, new: NewMembers) -> int:
+def _add_member(work: UnitOfWork, holder: ProjectOrGroup, login: str, new: NewMembers) -> int:
     role, namespace = new.access_level, holder.namespace
     user = members.add_member(
-        namespace, login, role, by=viewer_of(work), session=work.session, now=work.now
+        namespace, login, role, by=get_viewer(work), session=work.session, now=work.now
     )
     if new.expires_at is not None:
-        _change_end(work, holder, _get_direct(work, holder, user.id), new.expires_at)
-    record_joined(work, namespace, user, role, new.expires_at)
+        _change_expiry_date(work, holder, _get_direct_member(work, holder, user.id), new.expires_at)
+    record_member_added(work, namespace, user, role, new.expires_at)
     if new.member_role_id is not None:
-        _give(work, holder, _get_direct(work, holder, user.id), new.member_role_id)
+        _set_custom_role(
+            work, holder, _get_direct_member(work, holder, user.id), new.member_role_id
+        )
     return user.id
 
 
-def _change_end(work: Work, holder: Holder, member: MemberView, day: date | None) -> None:
-    members.change_end(
-        holder.namespace, member.id or 0, day, by=viewer_of(work), session=work.session
+def _change_expiry_date(
+    work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, day: date | None
+) -> None:
+    members.change_expiry_date(
+        holder.namespace, member.id or 0, day, by=get_viewer(work), session=work.session
     )
 
 
-def _give(work: Work, holder: Holder, member: MemberView, role_id: int | None) -> None:
+def _set_custom_role(
+    work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, role_id: int | None
+) -> None:
     """Set or remove a member's custom role; do nothing if it does not change."""
     if role_id == (member.own_custom_role.id if member.own_custom_role else None):
         return
-    custom = None if role_id is None else _wanted_member_role(work, holder, role_id)
-    members.give_member_role(
-        holder.namespace, member.id or 0, custom, by=viewer_of(work), session=work.session
+    custom = None if role_id is None else _get_requested_role(work, holder, role_id)
+    members.set_member_role(
+        holder.namespace, member.id or 0, custom, by=get_viewer(work), session=work.session
     )
-    _record(work, holder, member, member_role=custom.name if custom else "none")
+    _record_change(work, holder, member, member_role=custom.name if custom else "none")
 
 
-def _record(work: Work, holder: Holder, member: MemberView, **details: object) -> None:
+def _record_change(
+    work: UnitOfWork, holder: ProjectOrGroup, member: MemberView, **details: object
+) -> None:
     user = (member.user_id, member.username)
-    record_member(work, EventKind.MEMBER_CHANGED, holder.namespace, user, **details)
+    record_member_event(work, EventKind.MEMBER_CHANGED, holder.namespace, user, **details)
 
 
-def _wanted_member_role(work: Work, holder: Holder, role_id: int) -> MemberRole:
+def _get_requested_role(work: UnitOfWork, holder: ProjectOrGroup, role_id: int) -> MemberRole:
     try:
         return get_usable_member_role(role_id, holder.namespace, session=work.session)
     except NotFoundError as error:
         raise InvalidError(str(error), field="member_role_id") from error
 
 
-def _get(work: Work, holder: Holder, user_id: int) -> MemberView:
-    found = find_member_of_all(
+def _get_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> MemberView:
+    found = find_effective_member(
         holder.namespace, user_id, session=work.session, today=work.now.date()
     )
     if found is None:
@@ -185,30 +208,30 @@ def _get(work: Work, holder: Holder, user_id: int) -> MemberView:
     return found
 
 
-def _get_direct(work: Work, holder: Holder, user_id: int) -> MemberView:
-    found = _get(work, holder, user_id)
+def _get_direct_member(work: UnitOfWork, holder: ProjectOrGroup, user_id: int) -> MemberView:
+    found = _get_member(work, holder, user_id)
     if found.own_role is None:
-        raise NotFoundError("This member has no role of their own here.")
+        raise NotFoundError(f"This user is not a direct member of {holder.path}.")
     return found
 
 
-def _direct(work: Work, view: MemberView) -> Member:
+def _build_direct_member(work: UnitOfWork, view: MemberView) -> Member:
     """Return a membership with its direct role."""
     role = view.own_role or view.role
-    return _member(work, view, role, view.own_expires_at, view.own_custom_role)
+    return _build_member(work, view, role, view.own_expires_at, view.own_custom_role)
 
 
-def _effective(work: Work, view: MemberView) -> Member:
+def _build_effective_member(work: UnitOfWork, view: MemberView) -> Member:
     """Return a membership with the highest role, which may be inherited."""
-    return _member(work, view, view.role, view.expires_at, view.custom_role)
+    return _build_member(work, view, view.role, view.expires_at, view.custom_role)
 
 
-def _member(
-    work: Work,
+def _build_member(
+    work: UnitOfWork,
     view: MemberView,
     role: Role,
     expires_at: date | None,
-    custom: GivenMemberRole | None,
+    custom: AssignedMemberRole | None,
 ) -> Member:
     base_url = work.settings.base_url
     return Member(
@@ -216,8 +239,8 @@ def _member(
         username=view.username,
         name=view.name,
         state=view.state,
-        avatar_url=f"{base_url}{avatar_path(view.name or view.username, view.user_id)}",
-        web_url=f"{base_url}{profile_path(view.username)}",
+        avatar_url=f"{base_url}{build_avatar_path(view.name or view.username, view.user_id)}",
+        web_url=f"{base_url}{build_profile_path(view.username)}",
         access_level=int(role),
         created_at=view.created_at,
         expires_at=expires_at,

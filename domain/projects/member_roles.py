@@ -12,23 +12,23 @@ from typing import Any
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.access.roles import Ability, Role, with_included
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.access.roles import Ability, Role, add_included_abilities
 from domain.audit.events import EventKind
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
-from domain.core.types.base import Found, OffsetQuery, columns_of
+from domain.core.types.base import ListPage, OffsetQuery, get_column_values
 from domain.projects.member_types import MemberRole, NewMemberRole
-from domain.projects.paths import ancestors
+from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import GroupView, Namespace
 from models import Group, Member
 from models import MemberRole as Row
 from models.folding import fold
 
 #: Highest base role of a custom role: an owner already has every ability.
-HIGHEST_BASE = Role.MAINTAINER
-LONGEST_NAME, LONGEST_DESCRIPTION = 255, 1000
+MAX_BASE_ROLE = Role.MAINTAINER
+MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH = 255, 1000
 
 
 def is_custom_role_of_member() -> ColumnElement[bool]:
@@ -39,20 +39,20 @@ def is_custom_role_of_member() -> ColumnElement[bool]:
     return (Row.id == Member.member_role_id) & (Row.base_role == Member.role)
 
 
-def all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
+def find_all_member_roles(*, session: Session) -> tuple[MemberRole, ...]:
     """Return all custom roles, oldest first."""
-    return tuple(_shown(each) for each in session.scalars(select(Row).order_by(Row.id)))
+    return tuple(_build_member_role(each) for each in session.scalars(select(Row).order_by(Row.id)))
 
 
-def usable_member_roles(place: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
+def find_usable_member_roles(place: Namespace, *, session: Session) -> tuple[MemberRole, ...]:
     """Return the custom roles that members of a group or project can have, oldest first."""
     found = session.scalars(select(Row).where(is_usable_in(place)).order_by(Row.id))
-    return tuple(_shown(each) for each in found)
+    return tuple(_build_member_role(each) for each in found)
 
 
 def is_usable_in(place: Namespace) -> ColumnElement[bool]:
     """Return the condition for roles of the instance and of the groups at or above a place."""
-    paths = [fold(each) for each in (*ancestors(place.path), place.path)]
+    paths = [fold(each) for each in (*list_ancestor_paths(place.path), place.path)]
     around = select(Group.id).where(Group.path_key.in_(paths))
     return Row.group_id.is_(None) | Row.group_id.in_(around)
 
@@ -65,7 +65,7 @@ def get_usable_member_role(role_id: int, place: Namespace, *, session: Session) 
     found = session.scalar(select(Row).where(Row.id == role_id, is_usable_in(place)))
     if found is None:
         raise NotFoundError("Member role not found.")
-    return _shown(found)
+    return _build_member_role(found)
 
 
 def get_member_role(role_id: int, *, session: Session) -> MemberRole:
@@ -76,7 +76,7 @@ def get_member_role(role_id: int, *, session: Session) -> MemberRole:
     found = session.get(Row, role_id)
     if found is None:
         raise NotFoundError("Member role not found.")
-    return _shown(found)
+    return _build_member_role(found)
 
 
 def assign_member_role(member_id: int, role: MemberRole | None, *, session: Session) -> None:
@@ -86,7 +86,7 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
     custom role was deleted in the meantime. Raise InvalidError unless the member has its base role.
     """
     if role is not None:
-        _lock(role.id, session=session)
+        _lock_role(role.id, session=session)
     statement = update(Member).where(Member.id == member_id)
     if role is not None:
         statement = statement.where(Member.role == int(role.base))
@@ -94,11 +94,11 @@ def assign_member_role(member_id: int, role: MemberRole | None, *, session: Sess
         statement.values(member_role_id=role.id if role else None).returning(Member.id)
     ).first()
     if changed is None and role is not None:
-        message = f"The role “{role.name}” is for members with the role {role.base.label}."
+        message = f'The role "{role.name}" is only for members with the {role.base.label} role.'
         raise InvalidError(message, field="member_role_id")
 
 
-def _lock(role_id: int, *, session: Session) -> None:
+def _lock_role(role_id: int, *, session: Session) -> None:
     """Lock a custom role against deletion until the commit.
 
     Raise NotFoundError if it was deleted.
@@ -108,103 +108,110 @@ def _lock(role_id: int, *, session: Session) -> None:
         raise NotFoundError("Member role not found.")
 
 
-def _shown(row: Row) -> MemberRole:
+def _build_member_role(row: Row) -> MemberRole:
     added: dict[str, Any] = {each.value: each in row.abilities for each in Ability}
-    return MemberRole(**columns_of(row, MemberRole), base_access_level=row.base_role, **added)
+    return MemberRole(
+        **get_column_values(row, MemberRole), base_access_level=row.base_role, **added
+    )
 
 
-@question("member_roles.index")
-def list_member_roles(work: Work, query: OffsetQuery) -> Found[MemberRole]:
+@read_action("member_roles.index")
+def list_member_roles(work: UnitOfWork, query: OffsetQuery) -> ListPage[MemberRole]:
     """List the member roles of the instance."""
-    found = all_member_roles(session=work.session)
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = find_all_member_roles(session=work.session)
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 @action("member_roles.create")
-def create_member_role(work: Work, new: NewMemberRole) -> MemberRole:
+def create_member_role(work: UnitOfWork, new: NewMemberRole) -> MemberRole:
     """Create a member role.
 
     Raise InvalidError for an invalid value, and TakenError for a name in use.
     """
-    return _create(work, new, None)
+    return _create_role(work, new, None)
 
 
-def _create(work: Work, new: NewMemberRole, group: GroupView | None) -> MemberRole:
+def _create_role(work: UnitOfWork, new: NewMemberRole, group: GroupView | None) -> MemberRole:
     name = new.name.strip()
-    _check(name, new)
+    _check_new_role(name, new)
     insert = insert_into(Row, session=work.session).values(
         group_id=group.id if group else None,
         name=name,
         name_key=fold(name),
         description=new.description,
         base_role=int(new.base_access_level),
-        abilities=sorted(with_included(new.abilities)),
+        abilities=sorted(add_included_abilities(new.abilities)),
         created_at=work.now,
     )
     added = work.session.execute(insert.on_conflict_do_nothing().returning(Row.id)).first()
     if added is None:
-        raise TakenError(f"A member role “{name}” already exists.", field="name")
+        raise TakenError(f'The member role "{name}" already exists.', field="name")
     made = get_member_role(added.id, session=work.session)
-    _record(work, EventKind.MEMBER_ROLE_CREATED, made, group)
+    _record_event(work, EventKind.MEMBER_ROLE_CREATED, made, group)
     return made
 
 
 @action("member_roles.delete")
-def delete_member_role(work: Work, role_id: int) -> MemberRole:
-    """Delete a member role that no member has.
+def delete_member_role(work: UnitOfWork, role_id: int) -> MemberRole:
+    """Delete an unused member role.
 
     Raise NotFoundError if it does not exist, and ConflictError while a member has it.
     """
-    return _delete(work, role_id, None)
+    return _delete_role(work, role_id, None)
 
 
-def _delete(work: Work, role_id: int, group: GroupView | None) -> MemberRole:
+def _delete_role(work: UnitOfWork, role_id: int, group: GroupView | None) -> MemberRole:
     # The lock prevents others from assigning the role in the meantime. SQLite has only one writer.
     row = work.session.scalar(select(Row).where(Row.id == role_id).with_for_update())
     found = get_member_role(role_id, session=work.session)
     in_use = select(Member.id).where(Member.member_role_id == role_id).limit(1)
     if work.session.scalar(in_use) is not None:
-        raise ConflictError(f"Members have the role “{found.name}”: give them another one first.")
+        message = f'Members still have the role "{found.name}". Give them another role first.'
+        raise ConflictError(message)
     work.session.delete(row)
-    _record(work, EventKind.MEMBER_ROLE_REMOVED, found, group)
+    _record_event(work, EventKind.MEMBER_ROLE_REMOVED, found, group)
     return found
 
 
-@question("group_member_roles.index")
-def list_group_member_roles(work: Work, group: GroupView, query: OffsetQuery) -> Found[MemberRole]:
-    """List the member roles of a group, until release 17.0."""
+@read_action("group_member_roles.index")
+def list_group_member_roles(
+    work: UnitOfWork, group: GroupView, query: OffsetQuery
+) -> ListPage[MemberRole]:
+    """List the member roles of a group (until release 17.0)."""
     own = select(Row).where(Row.group_id == group.id).order_by(Row.id)
-    found = tuple(_shown(each) for each in work.session.scalars(own))
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = tuple(_build_member_role(each) for each in work.session.scalars(own))
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 @action("group_member_roles.create")
-def create_group_member_role(work: Work, group: GroupView, new: NewMemberRole) -> MemberRole:
-    """Create a member role in a group, until release 17.0."""
-    return _create(work, new, group)
+def create_group_member_role(work: UnitOfWork, group: GroupView, new: NewMemberRole) -> MemberRole:
+    """Create a member role in a group (until release 17.0)."""
+    return _create_role(work, new, group)
 
 
 @action("group_member_roles.delete")
-def delete_group_member_role(work: Work, group: GroupView, role_id: int) -> MemberRole:
-    """Delete a member role of a group that no member has, until release 17.0."""
+def delete_group_member_role(work: UnitOfWork, group: GroupView, role_id: int) -> MemberRole:
+    """Delete an unused member role of a group (until release 17.0)."""
     if get_member_role(role_id, session=work.session).group_id != group.id:
         raise NotFoundError("Member role not found.")
-    return _delete(work, role_id, group)
+    return _delete_role(work, role_id, group)
 
 
-def _check(name: str, new: NewMemberRole) -> None:
-    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
-        message = f"name must be one line of 1 to {LONGEST_NAME} characters."
+def _check_new_role(name: str, new: NewMemberRole) -> None:
+    if not name.isprintable() or not 0 < len(name) <= MAX_NAME_LENGTH:
+        message = f"The name must be a single line of 1 to {MAX_NAME_LENGTH} characters."
         raise InvalidError(message, field="name")
-    if len(new.description) > LONGEST_DESCRIPTION:
-        message = f"description can have at most {LONGEST_DESCRIPTION} characters."
+    if len(new.description) > MAX_DESCRIPTION_LENGTH:
+        message = f"The description can have at most {MAX_DESCRIPTION_LENGTH:,} characters."
         raise InvalidError(message, field="description")
-    if new.base_access_level > HIGHEST_BASE:
-        message = f"base_access_level can be at most {int(HIGHEST_BASE)}."
+    if new.base_access_level > MAX_BASE_ROLE:
+        message = f"`base_access_level` can be at most {int(MAX_BASE_ROLE)}."
         raise InvalidError(message, field="base_access_level")
 
 
-def _record(work: Work, kind: EventKind, role: MemberRole, group: GroupView | None) -> None:
+def _record_event(
+    work: UnitOfWork, kind: EventKind, role: MemberRole, group: GroupView | None
+) -> None:
     details = {
         **({"group": group.path} if group else {}),
         "member_role_id": role.id,

@@ -5,16 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from domain.access.roles import Ability, Role, role_named
+from domain.access.roles import Ability, Role, parse_role
 from domain.accounts.profiles import UserReference
 from domain.core.types.base import (
     Argument,
     Body,
     GitLabQuery,
-    GivenDay,
     Id,
     OffsetQuery,
     Option,
+    RequestDay,
     RequiredText,
     Resource,
     Search,
@@ -22,25 +22,25 @@ from domain.core.types.base import (
     Time,
     WithoutEffect,
     Words,
-    split,
+    split_words,
 )
 from domain.projects.views import Namespace
 
 #: Lifetime of an invitation that nobody accepts.
 INVITATION_LIFETIME = timedelta(days=30)
 #: Maximum number of users in a request that adds members.
-_MOST_USERS = 100
+_MAX_USERS = 100
 #: Maximum number of addresses in a request that sends invitations.
-_MOST_ADDRESSES = 20
+_MAX_ADDRESSES = 20
 
 
-def _role(value: Any) -> Any:
+def _parse_role(value: Any) -> Any:
     is_word = isinstance(value, str) and not value.strip().isdecimal()
-    return role_named(value) if is_word else value
+    return parse_role(value) if is_word else value
 
 
 #: Role given by its name or by the number of its access level.
-GivenRole = Annotated[Role, BeforeValidator(_role)]
+RoleParameter = Annotated[Role, BeforeValidator(_parse_role)]
 
 
 class NewMemberRole(Body):
@@ -50,7 +50,7 @@ class NewMemberRole(Body):
     description: Text = ""
     #: Access level of the base role: Guest 10, Planner 15, Reporter 20, Developer 30 or Maintainer
     #: 40.
-    base_access_level: GivenRole
+    base_access_level: RoleParameter
     read_code: bool = False
     read_alerts: bool = False
     #: Permission to handle alerts. Includes read_alerts.
@@ -73,7 +73,7 @@ class MemberRole(Resource):
     name: str
     description: str
     group_id: int | None = Field(
-        description="Id of the group that the role belongs to. Null for a role of the instance."
+        description="Id of the group that the role belongs to. Null for an instance-wide role."
     )
     base_access_level: int
     read_code: bool
@@ -95,11 +95,11 @@ class MemberRole(Resource):
         return frozenset(each for each in Ability if getattr(self, each))
 
 
-def _numbers(value: Any) -> Any:
-    return (value,) if isinstance(value, int) else split(value)
+def _parse_ids(value: Any) -> Any:
+    return (value,) if isinstance(value, int) else split_words(value)
 
 
-Ids = Annotated[tuple[Id, ...], BeforeValidator(_numbers), Field(max_length=_MOST_USERS)]
+Ids = Annotated[tuple[Id, ...], BeforeValidator(_parse_ids), Field(max_length=_MAX_USERS)]
 
 
 class MemberQuery(OffsetQuery, GitLabQuery):
@@ -117,19 +117,19 @@ class MemberQuery(OffsetQuery, GitLabQuery):
     with_saml_identity: WithoutEffect = ""
 
     @property
-    def finds_nothing(self) -> bool:
+    def matches_nothing(self) -> bool:
         """Return whether the query asks for a state that no member has."""
         return self.state == "awaiting"
 
 
 class NewMembers(Body):
-    """New members, given by id or by user name."""
+    """New members, given by id or user name."""
 
     user_id: Ids = ()
-    username: Annotated[Words, Field(max_length=_MOST_USERS), Argument("USER")] = ()
-    access_level: Annotated[GivenRole, Argument("ROLE")]
+    username: Annotated[Words, Field(max_length=_MAX_USERS), Argument("USER")] = ()
+    access_level: Annotated[RoleParameter, Argument("ROLE")]
     #: First day on which the role is no longer given.
-    expires_at: GivenDay | None = None
+    expires_at: RequestDay | None = None
     #: Id of a custom role whose base role is this role.
     member_role_id: Id | None = None
 
@@ -137,15 +137,15 @@ class NewMembers(Body):
 class MemberChange(Body):
     """Changes to a membership."""
 
-    access_level: Annotated[GivenRole | None, Argument("ROLE")] = None
+    access_level: Annotated[RoleParameter | None, Argument("ROLE")] = None
     #: First day on which the role is no longer given. null removes the expiry date.
-    expires_at: GivenDay | None = None
+    expires_at: RequestDay | None = None
     #: Id of a custom role whose base role is the member's role. null removes the custom role.
     member_role_id: Id | None = None
 
 
 class MemberRoleGift(Body):
-    """The custom role to give to a member."""
+    """The custom role to assign to a member."""
 
     #: Id of the custom role, or 0 to remove it.
     member_role_id: Annotated[int, Field(ge=0), Argument("MEMBER-ROLE-ID")]
@@ -159,7 +159,7 @@ class MemberRoleReference(Resource):
 
 
 class Member(UserReference):
-    """A member of a project or a group. The id is the user's."""
+    """A member of a project or group. The id is the id of the user."""
 
     access_level: int
     created_at: Time
@@ -190,23 +190,23 @@ class InvitationQuery(OffsetQuery, GitLabQuery):
 
 
 class NewInvitations(Body):
-    """Invitations to one or several addresses."""
+    """Invitations to one or more email addresses."""
 
-    email: Annotated[Words, Field(min_length=1, max_length=_MOST_ADDRESSES)]
-    access_level: GivenRole
+    email: Annotated[Words, Field(min_length=1, max_length=_MAX_ADDRESSES)]
+    access_level: RoleParameter
     #: First day on which the membership no longer gives the role.
-    expires_at: GivenDay | None = None
+    expires_at: RequestDay | None = None
 
 
 class InvitationChange(Body):
     """Changes to an invitation."""
 
-    access_level: GivenRole | None = None
-    expires_at: GivenDay | None = None
+    access_level: RoleParameter | None = None
+    expires_at: RequestDay | None = None
 
 
 class InvitationResult(Resource):
-    """Result of an invitation, with the reason for each address that was not invited."""
+    """Result of invitations, with the reason for each address that was not invited."""
 
     status: Literal["success", "error"]
     message: dict[str, str] = Field(default_factory=dict, exclude_if=lambda value: not value)

@@ -9,22 +9,22 @@ from datetime import date, datetime
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
-from domain.accounts.users import BOT, ERASED, IN_USE, UserView, get_user
+from domain.accounts.users import BOT, ERASED, IS_ACTIVE_HUMAN, UserView, get_user
 from domain.audit.events import EventKind
 from domain.core.database.rows import delete_rows, insert_into
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.projects.access import role_in_namespace
+from domain.projects.access import find_role_in_namespace
 from domain.projects.member_roles import assign_member_role
 from domain.projects.member_types import MemberRole
-from domain.projects.paths import ancestors
+from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Namespace, Viewer
 from models import Group, Member, Project, User
 from models.folding import fold
 
 #: Viewer for the command line, which has the permissions of an owner.
-OPERATOR = Viewer(user_id=None, is_admin=True)
+OPERATOR_VIEWER = Viewer(user_id=None, is_admin=True)
 
 
 def add_member(
@@ -43,12 +43,12 @@ def add_member(
     changed by `change_role` only.
     """
     giver = lock_members(namespace, by, session=session)
-    _check_login(login, by)
+    _check_login_allowed(login, by)
     user = get_user(login.removeprefix("@"), session=session)
     if user.kind == BOT:
-        message = "A bot belongs to its access token: create a token instead."
+        message = "A bot belongs to its access token. Create an access token instead."
         raise InvalidError(message, field="user")
-    check_gift(role, giver)
+    check_grantable(role, giver)
     store_member(namespace, user, role, expires_at=None, session=session, now=now)
     return user
 
@@ -68,7 +68,9 @@ def store_member(
     """
     session.execute(
         delete_rows(Member).where(
-            Member.user_id == user.id, is_here(namespace), Member.expires_at <= now.date()
+            Member.user_id == user.id,
+            is_direct_membership(namespace),
+            Member.expires_at <= now.date(),
         )
     )
     insert = insert_into(Member, session=session).values(
@@ -81,21 +83,27 @@ def store_member(
     )
     added = session.execute(insert.on_conflict_do_nothing().returning(Member.id)).first()
     if added is None:
-        message = f"{user.username} is already a member: change the role in the list."
+        message = f"{user.username} is already a member. Change the member's role instead."
         raise ConflictError(message, field="user")
 
 
-def record_joined(
-    work: Work, namespace: Namespace, user: UserView, role: Role, expires_at: date | None = None
+def record_member_added(
+    work: UnitOfWork,
+    namespace: Namespace,
+    user: UserView,
+    role: Role,
+    expires_at: date | None = None,
 ) -> None:
     """Record in the audit log that a user became a member."""
     until = {} if expires_at is None else {"expires_at": expires_at.isoformat()}
     details = {"role": role.label, **until}
-    record_member(work, EventKind.MEMBER_ADDED, namespace, (user.id, user.username), **details)
+    record_member_event(
+        work, EventKind.MEMBER_ADDED, namespace, (user.id, user.username), **details
+    )
 
 
-def record_member(
-    work: Work,
+def record_member_event(
+    work: UnitOfWork,
     kind: EventKind,
     namespace: Namespace,
     user: tuple[int, str],
@@ -112,16 +120,16 @@ def record_member(
     )
 
 
-def check_day(expires_at: date | None, today: date) -> None:
+def check_expiry_date(expires_at: date | None, today: date) -> None:
     """Reject an expiry date that is not in the future.
 
     Raise InvalidError for such a date.
     """
     if expires_at is not None and expires_at <= today:
-        raise InvalidError("expires_at must be a day after today.", field="expires_at")
+        raise InvalidError("The expiry date must be after today.", field="expires_at")
 
 
-def change_end(
+def change_expiry_date(
     namespace: Namespace,
     member_id: int,
     expires_at: date | None,
@@ -136,13 +144,13 @@ def change_end(
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
-    check_day(expires_at, by.today)
+    check_expiry_date(expires_at, by.today)
     if expires_at is not None:
-        keep_an_owner(namespace, member, session=session)
+        check_owner_remains(namespace, member, session=session)
     member.expires_at = expires_at
 
 
-def login_of(user_id: int, *, session: Session) -> str:
+def get_username(user_id: int, *, session: Session) -> str:
     """Return the user name of an account.
 
     Raise NotFoundError if it does not exist or was erased.
@@ -164,17 +172,17 @@ def change_role(
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
-    check_gift(role, giver)
+    check_grantable(role, giver)
     before = Role(member.role)
     if role < before:
-        keep_an_owner(namespace, member, session=session)
+        check_owner_remains(namespace, member, session=session)
     member.role = int(role)
     if role is not before:
         member.member_role_id = None  # The custom role was based on the former role.
     return before
 
 
-def give_member_role(
+def set_member_role(
     namespace: Namespace,
     member_id: int,
     custom: MemberRole | None,
@@ -200,7 +208,7 @@ def remove_member(namespace: Namespace, member_id: int, *, by: Viewer, session: 
     """
     giver = lock_members(namespace, by, session=session)
     member, _ = _get_member(namespace, member_id, giver, session=session)
-    keep_an_owner(namespace, member, session=session)
+    check_owner_remains(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))
 
 
@@ -210,7 +218,7 @@ def lock_members(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     Raise ForbiddenError if it is below Maintainer.
     """
     lock_namespace(namespace, session=session)
-    role = role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
+    role = find_role_in_namespace(namespace.path, namespace.project_id, viewer, session=session)
     if role is None or role < Role.MAINTAINER:
         raise ForbiddenError(f"You need the Maintainer role in {namespace.path}.")
     return role
@@ -229,23 +237,23 @@ def lock_namespace(namespace: Namespace, *, session: Session) -> None:
         raise NotFoundError(f"{namespace.path} was deleted in the meantime.")
 
 
-def _check_login(login: str, by: Viewer) -> None:
+def _check_login_allowed(login: str, by: Viewer) -> None:
     """Reject logins by email address unless the viewer may see other users' addresses."""
     if "@" in login.removeprefix("@") and not by.is_admin:
         message = (
-            "Add people by their user name. E-mail addresses are not looked up; people find their "
-            "user name in their profile."
+            "Use the user name to add a member, not the email address. Users can see their user "
+            "name in their profile."
         )
         raise InvalidError(message, field="user")
 
 
-def check_gift(role: Role, giver: Role) -> None:
+def check_grantable(role: Role, giver: Role) -> None:
     """Reject a role above the giver's own.
 
     Raise InvalidError for such a role.
     """
     if role > giver:
-        message = f"You cannot give the role {role.label}: your own is {giver.label}."
+        message = f"You cannot give the {role.label} role, because your own role is {giver.label}."
         raise InvalidError(message, field="role")
 
 
@@ -260,37 +268,38 @@ def _get_member(
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
-        .where(Member.id == member_id, is_here(namespace))
+        .where(Member.id == member_id, is_direct_membership(namespace))
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
         raise NotFoundError("Member not found.")
     member, user = row
     if member.role > giver:
-        message = f"{user.username} is {Role(member.role).label} here, which is above your role."
+        label = Role(member.role).label
+        message = f"{user.username} has the {label} role, which is higher than yours."
         raise ForbiddenError(message)
-    _check_is_no_bot(user)
+    _check_not_bot(user)
     return member, user
 
 
-def _check_is_no_bot(user: User) -> None:
+def _check_not_bot(user: User) -> None:
     """Reject the bot of an access token, whose membership ends with the token.
 
     Raise InvalidError for such a bot.
     """
     if user.kind == BOT:
-        message = "This is the bot of an access token: revoke the token instead."
+        message = "This member is the bot of an access token. Revoke the access token instead."
         raise InvalidError(message, field="member")
 
 
-def is_here(namespace: Namespace) -> ColumnElement[bool]:
+def is_direct_membership(namespace: Namespace) -> ColumnElement[bool]:
     """Return the condition for the direct members of a group or project."""
     if namespace.group_id is not None:
         return Member.group_id == namespace.group_id
     return Member.project_id == namespace.project_id
 
 
-def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> None:
+def check_owner_remains(namespace: Namespace, member: Member, *, session: Session) -> None:
     """Check that another active owner remains in a group or above it.
 
     Raise InvalidError if none does.
@@ -298,7 +307,7 @@ def keep_an_owner(namespace: Namespace, member: Member, *, session: Session) -> 
     if namespace.group_id is None or member.role < Role.OWNER:
         return
     if not has_owner(namespace.path, Member.id != member.id, session=session):
-        message = "A group needs an owner: give the role to somebody else first."
+        message = "A group must have an owner. Give the Owner role to another member first."
         raise InvalidError(message, field="member")
 
 
@@ -309,18 +318,20 @@ def has_owner(group_path: str, other: ColumnElement[bool], *, session: Session) 
         .join(User, User.id == Member.user_id)
         .join(Group, Group.id == Member.group_id)
         .where(
-            Group.path_key.in_([fold(each) for each in (*ancestors(group_path), group_path)]),
+            Group.path_key.in_(
+                [fold(each) for each in (*list_ancestor_paths(group_path), group_path)]
+            ),
             Member.role == int(Role.OWNER),
             # An owner with an expiry date would eventually leave the group without an owner.
             Member.expires_at.is_(None),
             other,
-            IN_USE,
+            IS_ACTIVE_HUMAN,
         )
     )
     return session.scalar(owners.limit(1)) is not None
 
 
-def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
+def list_solely_owned_groups(user_id: int, *, session: Session) -> tuple[str, ...]:
     """Return the paths of the groups of which this user is the only owner.
 
     Their members stay locked until the caller commits.
@@ -337,7 +348,7 @@ def groups_owned_alone(user_id: int, *, session: Session) -> tuple[str, ...]:
     return tuple(path for path in paths if not has_owner(path, others, session=session))
 
 
-def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
+def leave_namespace(namespace: Namespace, *, by: Viewer, session: Session) -> None:
     """Remove the viewer's own direct membership; inherited roles are kept.
 
     Raise NotFoundError if there is none. Raise InvalidError for bots and for the last owner of a
@@ -347,12 +358,12 @@ def leave(namespace: Namespace, *, by: Viewer, session: Session) -> None:
     row = session.execute(
         select(Member, User)
         .join(User, User.id == Member.user_id)
-        .where(Member.user_id == by.user_id, is_here(namespace))
+        .where(Member.user_id == by.user_id, is_direct_membership(namespace))
         .execution_options(populate_existing=True)
     ).first()
     if row is None:
-        raise NotFoundError(f"You have no role of your own in {namespace.path}.")
+        raise NotFoundError(f"You are not a direct member of {namespace.path}.")
     member, user = row
-    _check_is_no_bot(user)
-    keep_an_owner(namespace, member, session=session)
+    _check_not_bot(user)
+    check_owner_remains(namespace, member, session=session)
     session.execute(delete(Member).where(Member.id == member.id))

@@ -1,6 +1,6 @@
 """Ownership of rows by a project or a group. A group's rows are used by all projects below it.
 
-Such a table has the columns of `models.base.OfNamespace`.
+Such a table has the columns of `models.base.NamespaceOwned`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,14 +10,14 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import ColumnElement, Select, and_, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.projects.paths import ancestors
-from domain.projects.views import Holder, Namespace
-from domain.projects.visibility_sql import subtree
+from domain.projects.paths import list_ancestor_paths
+from domain.projects.views import Namespace, ProjectOrGroup
+from domain.projects.visibility_sql import select_subtree
 from models import Group, Project
 from models.folding import fold
 
 
-class HeldRow(Protocol):
+class OwnedRow(Protocol):
     """A row, or a view of a row, that belongs to a project or a group."""
 
     @property
@@ -29,31 +29,33 @@ class HeldRow(Protocol):
         """Return the id of the group that owns the row."""
 
 
-Row = TypeVar("Row", bound=HeldRow)
+Row = TypeVar("Row", bound=OwnedRow)
 
 
-def owner_columns(holder: Holder) -> Mapping[str, int]:
+def build_owner_columns(holder: ProjectOrGroup) -> Mapping[str, int]:
     """Return the column and value that make a project or group the owner of a new row."""
     return {"group_id" if holder.is_group else "project_id": holder.id}
 
 
-def belongs_to(table: Any, holder: Holder | Namespace) -> ColumnElement[bool]:
+def belongs_to(table: Any, holder: ProjectOrGroup | Namespace) -> ColumnElement[bool]:
     """Return the condition for rows that this project or group itself owns."""
     column = table.group_id if holder.is_group else table.project_id
     return and_(column == holder.id)
 
 
-def is_owned_by(row: HeldRow, holder: Holder) -> bool:
+def is_owned_by(row: OwnedRow, holder: ProjectOrGroup) -> bool:
     """Return whether this project or group itself owns a row."""
     return holder.id == (row.group_id if holder.is_group else row.project_id)
 
 
-def pages_url(holder: Holder | Namespace, base_url: str) -> str:
+def build_pages_url(holder: ProjectOrGroup | Namespace, base_url: str) -> str:
     """Return the base URL of the pages of a project or group."""
     return f"{base_url}/{'groups/' if holder.is_group else ''}{holder.path}/-"
 
 
-def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | None, str]:
+def find_owner_group_paths(
+    rows: Iterable[OwnedRow], *, session: Session
+) -> Mapping[int | None, str]:
     """Return the paths of the groups that own the rows, by group id."""
     ids = {row.group_id for row in rows} - {None}
     if not ids:
@@ -61,24 +63,24 @@ def groups_of(rows: Iterable[HeldRow], *, session: Session) -> Mapping[int | Non
     return dict(session.execute(select(Group.id, Group.path).where(Group.id.in_(ids))).all())
 
 
-def projects_of(holder: Holder) -> Select[int]:
+def select_project_ids(holder: ProjectOrGroup) -> Select[int]:
     """Select the id of the project itself, or the ids of all projects below a group."""
     if not holder.is_group:
         return select(literal(holder.id))
-    groups = subtree(select(Group.id).where(Group.id == holder.id))
+    groups = select_subtree(select(Group.id).where(Group.id == holder.id))
     return select(Project.id).where(Project.group_id.in_(groups), Project.deleted_at.is_(None))
 
 
-def is_in(table: Any, holder: Holder) -> ColumnElement[bool]:
+def is_owned_at_or_below(table: Any, holder: ProjectOrGroup) -> ColumnElement[bool]:
     """Return the condition for rows owned by a project, or by a group and everything below it."""
     if not holder.is_group:
         return belongs_to(table, holder)
-    groups = subtree(select(Group.id).where(Group.id == holder.id))
-    return or_(table.group_id.in_(groups), table.project_id.in_(projects_of(holder)))
+    groups = select_subtree(select(Group.id).where(Group.id == holder.id))
+    return or_(table.group_id.in_(groups), table.project_id.in_(select_project_ids(holder)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lineage:
+class GroupChain:
     """A project or group with all groups above it."""
 
     #: Id of the project. None for a group.
@@ -86,32 +88,34 @@ class Lineage:
     #: Ids of the groups, nearest first. For a group, its own id is the first.
     group_ids: tuple[int, ...]
 
-    def uses(self, row: HeldRow) -> bool:
+    def uses(self, row: OwnedRow) -> bool:
         """Return whether a row is owned by the project or group, or by a group above it."""
         if row.group_id is not None:
             return row.group_id in self.group_ids
         return row.project_id is not None and row.project_id == self.project_id
 
-    def distance(self, row: HeldRow) -> int:
+    def distance(self, row: OwnedRow) -> int:
         """Return the number of levels between this level and the owner of a row."""
         if row.group_id is None:
             return 0
         return self.group_ids.index(row.group_id) + (self.project_id is not None)
 
 
-def lineage_of(holder: Holder, *, session: Session) -> Lineage:
+def find_group_chain(holder: ProjectOrGroup, *, session: Session) -> GroupChain:
     """Return a project or group with the groups above it."""
-    paths = ancestors(holder.path)
+    paths = list_ancestor_paths(holder.path)
     keys = [fold(path) for path in (*paths, *((holder.path,) if holder.is_group else ()))]
     found = session.scalars(
         select(Group.id)
         .where(Group.path_key.in_(keys), Group.deleted_at.is_(None))
         .order_by(func.length(Group.path).desc())
     )
-    return Lineage(project_id=None if holder.is_group else holder.id, group_ids=tuple(found))
+    return GroupChain(project_id=None if holder.is_group else holder.id, group_ids=tuple(found))
 
 
-def lineages(project_ids: Collection[int], *, session: Session) -> Mapping[int, Lineage]:
+def find_group_chains(
+    project_ids: Collection[int], *, session: Session
+) -> Mapping[int, GroupChain]:
     """Return projects with the groups above them, by project id; missing projects are left out."""
     start = (
         select(Project.id.label("project_id"), Group.id.label("group_id"), Group.parent_id)
@@ -129,12 +133,12 @@ def lineages(project_ids: Collection[int], *, session: Session) -> Mapping[int, 
     for project_id, group_id, parent_id in session.execute(select(chain)):
         parents.setdefault(project_id, {})[group_id] = parent_id
     return {
-        project_id: Lineage(project_id=project_id, group_ids=_nearest_first(found))
+        project_id: GroupChain(project_id=project_id, group_ids=_sort_nearest_first(found))
         for project_id, found in parents.items()
     }
 
 
-def _nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
+def _sort_nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
     """Return the ids of nested groups from the innermost to the outermost.
 
     `parents` maps each group to its parent.
@@ -148,7 +152,7 @@ def _nearest_first(parents: Mapping[int, int | None]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
+def is_used_by(table: Any, used: Iterable[GroupChain]) -> ColumnElement[bool]:
     """Return the condition for rows that any of these projects or groups uses."""
     some = tuple(used)
     projects = {each.project_id for each in some if each.project_id is not None}
@@ -156,27 +160,29 @@ def is_used_by(table: Any, used: Iterable[Lineage]) -> ColumnElement[bool]:
     return or_(table.project_id.in_(projects), table.group_id.in_(groups))
 
 
-def is_listed_by(
-    table: Any, holder: Holder, *, with_groups_above: bool, session: Session
+def is_owned_here_or_above(
+    table: Any, holder: ProjectOrGroup, *, with_groups_above: bool, session: Session
 ) -> ColumnElement[bool]:
     """Return the condition for rows owned here and, on request, by the groups above."""
     if not with_groups_above:
         return belongs_to(table, holder)
-    return is_used_by(table, [lineage_of(holder, session=session)])
+    return is_used_by(table, [find_group_chain(holder, session=session)])
 
 
-def is_above(table: Any, holder: Holder, *, session: Session) -> ColumnElement[bool]:
+def is_owned_above(table: Any, holder: ProjectOrGroup, *, session: Session) -> ColumnElement[bool]:
     """Return the condition for rows owned by the groups above a project or group."""
-    return and_(table.group_id.in_(groups_above(holder, session=session)))
+    return and_(table.group_id.in_(find_group_ids_above(holder, session=session)))
 
 
-def groups_above(holder: Holder, *, session: Session) -> tuple[int, ...]:
+def find_group_ids_above(holder: ProjectOrGroup, *, session: Session) -> tuple[int, ...]:
     """Return the ids of the groups above a project or group, nearest first."""
-    ids = lineage_of(holder, session=session).group_ids
+    ids = find_group_chain(holder, session=session).group_ids
     return ids[1:] if holder.is_group else ids
 
 
-def by_user(rows: Iterable[Row], used: Mapping[int, Lineage]) -> Mapping[int, Sequence[Row]]:
+def group_rows_by_project(
+    rows: Iterable[Row], used: Mapping[int, GroupChain]
+) -> Mapping[int, Sequence[Row]]:
     """Return the rows that each project uses, by project id, in the order of the rows."""
     of_project: dict[int, list[int]] = {}
     for project_id, lineage in used.items():

@@ -12,29 +12,29 @@ from domain.core.database.paging import parse_id
 from domain.core.database.rows import delete_rows
 from domain.core.errors import NotFoundError, TakenError
 from domain.projects.views import Namespace
-from domain.projects.visibility_sql import subtree
+from domain.projects.visibility_sql import select_subtree
 from models import FormerPath, Group, Project, RegistryRepository
 from models.folding import fold
 
 _Row = TypeVar("_Row", Group, Project)
 #: The columns of former paths that refer to the group or project.
-_HOLDERS: Mapping[type, InstrumentedAttribute[int | None]] = {
+_OWNER_COLUMNS: Mapping[type, InstrumentedAttribute[int | None]] = {
     Group: FormerPath.group_id,
     Project: FormerPath.project_id,
 }
 
 
-def project_path(reference: str, *, session: Session) -> str:
+def find_project_path(reference: str, *, session: Session) -> str:
     """Return the full path for a project reference; the project need not exist."""
-    return _path(Project, reference, session=session)
+    return _find_path(Project, reference, session=session)
 
 
-def group_path(reference: str, *, session: Session) -> str:
+def find_group_path(reference: str, *, session: Session) -> str:
     """Return the full path for a group reference; the group need not exist."""
-    return _path(Group, reference, session=session)
+    return _find_path(Group, reference, session=session)
 
 
-def _path(table: type[Group | Project], reference: str, *, session: Session) -> str:
+def _find_path(table: type[Group | Project], reference: str, *, session: Session) -> str:
     number = parse_id(reference)
     if number is None:
         return reference.replace("\x00", "\ufffd")
@@ -43,16 +43,16 @@ def _path(table: type[Group | Project], reference: str, *, session: Session) -> 
     return session.scalar(found) or ""
 
 
-def ancestors(path: str) -> tuple[str, ...]:
+def list_ancestor_paths(path: str) -> tuple[str, ...]:
     """Return the paths of all groups above a full path, outermost first.
 
-    `ancestors("acme/shops/eu")` is `("acme", "acme/shops")`.
+    `list_ancestor_paths("acme/shops/eu")` is `("acme", "acme/shops")`.
     """
     parts = path.split("/")
     return tuple("/".join(parts[:length]) for length in range(1, len(parts)))
 
 
-def parent(path: str) -> str | None:
+def get_parent_path(path: str) -> str | None:
     """Return the path of the group above a full path, or None at the top level."""
     head, _, _ = path.rpartition("/")
     return head or None
@@ -78,11 +78,11 @@ class FormerPathView:
     created_at: datetime
 
 
-def find_moved(table: type[_Row], path: str, *, session: Session) -> _Row | None:
+def find_by_former_path(table: type[_Row], path: str, *, session: Session) -> _Row | None:
     """Return the group or project with this former path, or None."""
     return session.scalar(
         select(table)
-        .join(FormerPath, _HOLDERS[table] == table.id)
+        .join(FormerPath, _OWNER_COLUMNS[table] == table.id)
         .where(FormerPath.path_key == fold(path), table.deleted_at.is_(None))
     )
 
@@ -92,7 +92,10 @@ def list_former_paths(
 ) -> tuple[FormerPathView, ...]:
     """Return the most recent former paths of a group or project."""
     rows = session.scalars(
-        select(FormerPath).where(_is_of(namespace)).order_by(FormerPath.id.desc()).limit(most)
+        select(FormerPath)
+        .where(_belongs_to_namespace(namespace))
+        .order_by(FormerPath.id.desc())
+        .limit(most)
     )
     return tuple(
         FormerPathView(id=row.id, path=row.path, created_at=row.created_at) for row in rows
@@ -105,34 +108,36 @@ def release_former_path(namespace: Namespace, former_id: int, *, session: Sessio
     For a group, the former paths below it are released as well. Raise NotFoundError if the path was
     already released. Raise TakenError while the container registry has images with that name.
     """
-    former = session.scalar(select(FormerPath).where(FormerPath.id == former_id, _is_of(namespace)))
+    former = session.scalar(
+        select(FormerPath).where(FormerPath.id == former_id, _belongs_to_namespace(namespace))
+    )
     if former is None:
         raise NotFoundError("This former path was already released.")
-    path, released = former.path, _with_those_below(former)
+    path, released = former.path, _is_at_or_below(former)
     _check_no_images(former, released, session=session)
     session.execute(delete_rows(FormerPath).where(released))
     return path
 
 
-def _is_of(namespace: Namespace) -> ColumnElement[bool]:
+def _belongs_to_namespace(namespace: Namespace) -> ColumnElement[bool]:
     if namespace.group_id is not None:
         return FormerPath.group_id == namespace.group_id
     return FormerPath.project_id == namespace.project_id
 
 
-def _with_those_below(former: FormerPath) -> ColumnElement[bool]:
+def _is_at_or_below(former: FormerPath) -> ColumnElement[bool]:
     """Return the condition for a former path and the group's former paths below it."""
     if former.group_id is None:
         return FormerPath.id == former.id
-    groups = subtree(select(Group.id).where(Group.id == former.group_id))
+    groups = select_subtree(select(Group.id).where(Group.id == former.group_id))
     projects = select(Project.id).where(Project.group_id.in_(groups))
     is_inside = or_(FormerPath.group_id.in_(groups), FormerPath.project_id.in_(projects))
     return or_(
-        FormerPath.id == former.id, is_inside & _is_below(FormerPath.path_key, former.path_key)
+        FormerPath.id == former.id, is_inside & _is_path_below(FormerPath.path_key, former.path_key)
     )
 
 
-def _is_below(column: InstrumentedAttribute[str], path: str) -> ColumnElement[bool]:
+def _is_path_below(column: InstrumentedAttribute[str], path: str) -> ColumnElement[bool]:
     prefix = f"{path}/"
     return func.substr(column, 1, len(prefix)) == prefix
 
@@ -144,7 +149,7 @@ def _check_no_images(
     name = RegistryRepository.name
     images = select(name).where(
         RegistryRepository.project_id.in_(projects),
-        or_(name == former.path_key, _is_below(name, former.path_key)),
+        or_(name == former.path_key, _is_path_below(name, former.path_key)),
         or_(
             RegistryRepository.removed_at.is_(None),
             RegistryRepository.pushed_at > RegistryRepository.removed_at,
@@ -154,6 +159,6 @@ def _check_no_images(
     if found is not None:
         message = (
             f"The container registry has images named {found}. Push them under the new path and "
-            "delete these first."
+            "delete the old ones first."
         )
         raise TakenError(message, field="path")

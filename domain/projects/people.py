@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.accounts.users import ERASED
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.errors import NotFoundError
-from domain.core.types.base import columns_of
-from domain.projects.paths import ancestors
+from domain.core.types.base import get_column_values
+from domain.projects.paths import list_ancestor_paths
 from domain.projects.views import Viewer
-from domain.projects.visibility_sql import is_in_force
+from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member, Project, User
 from models.folding import fold
 
@@ -27,15 +27,17 @@ class Membership:
     path: str
     role: Role
 
-    def is_common(self, others: "Others") -> bool:
+    def is_common(self, others: "OtherNamespaces") -> bool:
         """Return whether this role and another one apply to a common namespace.
 
         Roles are inherited by everything below their group.
         """
-        return self.path in others.around or not others.paths.isdisjoint(ancestors(self.path))
+        return self.path in others.around or not others.paths.isdisjoint(
+            list_ancestor_paths(self.path)
+        )
 
 
-class Others(NamedTuple):
+class OtherNamespaces(NamedTuple):
     """The namespaces of another user's roles.
 
     Sets make it fast to compare thousands of roles with thousands.
@@ -46,10 +48,10 @@ class Others(NamedTuple):
     around: frozenset[str]
 
     @classmethod
-    def of(cls, memberships: Iterable[Membership]) -> "Others":
+    def of(cls, memberships: Iterable[Membership]) -> "OtherNamespaces":
         """Return the namespaces of memberships."""
         paths = frozenset(each.path for each in memberships)
-        return cls(paths, paths | {above for path in paths for above in ancestors(path)})
+        return cls(paths, paths | {above for path in paths for above in list_ancestor_paths(path)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,40 +79,44 @@ def get_person(username: str, viewer: Viewer, *, session: Session) -> PersonView
     """
     wanted = fold(username).replace("\x00", "\ufffd")  # PostgreSQL rejects NUL.
     user = session.scalar(select(User).where(User.username_key == wanted, User.kind != ERASED))
-    message = "User not found. You can see people with whom you share a group or a project."
+    message = "User not found, or you do not share a group or project with this user."
     if user is None:
         raise NotFoundError(message)
     is_you = user.id == viewer.user_id
     sees_all = is_you or viewer.is_admin
-    theirs = memberships_of(user.id, today=viewer.today, session=session)
+    theirs = find_memberships(user.id, today=viewer.today, session=session)
     if not sees_all:
-        theirs = _common(theirs, viewer, session=session)
+        theirs = _find_common_memberships(theirs, viewer, session=session)
     if not (theirs or sees_all):
         raise NotFoundError(message)
     return PersonView(
-        **columns_of(user, PersonView) | {"email": user.email if sees_all else None},
+        **get_column_values(user, PersonView) | {"email": user.email if sees_all else None},
         is_you=is_you,
         memberships=theirs,
     )
 
 
-def is_known(user_id: int, viewer: Viewer, *, session: Session) -> bool:
+def is_user_visible(user_id: int, viewer: Viewer, *, session: Session) -> bool:
     """Return whether the user is the viewer, or shares a group or project with the viewer."""
-    if user_id > LARGEST_ID:
+    if user_id > MAX_ID:
         return False
-    theirs = memberships_of(user_id, today=viewer.today, session=session)
-    return user_id == viewer.user_id or bool(_common(theirs, viewer, session=session))
+    theirs = find_memberships(user_id, today=viewer.today, session=session)
+    return user_id == viewer.user_id or bool(
+        _find_common_memberships(theirs, viewer, session=session)
+    )
 
 
-def _common(
+def _find_common_memberships(
     theirs: tuple[Membership, ...], viewer: Viewer, *, session: Session
 ) -> tuple[Membership, ...]:
     """Return the memberships that apply where the viewer is also a member."""
-    mine = Others.of(memberships_of(viewer.user_id or 0, today=viewer.today, session=session))
+    mine = OtherNamespaces.of(
+        find_memberships(viewer.user_id or 0, today=viewer.today, session=session)
+    )
     return tuple(each for each in theirs if each.is_common(mine))
 
 
-def memberships_of(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:
+def find_memberships(user_id: int, *, today: date, session: Session) -> tuple[Membership, ...]:
     """Return the direct roles of an account that have not ended, ordered by path."""
     path = func.coalesce(Group.path, Project.path).label("path")
     rows = session.execute(
@@ -118,7 +124,7 @@ def memberships_of(user_id: int, *, today: date, session: Session) -> tuple[Memb
         .select_from(Member)
         .outerjoin(Group, Group.id == Member.group_id)
         .outerjoin(Project, Project.id == Member.project_id)
-        .where(Member.user_id == user_id, is_in_force(today))
+        .where(Member.user_id == user_id, is_membership_active(today))
         .order_by(path)
     )
     return tuple(Membership(path=row.path, role=Role(row.role)) for row in rows)

@@ -9,33 +9,33 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import delete_rows, insert_into
-from domain.projects.owners import by_user, is_used_by, lineages
+from domain.projects.owners import find_group_chains, group_rows_by_project, is_used_by
 from models import AlertFollower, EscalationPolicy
 
 #: Name of escalations as a follower of alerts.
-ESCALATIONS = "escalations"
-_IDS_AT_ONCE = 1_000
+ESCALATIONS_FOLLOWER = "escalations"
+_IDS_PER_BATCH = 1_000
 
 
-def settle_paging(projects: Select[int], *, session: Session) -> None:
+def update_followed_projects(projects: Select[int], *, session: Session) -> None:
     """Make escalations follow the alerts of projects that have a policy, and of no others.
 
     Only the selected projects are updated. No policy above may be created or deleted in the
     meantime. For this, a new or transferred project takes shared locks of the groups above, which
-    `domain.paging.escalations.policies.lock_rules` waits for.
+    `domain.paging.escalations.policies.lock_policies_and_routes` waits for.
     """
     session.flush()
     ids = session.scalars(projects).all()
-    for begin in range(0, len(ids), _IDS_AT_ONCE):
-        used = lineages(ids[begin : begin + _IDS_AT_ONCE], session=session)
+    for begin in range(0, len(ids), _IDS_PER_BATCH):
+        used = find_group_chains(ids[begin : begin + _IDS_PER_BATCH], session=session)
         owners = session.execute(
             select(EscalationPolicy.project_id, EscalationPolicy.group_id)
             .where(is_used_by(EscalationPolicy, used.values()))
             .distinct()
         )
-        followed = by_user(owners, used).keys()
-        is_one = AlertFollower.follower == ESCALATIONS
-        rows = [{"project_id": each, "follower": ESCALATIONS} for each in sorted(followed)]
+        followed = group_rows_by_project(owners, used).keys()
+        is_one = AlertFollower.follower == ESCALATIONS_FOLLOWER
+        rows = [{"project_id": each, "follower": ESCALATIONS_FOLLOWER} for each in sorted(followed)]
         if rows:
             insert = insert_into(AlertFollower, session=session)
             session.execute(insert.values(rows).on_conflict_do_nothing())

@@ -4,30 +4,30 @@ from dataclasses import replace
 
 from sqlalchemy import select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.access.checks import check_role
 from domain.access.roles import Role
-from domain.accounts.names import as_segment
+from domain.accounts.names import slugify_name
 from domain.accounts.users import HUMAN
 from domain.audit.events import EventKind
 from domain.core.errors import InvalidError
-from domain.core.types.base import Body, Found
-from domain.paging.escalations.transfer_checks import prepare_move
+from domain.core.types.base import Body, ListPage
+from domain.paging.escalations.transfer_checks import prepare_transfer
 from domain.projects import creation, deletion, transfers, types
 from domain.projects.access import get_group, get_project
 from domain.projects.creation import (
-    Changes,
+    ColumnChanges,
     ReservedNames,
-    checked_segment,
+    add_creator_as_owner,
     edit_project,
-    make_maker_owner,
+    validate_segment,
 )
 from domain.projects.paths import (
     FormerPathView,
-    group_path,
+    find_group_path,
+    get_parent_path,
     list_former_paths,
-    parent,
     release_former_path,
 )
 from domain.projects.types import (
@@ -44,30 +44,30 @@ from domain.projects.types import (
 )
 from domain.projects.views import (
     GroupView,
-    Holder,
     JobTokenScope,
     Namespace,
+    ProjectOrGroup,
     ProjectView,
-    viewer_of,
+    get_viewer,
 )
 from models import Group as GroupRow
 from models import User
 from models.folding import fold
 
-_KINDS = {
+_EVENT_KINDS = {
     "group": (EventKind.GROUP_CREATED, EventKind.GROUP_CHANGED, EventKind.GROUP_DELETED),
     "project": (EventKind.PROJECT_CREATED, EventKind.PROJECT_CHANGED, EventKind.PROJECT_DELETED),
 }
 #: Maximum number of former paths in the list of a group or project.
-_MOST_FORMER = 1_000
+_MAX_FORMER_PATHS = 1_000
 
 
-def record_created(work: Work, namespace: Namespace) -> None:
+def record_namespace_created(work: UnitOfWork, namespace: Namespace) -> None:
     """Record a new group or project in the audit log."""
-    work.record(_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
+    work.record(_EVENT_KINDS[namespace.resource_type][0], subject=namespace.path, place=namespace)
 
 
-def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
+def record_namespace_changes(work: UnitOfWork, namespace: Namespace, changes: ColumnChanges) -> str:
     """Record the changes of a group or project, if any, and return its current path.
 
     The description is left out because it may be long.
@@ -79,69 +79,73 @@ def record_edit(work: Work, namespace: Namespace, changes: Changes) -> str:
             details |= {name: after, f"{name}_before": before}
     if changes:
         place = replace(namespace, path=path)
-        kind = _KINDS[namespace.resource_type][1]
+        kind = _EVENT_KINDS[namespace.resource_type][1]
         work.record(kind, subject=path, place=place, details=details)
     return path
 
 
-def record_released(work: Work, namespace: Namespace, path: str) -> None:
+def record_path_released(work: UnitOfWork, namespace: Namespace, path: str) -> None:
     """Record the release of a former path in the audit log."""
     details = {"changed": "former paths", "released": path}
-    kind = _KINDS[namespace.resource_type][1]
+    kind = _EVENT_KINDS[namespace.resource_type][1]
     work.record(kind, subject=namespace.path, place=namespace, details=details)
 
 
-def record_deleted(work: Work, namespace: Namespace, *, projects: int | None = None) -> None:
+def record_namespace_deleted(
+    work: UnitOfWork, namespace: Namespace, *, projects: int | None = None
+) -> None:
     """Record a deleted project, or a deleted group with its number of projects."""
     details = {} if projects is None else {"projects": projects}
-    kind = _KINDS[namespace.resource_type][2]
+    kind = _EVENT_KINDS[namespace.resource_type][2]
     work.record(kind, subject=namespace.path, place=namespace, details=details)
 
 
-@question("projects.index")
-def list_projects(work: Work, query: ProjectQuery) -> Found[Project]:
+@read_action("projects.index")
+def list_projects(work: UnitOfWork, query: ProjectQuery) -> ListPage[Project]:
     """List the projects that the caller can see."""
     return find_projects(work, query)
 
 
-@question("projects.show")
-def show_project(work: Work, project: ProjectView) -> Project:
+@read_action("projects.show")
+def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Show a project."""
     return types.show_project(work, project)
 
 
-@question("projects.transfer_locations")
-def list_transfer_locations(work: Work, project: ProjectView, query: TransferQuery) -> Found[Group]:
+@read_action("projects.transfer_locations")
+def list_transfer_locations(
+    work: UnitOfWork, project: ProjectView, query: TransferQuery
+) -> ListPage[Group]:
     """List the groups to which the caller can transfer a project."""
     return find_groups(work, query, query.wanted(without=(project.group_id,)))
 
 
 @action("projects.create")
-def create_project(work: Work, new: NewProject) -> Project:
-    """Create a project in a group that the caller maintains, or in the caller's own namespace.
+def create_project(work: UnitOfWork, new: NewProject) -> Project:
+    """Create a project in a group or in the caller's personal namespace.
 
     Raise InvalidError for an invalid value, TakenError for a path in use, and NotFoundError for an
     unknown group. Raise ForbiddenError without the required role.
     """
-    holder = _project_holder(work, new.namespace_id)
-    segment = checked_segment(new.path) if new.path else _segment_of(new.name)
+    holder = _get_target_group_path(work, new.namespace_id)
+    segment = validate_segment(new.path) if new.path else _derive_segment(new.name)
     made = creation.create_project(
         f"{holder}/{segment}",
         visibility=new.visibility,
         reserved=work.policy(ReservedNames).names,
         session=work.session,
         now=work.now,
-        words=creation.NamespaceWords(name=new.name, description=new.description),
+        words=creation.NamespaceDetails(name=new.name, description=new.description),
     )
     number = made.project_id or 0
-    creation.edit_project(number, new.parts, by=viewer_of(work), session=work.session)
-    make_maker_owner(work, made)
-    record_created(work, made)
-    return _reread(work, made.path)
+    creation.edit_project(number, new.parts, by=get_viewer(work), session=work.session)
+    add_creator_as_owner(work, made)
+    record_namespace_created(work, made)
+    return _reload_project(work, made.path)
 
 
 @action("projects.change")
-def change_project(work: Work, project: ProjectView, change: ProjectChange) -> Project:
+def change_project(work: UnitOfWork, project: ProjectView, change: ProjectChange) -> Project:
     """Change the settings or the path of a project.
 
     Only the last part of the path can change.
@@ -149,20 +153,22 @@ def change_project(work: Work, project: ProjectView, change: ProjectChange) -> P
     Raise InvalidError for an invalid value, and TakenError for a path in use. Raise ForbiddenError
     if the caller may not change the visibility.
     """
-    moved: creation.Changes = {}
+    moved: creation.ColumnChanges = {}
     if change.path is not None:
         moved = transfers.rename_project(
             project.id, change.path, session=work.session, now=work.now
         )
     edits = creation.edit_project(
-        project.id, change.settings, by=viewer_of(work), session=work.session
+        project.id, change.settings, by=get_viewer(work), session=work.session
     )
-    return _reread(work, record_edit(work, project.namespace, {**moved, **edits}))
+    return _reload_project(
+        work, record_namespace_changes(work, project.namespace, {**moved, **edits})
+    )
 
 
 @action("projects.transfer")
-def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer) -> Project:
-    """Transfer a project to another group or to the namespace of the caller.
+def transfer_project(work: UnitOfWork, project: ProjectView, transfer: ProjectTransfer) -> Project:
+    """Transfer a project to another group or to the caller's personal namespace.
 
     The caller must be a maintainer of the other group.
 
@@ -170,58 +176,58 @@ def transfer_project(work: Work, project: ProjectView, transfer: ProjectTransfer
     unknown group. Raise ForbiddenError without the required role. Raise ConflictError if a policy
     or route depends on a group that the project leaves.
     """
-    holder = _project_holder(work, transfer.namespace)
-    prepare_move(work, project, holder)
+    holder = _get_target_group_path(work, transfer.namespace)
+    prepare_transfer(work, project, holder)
     moved = transfers.transfer_project(project.id, holder, session=work.session, now=work.now)
-    return _reread(work, record_edit(work, project.namespace, moved))
+    return _reload_project(work, record_namespace_changes(work, project.namespace, moved))
 
 
 @action("projects.delete")
-def delete_project(work: Work, project: ProjectView) -> Accepted:
+def delete_project(work: UnitOfWork, project: ProjectView) -> Accepted:
     """Delete a project.
 
     The project disappears immediately. Its data is removed in the background.
     """
     deletion.delete_project(project.namespace, session=work.session, now=work.now)
-    record_deleted(work, project.namespace)
+    record_namespace_deleted(work, project.namespace)
     return Accepted()
 
 
 @action("projects.archive")
-def archive(work: Work, project: ProjectView) -> Project:
+def archive(work: UnitOfWork, project: ProjectView) -> Project:
     """Archive a project, so that it accepts no changes, pushes or alerts."""
     if creation.archive(project.id, session=work.session, now=work.now):
         work.record(EventKind.PROJECT_ARCHIVED, subject=project.path, place=project.namespace)
-    return _reread(work, project.path)
+    return _reload_project(work, project.path)
 
 
 @action("projects.unarchive")
-def unarchive(work: Work, project: ProjectView) -> Project:
+def unarchive_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Unarchive a project, so that it accepts changes, pushes and alerts again."""
-    if creation.unarchive(project.id, session=work.session):
+    if creation.unarchive_project(project.id, session=work.session):
         work.record(EventKind.PROJECT_UNARCHIVED, subject=project.path, place=project.namespace)
-    return _reread(work, project.path)
+    return _reload_project(work, project.path)
 
 
-@question("former_paths.index")
-def show_former_paths(work: Work, holder: Holder) -> tuple[FormerPathView, ...]:
+@read_action("former_paths.index")
+def show_former_paths(work: UnitOfWork, holder: ProjectOrGroup) -> tuple[FormerPathView, ...]:
     """List the former paths of a group or project, newest first."""
-    return list_former_paths(holder.namespace, most=_MOST_FORMER, session=work.session)
+    return list_former_paths(holder.namespace, most=_MAX_FORMER_PATHS, session=work.session)
 
 
 @action("former_paths.release")
-def release_path(work: Work, holder: Holder, former_id: int) -> str:
+def release_path(work: UnitOfWork, holder: ProjectOrGroup, former_id: int) -> str:
     """Release a former path for use by others.
 
     Return the path. Raise NotFoundError, or TakenError while the container registry has images with
     that name.
     """
     path = release_former_path(holder.namespace, former_id, session=work.session)
-    record_released(work, holder.namespace, path)
+    record_path_released(work, holder.namespace, path)
     return path
 
 
-def _own_namespace(work: Work) -> str:
+def _get_or_create_own_namespace(work: UnitOfWork) -> str:
     """Return the path of the actor's personal namespace, creating it for the first project.
 
     Raise InvalidError if the actor is not a person, and TakenError if a group has the user name.
@@ -229,7 +235,7 @@ def _own_namespace(work: Work) -> str:
     # The lock makes a concurrent request for a first project find the new namespace.
     user = work.session.get(User, work.actor.id, with_for_update={"key_share": True})
     if user is None or user.kind != HUMAN:
-        raise InvalidError("namespace_id is missing", field="namespace_id")
+        raise InvalidError("`namespace_id` is missing.", field="namespace_id")
     found = work.session.scalar(select(GroupRow.path).where(GroupRow.owner_id == user.id))
     if found is not None:
         return found
@@ -240,11 +246,11 @@ def _own_namespace(work: Work) -> str:
         now=work.now,
         owner_id=user.id,
     )
-    creation.make_owner(made, user.id, session=work.session, now=work.now)
+    creation.add_owner(made, user.id, session=work.session, now=work.now)
     return made.path
 
 
-def _project_holder(work: Work, reference: int | str | None) -> str:
+def _get_target_group_path(work: UnitOfWork, reference: int | str | None) -> str:
     """Return the path of the group that will contain a project.
 
     The actor must be a maintainer of the group. No reference, or the actor's own user name, selects
@@ -252,29 +258,29 @@ def _project_holder(work: Work, reference: int | str | None) -> str:
     required role. Raise InvalidError if the actor needs a personal namespace, but is not a person.
     """
     if reference is None:
-        return _own_namespace(work)
-    path = group_path(str(reference), session=work.session)
+        return _get_or_create_own_namespace(work)
+    path = find_group_path(str(reference), session=work.session)
     named = select(User.id).where(User.username_key == fold(path), User.id == work.actor.id)
     if work.session.scalar(named) is not None:
-        return _own_namespace(work)
+        return _get_or_create_own_namespace(work)
     return get_maintained_group(work, path).path
 
 
-def get_maintained_group(work: Work, reference: int | str) -> GroupView:
+def get_maintained_group(work: UnitOfWork, reference: int | str) -> GroupView:
     """Return a group by its id or path, if the actor is a maintainer of it.
 
     Raise NotFoundError for an unknown group, and ForbiddenError without the required role.
     """
-    return _maintained(work, group_path(str(reference), session=work.session))
+    return _get_maintained_group_at(work, find_group_path(str(reference), session=work.session))
 
 
-def _maintained(work: Work, path: str) -> GroupView:
-    group = get_group(path, viewer_of(work), session=work.session)
+def _get_maintained_group_at(work: UnitOfWork, path: str) -> GroupView:
+    group = get_group(path, get_viewer(work), session=work.session)
     check_role(group, Role.MAINTAINER)
     return group
 
 
-def find_destination(work: Work, holder: Holder, path: str) -> str | None:
+def find_transfer_destination(work: UnitOfWork, holder: ProjectOrGroup, path: str) -> str | None:
     """Return the path of a transfer's destination; None is the top level, for groups only.
 
     The actor must be a maintainer of the group. A project can also move to the actor's own
@@ -287,22 +293,23 @@ def find_destination(work: Work, holder: Holder, path: str) -> str | None:
     if not path:
         raise InvalidError("Enter the full path of a group.", field="to")
     if holder.is_group or path != work.actor.name:
-        path = _maintained(work, path).path
-    if path == parent(namespace.path):
+        path = _get_maintained_group_at(work, path).path
+    if path == get_parent_path(namespace.path):
         raise InvalidError(f"The {namespace.resource_type} is already in {path}.", field="to")
     return path
 
 
-def _segment_of(name: str) -> str:
-    path = as_segment(name)
+def _derive_segment(name: str) -> str:
+    path = slugify_name(name)
     if not path:
-        raise InvalidError("path is missing, and cannot be derived from the name.", field="path")
+        message = "`path` is missing and cannot be derived from `name`."
+        raise InvalidError(message, field="path")
     return path
 
 
-def _reread(work: Work, path: str) -> Project:
+def _reload_project(work: UnitOfWork, path: str) -> Project:
     work.session.flush()  # The new values and roles are read below.
-    return show_project(work, get_project(path, viewer_of(work), session=work.session))
+    return show_project(work, get_project(path, get_viewer(work), session=work.session))
 
 
 class JobTokenScopeBody(Body):
@@ -314,19 +321,21 @@ class JobTokenScopeBody(Body):
     outbound_enabled: bool | None = None
 
 
-@question("job_token_scope.show")
-def show_limits(_work: Work, project: ProjectView) -> JobTokenScope:
+@read_action("job_token_scope.show")
+def show_job_token_scope(_work: UnitOfWork, project: ProjectView) -> JobTokenScope:
     """Show the limits of a project's job tokens."""
     return project.job_token_scope
 
 
 @action("job_token_scope.change")
-def change_limits(work: Work, project: ProjectView, change: JobTokenScopeBody) -> None:
+def change_job_token_scope(
+    work: UnitOfWork, project: ProjectView, change: JobTokenScopeBody
+) -> None:
     """Change the limits of a project's job tokens."""
     inbound = change.enabled if change.inbound_enabled is None else change.inbound_enabled
     limits = {
         "limits_job_token_to_others": change.outbound_enabled,
         "limits_job_tokens_of_others": inbound,
     }
-    changes = edit_project(project.id, limits, by=viewer_of(work), session=work.session)
-    record_edit(work, project.namespace, changes)
+    changes = edit_project(project.id, limits, by=get_viewer(work), session=work.session)
+    record_namespace_changes(work, project.namespace, changes)

@@ -7,18 +7,18 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, select
 
 from domain.access.actions import action
-from domain.access.actor import Work
-from domain.access.checks import check_no_person, check_role
+from domain.access.actor import UnitOfWork
+from domain.access.checks import check_not_personal, check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import Argument, Body, GivenDay, Id, Resource
+from domain.core.types.base import Argument, Body, Id, RequestDay, Resource
 from domain.projects.access import get_group
-from domain.projects.member_types import GivenRole
-from domain.projects.members import check_day, check_gift, lock_members
-from domain.projects.paths import ancestors, group_path
+from domain.projects.member_types import RoleParameter
+from domain.projects.members import check_expiry_date, check_grantable, lock_members
+from domain.projects.paths import find_group_path, list_ancestor_paths
 from domain.projects.types import Name
-from domain.projects.views import ProjectView, viewer_of
+from domain.projects.views import ProjectView, get_viewer
 from models import Group, ProjectShare
 
 
@@ -28,9 +28,9 @@ class NewShare(Body):
     #: Id or full path of the group.
     group_id: Annotated[Id | Name, Argument("GROUP")]
     #: Maximum role. Members have their role in the group, but no higher role than this one.
-    group_access: Annotated[GivenRole, Argument("ROLE")]
+    group_access: Annotated[RoleParameter, Argument("ROLE")]
     #: First day on which the share no longer gives a role.
-    expires_at: GivenDay | None = None
+    expires_at: RequestDay | None = None
 
 
 class Share(Resource):
@@ -44,7 +44,7 @@ class Share(Resource):
 
 
 @action("projects.share")
-def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
+def share_project(work: UnitOfWork, project: ProjectView, new: NewShare) -> Share:
     """Share a project with a group, or change the role of a share.
 
     The caller must be a member of the group.
@@ -52,46 +52,46 @@ def share_project(work: Work, project: ProjectView, new: NewShare) -> Share:
     Raise NotFoundError for an unknown group. Raise ForbiddenError without the required role, and
     InvalidError for an invalid value.
     """
-    session, viewer = work.session, viewer_of(work)
+    session, viewer = work.session, get_viewer(work)
     giver = lock_members(project.namespace, viewer, session=session)
-    check_gift(new.group_access, giver)
-    check_day(new.expires_at, work.now.date())
-    path = group_path(str(new.group_id), session=session)
+    check_grantable(new.group_access, giver)
+    check_expiry_date(new.expires_at, work.now.date())
+    path = find_group_path(str(new.group_id), session=session)
     group = get_group(path, viewer, session=session)
     check_role(group, Role.GUEST)
-    check_no_person(group)
-    if group.path in ancestors(project.path):
-        message = f"The members of {group.path} are members of its projects already."
+    check_not_personal(group)
+    if group.path in list_ancestor_paths(project.path):
+        message = f"The project is in {group.path}, so members of the group already have access."
         raise InvalidError(message, field="group_id")
-    share = session.scalar(select(ProjectShare).where(*_is(project, group.id)))
+    share = session.scalar(select(ProjectShare).where(*_is_share(project, group.id)))
     if share is None:
         share = ProjectShare(project_id=project.id, group_id=group.id, created_at=work.now)
         session.add(share)
     else:
-        _check_taking(share, giver, work.now.date())
+        _check_can_change_share(share, giver, work.now.date())
     share.role, share.expires_at = int(new.group_access), new.expires_at
     session.flush()
-    _record(work, project, group.path, new.group_access.label)
+    _record_share(work, project, group.path, new.group_access.label)
     return Share.model_validate(share)
 
 
 @action("projects.unshare")
-def unshare_project(work: Work, project: ProjectView, group_id: int) -> None:
+def unshare_project(work: UnitOfWork, project: ProjectView, group_id: int) -> None:
     """Stop sharing a project with a group.
 
     Raise NotFoundError if there is no such share, and ForbiddenError without the required role.
     """
-    giver = lock_members(project.namespace, viewer_of(work), session=work.session)
+    giver = lock_members(project.namespace, get_viewer(work), session=work.session)
     found = select(ProjectShare, Group.path).join(Group, Group.id == ProjectShare.group_id)
-    row = work.session.execute(found.where(*_is(project, group_id))).one_or_none()
+    row = work.session.execute(found.where(*_is_share(project, group_id))).one_or_none()
     if row is None:
         raise NotFoundError("The project is not shared with this group.")
-    _check_taking(row.ProjectShare, giver, work.now.date())
+    _check_can_change_share(row.ProjectShare, giver, work.now.date())
     work.session.delete(row.ProjectShare)
-    _record(work, project, row.path, "none")
+    _record_share(work, project, row.path, "none")
 
 
-def _check_taking(share: ProjectShare, giver: Role, today: date) -> None:
+def _check_can_change_share(share: ProjectShare, giver: Role, today: date) -> None:
     """Reject changes to a share that gives a role above the caller's.
 
     Raise ForbiddenError for such a share.
@@ -99,16 +99,18 @@ def _check_taking(share: ProjectShare, giver: Role, today: date) -> None:
     is_live = share.expires_at is None or share.expires_at > today
     if is_live and share.role > giver:
         raise ForbiddenError(
-            f"You cannot change or end a share with the role {Role(share.role).label}: "
-            f"your own is {giver.label}."
+            f"You cannot change or end a share with the {Role(share.role).label} role, because "
+            f"your own role is {giver.label}."
         )
 
 
-def _is(project: ProjectView, group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _is_share(
+    project: ProjectView, group_id: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return ProjectShare.project_id == project.id, ProjectShare.group_id == group_id
 
 
-def _record(work: Work, project: ProjectView, group: str, role: str) -> None:
+def _record_share(work: UnitOfWork, project: ProjectView, group: str, role: str) -> None:
     details = {"changed": "shared groups", "group": group, "role": role}
     kind, place = EventKind.PROJECT_CHANGED, project.namespace
     work.record(kind, subject=project.path, place=place, details=details)

@@ -21,59 +21,61 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
-from domain.accounts.names import LONGEST_PATH
+from domain.accounts.names import MAX_PATH_LENGTH
 from domain.core.database.locks import AdvisoryLock
 from domain.core.database.rows import delete_rows, update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.projects.access import roles_by_shares
+from domain.projects.access import select_shared_roles
 from domain.projects.creation import (
-    Changes,
+    ColumnChanges,
     ReservedNames,
-    check_free,
-    check_valid,
-    former_path_taken,
-    get_parent,
-    make_owner,
+    add_owner,
+    build_former_path_error,
+    check_path_free,
+    check_path_valid,
+    lock_parent_group,
 )
-from domain.projects.members import has_owner, is_here
-from domain.projects.paths import ancestors, parent
-from domain.projects.policy_scope import settle_paging
+from domain.projects.members import has_owner, is_direct_membership
+from domain.projects.paths import get_parent_path, list_ancestor_paths
+from domain.projects.policy_scope import update_followed_projects
 from domain.projects.views import Namespace, Viewer
-from domain.projects.visibility_sql import is_in_force, subtree
+from domain.projects.visibility_sql import is_membership_active, select_subtree
 from models import FormerPath, Group, Member, Project, RegistryRepository, User
 from models.folding import fold
 
 Row = TypeVar("Row", Group, Project)
 Table = type[Group] | type[Project]
 #: No reserved names: a project's path starts with an existing group.
-_NONE_RESERVED: frozenset[str] = frozenset()
+_NO_RESERVED_NAMES: frozenset[str] = frozenset()
 #: Maximum number of changed roles that are shown by name.
-_MOST_SHOWN = 50
+_MAX_LISTED_ROLES = 50
 
 
-def rename_project(project_id: int, segment: str, *, session: Session, now: datetime) -> Changes:
+def rename_project(
+    project_id: int, segment: str, *, session: Session, now: datetime
+) -> ColumnChanges:
     """Change the last part of a project's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
-    group_path = parent(_get(Project, project_id, session=session).path) or ""
+    group_path = get_parent_path(_get_row(Project, project_id, session=session).path) or ""
     return _move_project(project_id, group_path, segment, session=session, now=now)
 
 
 def transfer_project(
     project_id: int, group_path: str, *, session: Session, now: datetime
-) -> Changes:
+) -> ColumnChanges:
     """Transfer a project to another group.
 
     Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
     TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
-    project = _get(Project, project_id, session=session)
-    if fold(parent(project.path) or "") == fold(group_path):
+    project = _get_row(Project, project_id, session=session)
+    if fold(get_parent_path(project.path) or "") == fold(group_path):
         raise InvalidError(f"The project is already in {group_path}.", field="namespace")
     segment = project.path.rpartition("/")[2]
     return _move_project(project_id, group_path, segment, session=session, now=now)
@@ -81,17 +83,17 @@ def transfer_project(
 
 def rename_group(
     group_id: int, segment: str, *, reserved: frozenset[str], session: Session, now: datetime
-) -> Changes:
+) -> ColumnChanges:
     """Change the last part of a group's path.
 
     Raise InvalidError for an invalid value, and TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
-    above = parent(_get(Group, group_id, session=session).path)
+    above = get_parent_path(_get_row(Group, group_id, session=session).path)
     return _move_group(group_id, above, segment, reserved=reserved, session=session, now=now)
 
 
-def rename_personal(work: Work, user_id: int, username: str) -> None:
+def rename_personal_namespace(work: UnitOfWork, user_id: int, username: str) -> None:
     """Rename the personal namespace of a user, if there is one, after a new user name.
 
     Raise InvalidError for a name that starts a URL of the service, or TakenError.
@@ -116,41 +118,42 @@ def transfer_group(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-) -> Changes:
+) -> ColumnChanges:
     """Transfer a group to another group, or to the top level if `parent_path` is None.
 
     Raise InvalidError for an invalid destination, NotFoundError if it does not exist, and
     TakenError for a path in use.
     """
     AdvisoryLock.MOVES.take(session)
-    path = _get(Group, group_id, session=session).path
-    if fold(parent(path) or "") == fold(parent_path or ""):
+    path = _get_row(Group, group_id, session=session).path
+    if fold(get_parent_path(path) or "") == fold(parent_path or ""):
         there = f"in {parent_path}" if parent_path else "at the top level"
         raise InvalidError(f"The group is already {there}.", field="group_id")
     if parent_path and fold(f"{parent_path}/").startswith(fold(f"{path}/")):
-        raise InvalidError("A group cannot be moved into itself.", field="group_id")
+        message = "A group cannot be moved into itself or into one of its subgroups."
+        raise InvalidError(message, field="group_id")
     segment = path.rpartition("/")[2]
     return _move_group(group_id, parent_path, segment, reserved=reserved, session=session, now=now)
 
 
 def _move_project(
     project_id: int, group_path: str, segment: str, *, session: Session, now: datetime
-) -> Changes:
+) -> ColumnChanges:
     _check_segment(segment)
-    group = get_parent(group_path, session=session)
-    project = _locked(Project, Project.id == project_id, session=session)[0]
+    group = lock_parent_group(group_path, session=session)
+    project = _lock_rows(Project, Project.id == project_id, session=session)[0]
     namespace = Namespace(project_id=project.id, path=project.path)
     before, path = project.path, f"{group.path}/{segment}"
     if path == before:
         return {}
-    check_valid(path, reserved=_NONE_RESERVED)
+    check_path_valid(path, reserved=_NO_RESERVED_NAMES)
     if fold(path) != fold(before):
-        check_free(path, session=session, own=namespace)
-        _keep_former(Project, Project.id == project.id, session=session, now=now)
+        check_path_free(path, session=session, own=namespace)
+        _store_former_paths(Project, Project.id == project.id, session=session, now=now)
     project.path, project.group_id = path, group.id
     session.flush()
-    _settle(Project, Project.id == project.id, session=session)
-    settle_paging(select(Project.id).where(Project.id == project.id), session=session)
+    _resolve_former_paths(Project, Project.id == project.id, session=session)
+    update_followed_projects(select(Project.id).where(Project.id == project.id), session=session)
     return {"path": (before, path)}
 
 
@@ -162,74 +165,74 @@ def _move_group(
     reserved: frozenset[str],
     session: Session,
     now: datetime,
-) -> Changes:
+) -> ColumnChanges:
     _check_segment(segment)
-    groups, projects = _below(group_id)
-    group = next(each for each in _locked(Group, groups, session=session) if each.id == group_id)
-    holder = get_parent(parent_path, session=session) if parent_path else None
+    groups, projects = _build_subtree_conditions(group_id)
+    group = next(each for each in _lock_rows(Group, groups, session=session) if each.id == group_id)
+    holder = lock_parent_group(parent_path, session=session) if parent_path else None
     before, path = group.path, f"{holder.path}/{segment}" if holder else segment
     if path == before:
         return {}
-    check_valid(path, reserved=reserved)
+    check_path_valid(path, reserved=reserved)
     _check_lengths(before, path, groups, projects, session=session)
     if fold(path) != fold(before):
         own = Namespace(group_id=group.id, path=before)
-        check_free(path, session=session, own=own, owner_id=group.owner_id)
-        _keep_former(Group, groups, session=session, now=now)
-        _keep_former(Project, projects, session=session, now=now)
+        check_path_free(path, session=session, own=own, owner_id=group.owner_id)
+        _store_former_paths(Group, groups, session=session, now=now)
+        _store_former_paths(Project, projects, session=session, now=now)
     group.parent_id = holder.id if holder else None
     session.flush()
     tables: tuple[tuple[Table, ColumnElement[bool]], ...] = ((Group, groups), (Project, projects))
     for table, inside in tables:
-        _set_beginning(table, inside, before, path, session=session)
-        _settle(table, inside, session=session)
-    settle_paging(select(Project.id).where(projects), session=session)
+        _replace_path_prefix(table, inside, before, path, session=session)
+        _resolve_former_paths(table, inside, session=session)
+    update_followed_projects(select(Project.id).where(projects), session=session)
     session.expire_all()  # The statements above changed the paths without updating loaded rows.
     return {"path": (before, path)}
 
 
-def _below(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def _build_subtree_conditions(group_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     """Return the conditions for a group with its subgroups, and for their projects."""
-    ids = subtree(select(Group.id).where(Group.id == group_id))
+    ids = select_subtree(select(Group.id).where(Group.id == group_id))
     return (
         Group.id.in_(ids) & Group.deleted_at.is_(None),
         Project.group_id.in_(ids) & Project.deleted_at.is_(None),
     )
 
 
-def _keep_former(
+def _store_former_paths(
     table: Table, inside: ColumnElement[bool], *, session: Session, now: datetime
 ) -> None:
     """Store the current paths as former paths."""
-    rows = select(table.path, _key(table), table.id, literal(now)).where(inside)
-    columns = ["path", "path_key", _holder(table), "created_at"]
+    rows = select(table.path, _get_path_key(table), table.id, literal(now)).where(inside)
+    columns = ["path", "path_key", _get_owner_column(table), "created_at"]
     session.execute(insert(FormerPath).from_select(columns, rows))
 
 
-def _set_beginning(
+def _replace_path_prefix(
     table: Table, inside: ColumnElement[bool], before: str, path: str, *, session: Session
 ) -> None:
     # Paths are ASCII (`domain/accounts/names.py`), so folding does not change their length.
     rest = len(before) + 1
     values = {
         "path": literal(path) + func.substr(table.path, rest),
-        "path_key": literal(fold(path)) + func.substr(_key(table), rest),
+        "path_key": literal(fold(path)) + func.substr(_get_path_key(table), rest),
     }
     session.execute(update_rows(table).where(inside).values(values))
 
 
-def _settle(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
+def _resolve_former_paths(table: Table, inside: ColumnElement[bool], *, session: Session) -> None:
     """Delete former paths that are current again; reject former paths of others.
 
     Raise TakenError for a former path of another group or project.
     """
-    holder = getattr(FormerPath, _holder(table))
+    holder = getattr(FormerPath, _get_owner_column(table))
     is_again = exists().where(inside, table.id == holder, table.path_key == FormerPath.path_key)
     session.execute(delete_rows(FormerPath).where(is_again))
     taken = select(table.path).join(FormerPath, FormerPath.path_key == table.path_key)
     of_another = session.scalar(taken.where(inside).limit(1))
     if of_another is not None:
-        raise former_path_taken(of_another)
+        raise build_former_path_error(of_another)
 
 
 def _check_lengths(
@@ -244,29 +247,31 @@ def _check_lengths(
         session.scalar(select(func.max(func.length(table.path))).where(inside)) or 0
         for table, inside in ((Group, groups), (Project, projects))
     )
-    if longest - len(before) + len(path) > LONGEST_PATH:
-        message = f"A path below the group would have more than {LONGEST_PATH} characters."
+    if longest - len(before) + len(path) > MAX_PATH_LENGTH:
+        message = f"A path below the group would be longer than {MAX_PATH_LENGTH} characters."
         raise InvalidError(message, field="path")
 
 
 def _check_segment(segment: str) -> None:
     if "/" in segment:
-        message = "path must be a single name; use a transfer to change the group."
+        message = (
+            "The path must be a single name without slashes. To change the group, use a transfer."
+        )
         raise InvalidError(message, field="path")
 
 
-def _get(table: type[Row], row_id: int, *, session: Session) -> Row:
+def _get_row(table: type[Row], row_id: int, *, session: Session) -> Row:
     found = session.scalar(
         select(table)
         .where(table.id == row_id, table.deleted_at.is_(None))
         .execution_options(populate_existing=True)
     )
     if found is None:
-        raise _gone()
+        raise _build_deleted_error()
     return found
 
 
-def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
+def _lock_rows(table: type[Row], inside: ColumnElement[bool], *, session: Session) -> Sequence[Row]:
     """Lock rows until the commit, so that groups get no new contents and projects no alerts."""
     found = session.scalars(
         select(table)
@@ -276,19 +281,19 @@ def _locked(table: type[Row], inside: ColumnElement[bool], *, session: Session) 
         .execution_options(populate_existing=True)
     ).all()
     if not found:
-        raise _gone()
+        raise _build_deleted_error()
     return found
 
 
-def _gone() -> NotFoundError:
-    return NotFoundError("It was deleted in the meantime.")
+def _build_deleted_error() -> NotFoundError:
+    return NotFoundError("The group or project was deleted in the meantime.")
 
 
-def _key(table: Table) -> ColumnElement[str]:
+def _get_path_key(table: Table) -> ColumnElement[str]:
     return func.coalesce(table.path_key, func.lower(table.path))
 
 
-def _holder(table: Table) -> str:
+def _get_owner_column(table: Table) -> str:
     return "group_id" if table is Group else "project_id"
 
 
@@ -311,7 +316,7 @@ class ChangedRole:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transfer:
+class TransferEffects:
     """The effects of a transfer on the members and images of a group or project."""
 
     #: Changed roles, lowered ones first, ordered by user name.
@@ -328,31 +333,36 @@ class Transfer:
 
 def explain_transfer(
     namespace: Namespace, new_parent: str | None, viewer: Viewer, *, session: Session
-) -> Transfer:
+) -> TransferEffects:
     """Return the effects of moving a group or project to another group or the top level."""
-    here = _roles(is_here(namespace), viewer, session=session)
+    here = _read_roles(is_direct_membership(namespace), viewer, session=session)
     if namespace.project_id is not None:
-        shared = roles_by_shares([namespace.project_id], Member.user_id, today=viewer.today)
+        shared = select_shared_roles([namespace.project_id], Member.user_id, today=viewer.today)
         for role, user_id in session.execute(shared):
             here[user_id] = max(Role(role), here.get(user_id, Role.GUEST))
-    before = _roles(_in_groups(ancestors(namespace.path)), viewer, session=session)
-    above = (*ancestors(new_parent), new_parent) if new_parent else ()
-    after = _roles(_in_groups(above), viewer, session=session)
+    before = _read_roles(
+        _is_in_groups(list_ancestor_paths(namespace.path)), viewer, session=session
+    )
+    above = (*list_ancestor_paths(new_parent), new_parent) if new_parent else ()
+    after = _read_roles(_is_in_groups(above), viewer, session=session)
     changed = {
-        user_id: (_highest(here, before, user_id), _highest(here, after, user_id))
+        user_id: (
+            _find_highest_role(here, before, user_id),
+            _find_highest_role(here, after, user_id),
+        )
         for user_id in {*before, *after}
     }
     changed = {key: roles for key, roles in changed.items() if roles[0] != roles[1]}
-    named = _named(changed, session=session)
+    named = _build_changed_roles(changed, session=session)
     ordered = sorted(named, key=lambda each: (not each.is_lowered, each.username.lower()))
-    return Transfer(
-        roles=tuple(ordered[:_MOST_SHOWN]),
+    return TransferEffects(
+        roles=tuple(ordered[:_MAX_LISTED_ROLES]),
         role_count=len(ordered),
         image_count=_count_images(namespace, session=session),
     )
 
 
-def keep_owned(
+def ensure_owner(
     namespace: Namespace, user_id: int | None, *, session: Session, now: datetime
 ) -> None:
     """Make a user the owner of a group that has no owner after a transfer to the top level.
@@ -362,37 +372,37 @@ def keep_owned(
     if has_owner(namespace.path, true(), session=session):
         return
     if user_id is None:
-        message = f"{namespace.path} would have no owner: give somebody in it the role first."
+        message = f"{namespace.path} would have no owner. Give a member the Owner role first."
         raise ConflictError(message, field="group_id")
-    own = select(Member).where(Member.user_id == user_id, is_here(namespace))
+    own = select(Member).where(Member.user_id == user_id, is_direct_membership(namespace))
     member = session.scalar(own)
     if member is None:
-        make_owner(namespace, user_id, session=session, now=now)
+        add_owner(namespace, user_id, session=session, now=now)
     else:
         member.role, member.expires_at, member.member_role_id = int(Role.OWNER), None, None
 
 
-def _in_groups(paths: Iterable[str]) -> ColumnElement[bool]:
+def _is_in_groups(paths: Iterable[str]) -> ColumnElement[bool]:
     keys = [fold(path) for path in paths]
     return Member.group_id.in_(select(Group.id).where(Group.path_key.in_(keys)))
 
 
-def _roles(where: ColumnElement[bool], viewer: Viewer, *, session: Session) -> dict[int, Role]:
+def _read_roles(where: ColumnElement[bool], viewer: Viewer, *, session: Session) -> dict[int, Role]:
     rows = session.execute(
         select(Member.user_id, func.max(Member.role))
-        .where(where, is_in_force(viewer.today))
+        .where(where, is_membership_active(viewer.today))
         .group_by(Member.user_id)
     )
     return {user_id: Role(role) for user_id, role in rows}
 
 
-def _highest(here: dict[int, Role], above: dict[int, Role], user_id: int) -> Role | None:
+def _find_highest_role(here: dict[int, Role], above: dict[int, Role], user_id: int) -> Role | None:
     return max(
         (role for role in (here.get(user_id), above.get(user_id)) if role is not None), default=None
     )
 
 
-def _named(
+def _build_changed_roles(
     changed: dict[int, tuple[Role | None, Role | None]], *, session: Session
 ) -> list[ChangedRole]:
     rows = session.execute(
@@ -415,7 +425,7 @@ def _count_images(namespace: Namespace, *, session: Session) -> int:
     """Return the number of registry repositories below a group or in a project."""
     projects = select(Project.id).where(Project.id == namespace.project_id)
     if namespace.group_id is not None:
-        groups = subtree(select(Group.id).where(Group.id == namespace.group_id))
+        groups = select_subtree(select(Group.id).where(Group.id == namespace.group_id))
         projects = select(Project.id).where(
             Project.group_id.in_(groups), Project.deleted_at.is_(None)
         )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.features import Feature
 from domain.access.roles import Role
 from domain.core.types.base import (
@@ -14,57 +14,57 @@ from domain.core.types.base import (
     AbsentWord,
     Argument,
     Body,
-    Found,
     GitLabQuery,
-    GivenTimeOrDay,
     Id,
+    ListPage,
     PagedQuery,
+    RequestTimeOrDay,
     Resource,
     Search,
     Text,
     Time,
     WithoutEffect,
-    columns_of,
-    split,
+    get_column_values,
+    split_words,
 )
 from domain.projects import listing
-from domain.projects.creation import LONGEST_DESCRIPTION
+from domain.projects.creation import MAX_DESCRIPTION_LENGTH
 from domain.projects.listing import GroupDetails, GroupFilter, ProjectDetails, ProjectFilter
-from domain.projects.views import GroupView, ProjectView, SharedGroup, viewer_of
+from domain.projects.views import GroupView, ProjectView, SharedGroup, get_viewer
 
 #: Description of a group or a project.
-Description = Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)]
+Description = Annotated[Text, Field(max_length=MAX_DESCRIPTION_LENGTH)]
 Name = Annotated[Text, Field(max_length=255)]
 Visibility = Literal["private", "internal", "public"]
-_LEVELS_BETWEEN = {5: Role.GUEST, 25: Role.DEVELOPER}
+_GITLAB_ONLY_LEVELS = {5: Role.GUEST, 25: Role.DEVELOPER}
 #: Access level of a part of a project, in addition to the required role and visibility.
 Level = Literal["disabled", "private", "enabled"]
 
 
-def least_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
+def choose_minimum_role(*, owned: bool, given: Role | None, is_member: bool) -> Role | None:
     """Return the minimum role that the caller must have in the listed items."""
     if owned:
         return Role.OWNER
     return given or (Role.GUEST if is_member else None)
 
 
-def _nearest_role(value: Any) -> Any:
+def _map_access_level(value: Any) -> Any:
     # GitLab has additional levels, such as 5 for minimal access.
     number = int(value) if isinstance(value, str) and value.isdecimal() else value
-    return _LEVELS_BETWEEN.get(number, number) if isinstance(number, int) else value
+    return _GITLAB_ONLY_LEVELS.get(number, number) if isinstance(number, int) else value
 
 
 #: Minimum role by its access level. A level that exists only in GitLab maps to the next higher
 #: role.
-LeastLevel = Annotated[
+MinimumRole = Annotated[
     Role,
-    BeforeValidator(_nearest_role),
-    WithJsonSchema({"type": "integer", "enum": sorted([*map(int, Role), *_LEVELS_BETWEEN])}),
+    BeforeValidator(_map_access_level),
+    WithJsonSchema({"type": "integer", "enum": sorted([*map(int, Role), *_GITLAB_ONLY_LEVELS])}),
 ]
 
 
 #: Maximum grace period in hours: one year.
-LONGEST_GRACE_HOURS = 8_760
+MAX_GRACE_HOURS = 8_760
 
 
 class GroupQuery(PagedQuery, GitLabQuery):
@@ -73,12 +73,12 @@ class GroupQuery(PagedQuery, GitLabQuery):
     #: Text to search for in names and paths.
     search: Search = ""
     owned: bool = False
-    min_access_level: LeastLevel | None = None
+    min_access_level: MinimumRole | None = None
     top_level_only: bool = False
     #: True if groups without membership are listed. `false` returns only groups of which the caller
     #: is a member.
     all_available: bool = True
-    skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split)] = ()
+    skip_groups: Annotated[tuple[Id, ...], BeforeValidator(split_words)] = ()
     #: Visibility of the most visible project in a group.
     visibility: Visibility | None = None
     #: Sort order. `similarity` sorts by name.
@@ -93,9 +93,9 @@ class GroupQuery(PagedQuery, GitLabQuery):
     with_custom_attributes: WithoutEffect = ""
 
     @property
-    def finds_nothing(self) -> bool:
+    def matches_nothing(self) -> bool:
         """Return whether the query asks for a state that no group has."""
-        return self.active is False or super().finds_nothing
+        return self.active is False or super().matches_nothing
 
     def wanted(self, *, parent_id: int | None = None, below_id: int | None = None) -> GroupFilter:
         """Return the filter, limited to direct subgroups or to all groups below a group."""
@@ -103,7 +103,7 @@ class GroupQuery(PagedQuery, GitLabQuery):
             parent_id=parent_id,
             below_id=below_id,
             is_top_level=self.top_level_only,
-            least=least_role(
+            least=choose_minimum_role(
                 owned=self.owned,
                 given=self.min_access_level,
                 is_member=not self.all_available,
@@ -128,7 +128,7 @@ class NamespaceQuery(PagedQuery, GitLabQuery):
 
     def wanted(self, *, is_admin: bool) -> GroupFilter:
         """Return the filter for the caller's groups, or for all groups for administrators."""
-        least = least_role(owned=self.owned_only, given=None, is_member=not is_admin)
+        least = choose_minimum_role(owned=self.owned_only, given=None, is_member=not is_admin)
         return GroupFilter(
             is_top_level=self.top_level_only, least=least, search=self.search, with_personal=True
         )
@@ -154,7 +154,7 @@ class GroupChange(Body):
     #: subgroups and of the projects as well.
     require_two_factor_authentication: bool | None = None
     #: Grace period in hours, from the start of the requirement or of the membership.
-    two_factor_grace_period: Annotated[int, Field(ge=0, le=LONGEST_GRACE_HOURS)] | None = None
+    two_factor_grace_period: Annotated[int, Field(ge=0, le=MAX_GRACE_HOURS)] | None = None
 
 
 class GroupTransfer(Body):
@@ -212,7 +212,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     #: True if only projects of which the caller is a member are listed.
     membership: bool = False
     owned: bool = False
-    min_access_level: LeastLevel | None = None
+    min_access_level: MinimumRole | None = None
     visibility: Visibility | None = None
     archived: bool | None = None
     #: Filter for archived projects: `true` leaves them out, `false` returns only them.
@@ -223,11 +223,11 @@ class ProjectQuery(PagedQuery, GitLabQuery):
     simple: bool = False
     id_after: Id | None = None
     id_before: Id | None = None
-    last_activity_after: GivenTimeOrDay | None = None
-    last_activity_before: GivenTimeOrDay | None = None
+    last_activity_after: RequestTimeOrDay | None = None
+    last_activity_before: RequestTimeOrDay | None = None
     #: Same as `last_activity_after`: any change is an activity.
-    updated_after: GivenTimeOrDay | None = None
-    updated_before: GivenTimeOrDay | None = None
+    updated_after: RequestTimeOrDay | None = None
+    updated_before: RequestTimeOrDay | None = None
     #: Sort order. Counters that projects do not have here sort by id.
     order_by: Literal[
         "id",
@@ -273,7 +273,7 @@ class ProjectQuery(PagedQuery, GitLabQuery):
             group_id=group_id,
             with_subgroups=with_subgroups,
             owner_id=owner_id,
-            least=least_role(
+            least=choose_minimum_role(
                 owned=self.owned, given=self.min_access_level, is_member=self.membership
             ),
             search=self.search,
@@ -296,7 +296,7 @@ class GroupProjectQuery(ProjectQuery):
     with_shared: WithoutEffect = ""
 
 
-class _Settings(Body):
+class _ProjectSettings(Body):
     """Access levels of the parts of a project."""
 
     releases_access_level: Level | None = None
@@ -310,7 +310,7 @@ class _Settings(Body):
         default=None,
         # `deprecated` is set in the schema only, because pydantic would warn at each read.
         json_schema_extra={"deprecated": True},
-        description="Refused from release 17.0 on.",
+        description="Same as `outbound_enabled` of the job token scope. Removed in release 17.0.",
     )
 
     @property
@@ -320,8 +320,8 @@ class _Settings(Body):
         return levels | {"limits_job_token_to_others": self.ci_job_token_scope_enabled}
 
 
-class NewProject(_Settings):
-    """A new project. It needs a name or a path."""
+class NewProject(_ProjectSettings):
+    """A new project. `name` or `path` is required."""
 
     name: Name = ""
     path: Name = ""
@@ -331,7 +331,7 @@ class NewProject(_Settings):
     description: Description = ""
 
 
-class ProjectChange(_Settings):
+class ProjectChange(_ProjectSettings):
     """Changes to a project."""
 
     name: Name | None = None
@@ -384,7 +384,7 @@ class ProjectRole(Resource):
 
 
 class ProjectPermissions(Resource):
-    """The caller's own role in a project, and the role in its group."""
+    """The caller's direct role in a project, and the role in its group."""
 
     project_access: ProjectRole | None
     group_access: ProjectRole | None
@@ -394,18 +394,18 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
-def _not_in_simple() -> Any:
+def _build_detail_field() -> Any:
     """Return a field that is omitted from basic results."""
     return Field(default=None, exclude_if=_is_absent)
 
 
-def _until(release: str, meaning: str) -> Any:
+def _build_removed_field(release: str, meaning: str) -> Any:
     """Return a field that is omitted from the release that removes it."""
     return Field(
         default=None,
         exclude_if=_is_absent,
         deprecated=True,
-        description=f"{meaning}; removed in release {release}.",
+        description=f"{meaning}. Removed in release {release}.",
     )
 
 
@@ -434,26 +434,30 @@ class Project(Resource):
     #: Time of the latest push, release, deployment, image or alert that the caller may see.
     last_activity_at: Time
     namespace: ProjectNamespace
-    visibility: Visibility | None = _not_in_simple()
-    archived: bool | None = _not_in_simple()
-    empty_repo: bool | None = _not_in_simple()
-    releases_access_level: Level | None = _not_in_simple()
-    environments_access_level: Level | None = _not_in_simple()
-    feature_flags_access_level: Level | None = _not_in_simple()
-    infrastructure_access_level: Level | None = _not_in_simple()
-    monitor_access_level: Level | None = _not_in_simple()
+    visibility: Visibility | None = _build_detail_field()
+    archived: bool | None = _build_detail_field()
+    empty_repo: bool | None = _build_detail_field()
+    releases_access_level: Level | None = _build_detail_field()
+    environments_access_level: Level | None = _build_detail_field()
+    feature_flags_access_level: Level | None = _build_detail_field()
+    infrastructure_access_level: Level | None = _build_detail_field()
+    monitor_access_level: Level | None = _build_detail_field()
     #: Groups that the project is shared with. null if the caller is not a member.
-    shared_with_groups: tuple[SharedGroup, ...] | None = _not_in_simple()
-    operations_access_level: Level | None = _until("16.0", "That of monitor_access_level")
-    ci_job_token_scope_enabled: bool | None = _until("17.0", "See the job token scope")
-    permissions: ProjectPermissions | None = _not_in_simple()
+    shared_with_groups: tuple[SharedGroup, ...] | None = _build_detail_field()
+    operations_access_level: Level | None = _build_removed_field(
+        "16.0", "Same as `monitor_access_level`"
+    )
+    ci_job_token_scope_enabled: bool | None = _build_removed_field(
+        "17.0", "Same as `outbound_enabled` of the job token scope"
+    )
+    permissions: ProjectPermissions | None = _build_detail_field()
     links: ProjectLinks | None = Field(
         default=None, exclude_if=_is_absent, serialization_alias="_links"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repository:
+class RepositoryState:
     """Repository details that are known without running Git."""
 
     #: Default branch. None if the caller may not read it.
@@ -462,53 +466,55 @@ class Repository:
 
 
 @dataclass(frozen=True)
-class Repositories:
+class RepositoryLookup:
     """A policy that looks up the repository of a project."""
 
-    find: Callable[[ProjectView], Repository]
+    find: Callable[[ProjectView], RepositoryState]
 
 
-def find_groups(work: Work, query: GroupQuery | TransferQuery, wanted: GroupFilter) -> Found[Group]:
+def find_groups(
+    work: UnitOfWork, query: GroupQuery | TransferQuery, wanted: GroupFilter
+) -> ListPage[Group]:
     """Return a page of the matching groups that the actor can see."""
-    found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
-    return Found.of(found, lambda each: _group(work, each))
+    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
+    return ListPage.of(found, lambda each: _build_group(work, each))
 
 
-def show_group(work: Work, group: GroupView) -> Group:
+def show_group(work: UnitOfWork, group: GroupView) -> Group:
     """Return a group as an API resource."""
-    return _group(work, listing.details_of_group(group, session=work.session))
+    return _build_group(work, listing.get_group_details(group, session=work.session))
 
 
-def find_namespaces(work: Work, query: NamespaceQuery) -> Found[ProjectNamespace]:
+def find_namespaces(work: UnitOfWork, query: NamespaceQuery) -> ListPage[ProjectNamespace]:
     """Return a page of the actor's groups as namespaces of projects."""
     wanted = query.wanted(is_admin=work.actor.is_admin)
-    found = listing.list_groups(wanted, query.part, viewer_of(work), session=work.session)
-    return Found.of(found, lambda each: show_namespace(work, each.group))
+    found = listing.list_groups(wanted, query.part, get_viewer(work), session=work.session)
+    return ListPage.of(found, lambda each: show_namespace(work, each.group))
 
 
-def find_projects(work: Work, query: ProjectQuery, **limits: Any) -> Found[Project]:
+def find_projects(work: UnitOfWork, query: ProjectQuery, **limits: Any) -> ListPage[Project]:
     """Return a page of the matching projects that the actor can see.
 
     `limits` can contain `group_id`, `with_subgroups` and `owner_id`.
     """
     found = listing.list_projects(
-        query.wanted(**limits), query.part, viewer_of(work), session=work.session
+        query.wanted(**limits), query.part, get_viewer(work), session=work.session
     )
-    shown = _simple_project if query.simple else _project
-    look = work.policy(Repositories).find
-    return Found.of(found, lambda each: shown(work, each, look(each.project)))
+    shown = _build_simple_project if query.simple else _build_project
+    look = work.policy(RepositoryLookup).find
+    return ListPage.of(found, lambda each: shown(work, each, look(each.project)))
 
 
-def show_project(work: Work, project: ProjectView) -> Project:
+def show_project(work: UnitOfWork, project: ProjectView) -> Project:
     """Return a project as an API resource."""
-    found = listing.details_of_project(project, viewer_of(work), session=work.session)
-    return _project(work, found, work.policy(Repositories).find(project))
+    found = listing.get_project_details(project, get_viewer(work), session=work.session)
+    return _build_project(work, found, work.policy(RepositoryLookup).find(project))
 
 
-def _group(work: Work, found: GroupDetails) -> Group:
+def _build_group(work: UnitOfWork, found: GroupDetails) -> Group:
     group = found.group
     return Group(
-        **columns_of(group, Group) | {"path": group.path.rpartition("/")[2]},
+        **get_column_values(group, Group) | {"path": group.path.rpartition("/")[2]},
         full_path=group.path,
         full_name=" / ".join(found.names),
         visibility=cast("Visibility", found.visibility),
@@ -516,14 +522,14 @@ def _group(work: Work, found: GroupDetails) -> Group:
     )
 
 
-def _project(work: Work, found: ProjectDetails, repository: Repository) -> Project:
+def _build_project(work: UnitOfWork, found: ProjectDetails, repository: RepositoryState) -> Project:
     """Return a project with the fields of all releases."""
     project = found.project
     levels: dict[str, Any] = {
         f"{feature}_access_level": str(level) for feature, level in project.access_levels.items()
     }
     url = f"{work.settings.base_url}/api/v4/projects/{project.id}"
-    return _simple_project(work, found, repository).model_copy(
+    return _build_simple_project(work, found, repository).model_copy(
         update={
             **levels,
             "visibility": project.visibility,
@@ -533,7 +539,8 @@ def _project(work: Work, found: ProjectDetails, repository: Repository) -> Proje
             "operations_access_level": levels["monitor_access_level"],
             "ci_job_token_scope_enabled": project.job_token_scope.outbound_enabled,
             "permissions": ProjectPermissions(
-                project_access=_role(found.direct_role), group_access=_role(found.inherited_role)
+                project_access=_build_role(found.direct_role),
+                group_access=_build_role(found.inherited_role),
             ),
             "links": ProjectLinks(
                 self=url,
@@ -545,7 +552,9 @@ def _project(work: Work, found: ProjectDetails, repository: Repository) -> Proje
     )
 
 
-def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -> Project:
+def _build_simple_project(
+    work: UnitOfWork, found: ProjectDetails, repository: RepositoryState
+) -> Project:
     """Return a project with its basic fields."""
     project, url = found.project, f"{work.settings.base_url}/{found.project.path}"
     return Project(
@@ -565,7 +574,7 @@ def _simple_project(work: Work, found: ProjectDetails, repository: Repository) -
     )
 
 
-def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
+def show_namespace(work: UnitOfWork, group: GroupView) -> ProjectNamespace:
     """Return a group as a namespace of projects."""
     return ProjectNamespace(
         id=group.id,
@@ -578,5 +587,5 @@ def show_namespace(work: Work, group: GroupView) -> ProjectNamespace:
     )
 
 
-def _role(role: Role | None) -> ProjectRole | None:
+def _build_role(role: Role | None) -> ProjectRole | None:
     return None if role is None else ProjectRole(access_level=int(role))

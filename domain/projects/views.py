@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, ClassVar, NamedTuple
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.features import AccessLevel, Feature
-from domain.access.roles import LEAST_ROLES, Ability, Role
+from domain.access.roles import MINIMUM_ROLES, Ability, Role
 from domain.core.types.base import Resource
 
 
@@ -22,7 +22,7 @@ class Viewer:
     today: date = date.max
 
 
-def viewer_of(work: Work) -> Viewer:
+def get_viewer(work: UnitOfWork) -> Viewer:
     """Return the actor as a viewer of groups and projects."""
     return Viewer(user_id=work.actor.id, is_admin=work.actor.is_admin, today=work.now.date())
 
@@ -65,11 +65,11 @@ class JobTokenScope(Resource):
     outbound_enabled: bool
 
 
-_USUAL_SCOPE = JobTokenScope(inbound_enabled=True, outbound_enabled=False)
+_DEFAULT_JOB_TOKEN_SCOPE = JobTokenScope(inbound_enabled=True, outbound_enabled=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _SeenNamespace:
+class _NamespaceView:
     """A group or project as one viewer sees it."""
 
     id: int
@@ -83,7 +83,7 @@ class _SeenNamespace:
 
     def may(self, ability: Ability) -> bool:
         """Return whether the viewer has an ability by the role or a custom role."""
-        return self.has_role(LEAST_ROLES[ability]) or ability in self.abilities
+        return self.has_role(MINIMUM_ROLES[ability]) or ability in self.abilities
 
     def has_role(self, least: Role) -> bool:
         """Return whether the viewer has at least this role."""
@@ -106,7 +106,7 @@ class _SeenNamespace:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectView(_SeenNamespace):
+class ProjectView(_NamespaceView):
     """A project as one viewer sees it."""
 
     visibility: str
@@ -116,7 +116,7 @@ class ProjectView(_SeenNamespace):
         default_factory=lambda: dict.fromkeys(Feature, AccessLevel.ENABLED)
     )
     open_alerts: int = 0
-    job_token_scope: JobTokenScope = _USUAL_SCOPE
+    job_token_scope: JobTokenScope = _DEFAULT_JOB_TOKEN_SCOPE
     is_group: ClassVar[bool] = False
     is_personal: ClassVar[bool] = False
 
@@ -175,7 +175,7 @@ class ProjectView(_SeenNamespace):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupView(_SeenNamespace):
+class GroupView(_NamespaceView):
     """A group as one viewer sees it."""
 
     parent_id: int | None = None
@@ -226,7 +226,7 @@ class GroupView(_SeenNamespace):
 
 
 #: A group or project that has members, as one viewer sees it.
-Holder = GroupView | ProjectView
+ProjectOrGroup = GroupView | ProjectView
 
 
 class SharedGroup(Resource):
@@ -246,7 +246,7 @@ class SharedGroup(Resource):
         return Role(self.group_access_level)
 
 
-class GivenMemberRole(NamedTuple):
+class AssignedMemberRole(NamedTuple):
     """A custom role that a member has."""
 
     id: int
@@ -279,26 +279,26 @@ class MemberView:
     #: Kind of the account: human, bot or service.
     kind: str = "human"
     #: Custom role that the effective role comes from, if any.
-    custom_role: GivenMemberRole | None = None
+    custom_role: AssignedMemberRole | None = None
     #: Custom role of the direct membership, if any.
-    own_custom_role: GivenMemberRole | None = None
+    own_custom_role: AssignedMemberRole | None = None
     #: Abilities that custom roles add, including inherited ones.
     abilities: frozenset[Ability] = frozenset()
 
     def may(self, ability: Ability) -> bool:
         """Return whether the member has an ability by the role or a custom role."""
-        return self.role >= LEAST_ROLES[ability] or ability in self.abilities
+        return self.role >= MINIMUM_ROLES[ability] or ability in self.abilities
 
     @property
     def role_name(self) -> str:
         """Return the name of the effective role, with the custom role if there is one."""
-        return _role_name(self.role, self.custom_role)
+        return _format_role_name(self.role, self.custom_role)
 
     @property
     def own_role_name(self) -> str:
         """Return the name of the direct role, or an empty string without one."""
-        return _role_name(self.own_role, self.own_custom_role) if self.own_role else ""
+        return _format_role_name(self.own_role, self.own_custom_role) if self.own_role else ""
 
 
-def _role_name(role: Role, custom: GivenMemberRole | None) -> str:
+def _format_role_name(role: Role, custom: AssignedMemberRole | None) -> str:
     return f"{custom.name} ({role.label})" if custom else role.label

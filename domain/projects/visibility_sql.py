@@ -22,62 +22,62 @@ PRIVATE, INTERNAL, PUBLIC = "private", "internal", "public"
 VISIBILITIES = (PRIVATE, INTERNAL, PUBLIC)
 
 
-def is_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
+def is_membership_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
     """Return the condition for memberships that have not ended."""
     return or_(Member.expires_at.is_(None), Member.expires_at > today)
 
 
-def is_in_group(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
+def is_group_or_below(inner: type[Group], outer: type[Group]) -> ColumnElement[bool]:
     """Return the condition that one group is the other, or is anywhere below it."""
     beginning = func.substr(inner.path, 1, func.length(outer.path) + 1)
     return or_(inner.id == outer.id, beginning == outer.path + "/")
 
 
-def _memberships(viewer: Viewer, least: Role) -> list[ColumnElement[bool]]:
+def _build_membership_conditions(viewer: Viewer, least: Role) -> list[ColumnElement[bool]]:
     return [
         Member.user_id == viewer.user_id,
         Member.role >= int(least),
-        is_in_force(viewer.today),
+        is_membership_active(viewer.today),
     ]
 
 
-def groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
+def select_groups_with_role(viewer: Viewer, least: Role = Role.GUEST) -> Select[int]:
     """Select the ids of groups in which the viewer has a role, direct or inherited.
 
-    As in `subtree`, deleted groups may be among them.
+    As in `select_subtree`, deleted groups may be among them.
     """
     direct = select(Member.group_id).where(
-        Member.group_id.is_not(None), *_memberships(viewer, least)
+        Member.group_id.is_not(None), *_build_membership_conditions(viewer, least)
     )
-    return subtree(direct)
+    return select_subtree(direct)
 
 
-def is_share_in_force(today: date | BindParameter[date]) -> ColumnElement[bool]:
+def is_share_active(today: date | BindParameter[date]) -> ColumnElement[bool]:
     """Return the condition for shares of projects that have not ended."""
     return or_(ProjectShare.expires_at.is_(None), ProjectShare.expires_at > today)
 
 
-def projects_with_direct_role(
+def select_projects_with_direct_role(
     viewer: Viewer, least: Role = Role.GUEST, *, groups: Select[int] | None = None
 ) -> CompoundSelect[int | None]:
     """Select the ids of projects of which the viewer is a member other than through a group above.
 
     The viewer is a direct member, or a member of a group that the project is shared with. `groups`
-    selects these groups; the default is `groups_with_role`.
+    selects these groups; the default is `select_groups_with_role`.
     """
-    groups = groups_with_role(viewer, least) if groups is None else groups
+    groups = select_groups_with_role(viewer, least) if groups is None else groups
     direct = select(Member.project_id).where(
-        Member.project_id.is_not(None), *_memberships(viewer, least)
+        Member.project_id.is_not(None), *_build_membership_conditions(viewer, least)
     )
     shared = select(ProjectShare.project_id).where(
         ProjectShare.role >= int(least),
-        is_share_in_force(viewer.today),
+        is_share_active(viewer.today),
         ProjectShare.group_id.in_(groups),
     )
     return union_all(direct, shared)
 
 
-def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
+def select_subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
     """Select the ids of groups and of all groups below them, including deleted groups.
 
     The caller excludes deleted groups and projects. Without statistics, the planner assumes that
@@ -91,45 +91,45 @@ def subtree(roots: Select[int | None] | Select[int]) -> Select[int]:
 
 def has_role_in_project(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
     """Return the condition for projects in which the viewer is a member with at least this role."""
-    groups = groups_with_role(viewer, least)
-    direct = projects_with_direct_role(viewer, least, groups=groups)
+    groups = select_groups_with_role(viewer, least)
+    direct = select_projects_with_direct_role(viewer, least, groups=groups)
     return or_(Project.group_id.in_(groups), Project.id.in_(direct))
 
 
-def is_open_to(viewer: Viewer) -> ColumnElement[bool]:
+def is_visible_without_role(viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for projects that the viewer can see without being a member."""
     if viewer.user_id is None:
         return Project.visibility == PUBLIC
     return Project.visibility.in_((INTERNAL, PUBLIC))
 
 
-def sees_project(viewer: Viewer) -> ColumnElement[bool]:
+def is_project_visible(viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for projects that the viewer can see; deleted ones are hidden."""
     exists = Project.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
     if viewer.user_id is None:
-        return exists & is_open_to(viewer)
-    return exists & or_(is_open_to(viewer), has_role_in_project(viewer))
+        return exists & is_visible_without_role(viewer)
+    return exists & or_(is_visible_without_role(viewer), has_role_in_project(viewer))
 
 
-def sees_group(viewer: Viewer) -> ColumnElement[bool]:
+def is_group_visible(viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for groups in which the viewer has a role or can see a project."""
     exists = Group.deleted_at.is_(None)
     if viewer.is_admin:
         return exists
-    seen = is_open_to(viewer)
+    seen = is_visible_without_role(viewer)
     if viewer.user_id is not None:
-        seen = or_(seen, Project.id.in_(projects_with_direct_role(viewer)))
+        seen = or_(seen, Project.id.in_(select_projects_with_direct_role(viewer)))
     live = select(Project.group_id).where(Project.deleted_at.is_(None), seen)
     holds_seen = Group.id.in_(live)
     if viewer.user_id is None:
         return exists & holds_seen
-    return exists & or_(Group.id.in_(groups_with_role(viewer)), holds_seen)
+    return exists & or_(Group.id.in_(select_groups_with_role(viewer)), holds_seen)
 
 
 def has_role_in_group(viewer: Viewer, least: Role = Role.GUEST) -> ColumnElement[bool]:
     """Return the condition for groups in which the viewer is a member with at least this role."""
     if viewer.user_id is None:
         return ~true()
-    return Group.id.in_(groups_with_role(viewer, least))
+    return Group.id.in_(select_groups_with_role(viewer, least))

@@ -13,18 +13,18 @@ from domain.access.roles import Role
 from domain.core.errors import DomainError, InvalidError, NotFoundError
 from domain.projects.access import PRIVATE, PUBLIC, get_project
 from domain.projects.views import ProjectView, Viewer
-from domain.registry.repositories import find_project, is_of_deleted_project
+from domain.registry.repositories import belongs_to_deleted_project, find_repository_project
 
 #: Scopes that allow pulling, and scopes that also allow pushing and deletion.
-PULLING = frozenset({"api", "read_registry", "write_registry"})
-PUSHING = frozenset({"api", "write_registry"})
-_REPOSITORY = "repository"
-_CATALOG = ("registry", "catalog")
-_MOST_SCOPES = 50
-_LONGEST_SCOPE = 1_000
+PULL_SCOPES = frozenset({"api", "read_registry", "write_registry"})
+PUSH_SCOPES = frozenset({"api", "write_registry"})
+_REPOSITORY_TYPE = "repository"
+_CATALOG_RESOURCE = ("registry", "catalog")
+_MAX_SCOPES = 50
+_MAX_SCOPE_LENGTH = 1_000
 
 
-class RegistryCredentialsError(DomainError):
+class InvalidRegistryCredentialsError(DomainError):
     """The credentials are missing, or the registry does not accept them."""
 
 
@@ -55,55 +55,59 @@ def parse_requested_scopes(texts: Iterable[str]) -> tuple[RequestedScope, ...]:
     They are separated by spaces. Raise InvalidError for a malformed scope, and for too many scopes.
     """
     words = [word for text in texts for word in text.split(" ") if word]
-    if len(words) > _MOST_SCOPES:
-        raise InvalidError(f"A request may have at most {_MOST_SCOPES} scopes.", field="scope")
-    return tuple(_parse(word) for word in words)
+    if len(words) > _MAX_SCOPES:
+        message = f"`scope` can contain at most {_MAX_SCOPES} scopes."
+        raise InvalidError(message, field="scope")
+    return tuple(_parse_scope(word) for word in words)
 
 
-def _parse(word: str) -> RequestedScope:
+def _parse_scope(word: str) -> RequestedScope:
     # The name may contain a colon in a host with a port.
     kind, colon, rest = word.partition(":")
     name, last_colon, actions = rest.rpartition(":")
-    if not (kind and colon and name and last_colon) or len(word) > _LONGEST_SCOPE:
-        raise InvalidError("A scope has the form repository:NAME:ACTION,ACTION.", field="scope")
+    if not (kind and colon and name and last_colon) or len(word) > _MAX_SCOPE_LENGTH:
+        message = "`scope` must have the form repository:NAME:ACTION,ACTION."
+        raise InvalidError(message, field="scope")
     wanted = tuple(dict.fromkeys(action for action in actions.split(",") if action))
     return RequestedScope(resource_type=kind, name=name, actions=wanted)
 
 
-def allowed_access(
+def find_allowed_access(
     scopes: Iterable[RequestedScope], requester: Requester, *, session: Session
 ) -> list[dict[str, object]]:
     """Return the claim `access` of a token: requested resources with the allowed actions.
 
     Resources without allowed actions are left out.
     """
-    found = ((scope, _allowed(scope, requester, session=session)) for scope in scopes)
+    found = ((scope, _find_granted_actions(scope, requester, session=session)) for scope in scopes)
     return [scope.as_claim(actions) for scope, actions in found if actions]
 
 
-def _allowed(scope: RequestedScope, requester: Requester, *, session: Session) -> set[str]:
+def _find_granted_actions(
+    scope: RequestedScope, requester: Requester, *, session: Session
+) -> set[str]:
     wanted = set(scope.actions)
-    if (scope.resource_type, scope.name) == _CATALOG:
+    if (scope.resource_type, scope.name) == _CATALOG_RESOURCE:
         lists_all = requester.viewer.is_admin and "api" in requester.token_scopes
         return wanted & {"*"} if lists_all else set()
-    if scope.resource_type != _REPOSITORY:
+    if scope.resource_type != _REPOSITORY_TYPE:
         return set()
-    return wanted & actions_in(scope.name, requester, session=session)
+    return wanted & find_repository_actions(scope.name, requester, session=session)
 
 
-def actions_in(name: str, requester: Requester, *, session: Session) -> set[str]:
+def find_repository_actions(name: str, requester: Requester, *, session: Session) -> set[str]:
     """Return all actions that a requester may perform in a repository."""
-    project = find_project(name, session=session)
-    if project is None or is_of_deleted_project(name, session=session):
+    project = find_repository_project(name, session=session)
+    if project is None or belongs_to_deleted_project(name, session=session):
         return set()
     try:
         seen = get_project(project.path, requester.viewer, session=session)
     except NotFoundError:
         return set()
-    return allowed_actions(seen, requester.token_scopes)
+    return find_project_actions(seen, requester.token_scopes)
 
 
-def allowed_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[str]:
+def find_project_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[str]:
     """Return the actions that a role and the scopes of a token allow in a visible project.
 
     Pulling from a public project needs no scope, because it is allowed without a token. An archived
@@ -112,9 +116,9 @@ def allowed_actions(project: ProjectView, token_scopes: frozenset[str]) -> set[s
     role = project.role or 0
     may_pull = project.visibility != PRIVATE or role >= Role.REPORTER
     allowed = set()
-    if project.visibility == PUBLIC or (may_pull and token_scopes & PULLING):
+    if project.visibility == PUBLIC or (may_pull and token_scopes & PULL_SCOPES):
         allowed.add("pull")
-    if not token_scopes & PUSHING or project.is_archived:
+    if not token_scopes & PUSH_SCOPES or project.is_archived:
         return allowed
     if role >= Role.DEVELOPER:
         allowed |= {"pull", "push"}

@@ -3,26 +3,26 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
-from domain.delivery.outgoing.deadlines import run_within
-from domain.delivery.outgoing.errors import DeadlineError
+from domain.core.types.base import ListPage
+from domain.delivery.outgoing.deadlines import run_with_deadline
+from domain.delivery.outgoing.errors import DeadlineExceededError
 from domain.projects.access import get_project
-from domain.projects.views import GroupView, ProjectView, viewer_of
+from domain.projects.views import GroupView, ProjectView, get_viewer
 from domain.registry import repositories, signing_keys
 from domain.registry.client import RegistryPolicy, RegistryUnavailableError, open_registry
 from domain.registry.removal import (
-    plan_tag,
+    plan_tag_removal,
     queue_removal,
-    record_removed_tag,
-    remove_in_registry,
+    remove_tag_in_registry,
+    store_tag_removal,
 )
 from domain.registry.repositories import RepositoryNotFoundError, RepositoryView, get_repository
 from domain.registry.types import (
@@ -38,27 +38,31 @@ from domain.registry.types import (
 )
 
 #: Maximum time for the registry in seconds. It is shorter than the timeout of requests.
-_DEADLINE_SECONDS = 15
+_REGISTRY_TIMEOUT_SECONDS = 15
 
 
-@question("registry_repositories.index")
+@read_action("registry_repositories.index")
 def list_repositories(
-    work: Work, project: ProjectView, query: RepositoryListQuery
-) -> Found[RegistryRepository]:
+    work: UnitOfWork, project: ProjectView, query: RepositoryListQuery
+) -> ListPage[RegistryRepository]:
     """List the registry repositories of a project."""
-    return _found(work, (project.id,), query)
+    return _list_repositories(work, (project.id,), query)
 
 
-@question("registry_repositories.index_of_group")
-def list_repositories_of_group(
-    work: Work, group: GroupView, query: RepositoryListQuery
-) -> Found[RegistryRepository]:
+@read_action("registry_repositories.index_of_group")
+def list_group_repositories(
+    work: UnitOfWork, group: GroupView, query: RepositoryListQuery
+) -> ListPage[RegistryRepository]:
     """List the registry repositories of all projects of a group."""
-    return _found(work, repositories.projects_below(group.path, session=work.session), query)
+    return _list_repositories(
+        work, repositories.find_project_ids_below(group.path, session=work.session), query
+    )
 
 
-@question("registry_repositories.show")
-def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> RegistryRepository:
+@read_action("registry_repositories.show")
+def show_repository(
+    work: UnitOfWork, repository_id: int, query: RepositoryQuery
+) -> RegistryRepository:
     """Show a registry repository.
 
     Raise NotFoundError if it does not exist. Raise ForbiddenError without the Reporter role in its
@@ -66,26 +70,28 @@ def show_repository(work: Work, repository_id: int, query: RepositoryQuery) -> R
     """
     repository = get_repository(repository_id, session=work.session)
     try:
-        project = get_project(repository.project_path, viewer_of(work), session=work.session)
+        project = get_project(repository.project_path, get_viewer(work), session=work.session)
     except NotFoundError as error:
         raise RepositoryNotFoundError from error
     check_role(project, Role.REPORTER)
-    return _presented(work, repository, query)
+    return _build_repository(work, repository, query)
 
 
 @action("registry_repositories.delete")
-def delete_repository(work: Work, project: ProjectView, repository_id: int) -> None:
+def delete_repository(work: UnitOfWork, project: ProjectView, repository_id: int) -> None:
     """Delete a registry repository with all its images, in the background.
 
     Raise NotFoundError if it does not exist. Raise InvalidError if too many removals are waiting.
     """
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     queue_removal(repository, None, session=work.session, now=work.now)
-    _record(work, EventKind.REGISTRY_REPOSITORY_REMOVED, repository.path, project)
+    _record_event(work, EventKind.REGISTRY_REPOSITORY_REMOVED, repository.path, project)
 
 
-@question("registry_repositories.tag")
-def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
+@read_action("registry_repositories.tag")
+def show_tag(
+    work: UnitOfWork, project: ProjectView, repository_id: int, tag_name: str
+) -> RegistryTag:
     """Show a tag of a registry repository."""
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     found = repositories.get_tag(repository, tag_name, session=work.session)
@@ -93,40 +99,46 @@ def show_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str
 
 
 @action("registry_repositories.delete_tag")
-def delete_tag(work: Work, project: ProjectView, repository_id: int, tag_name: str) -> RegistryTag:
-    """Delete a tag of a registry repository, immediately.
+def delete_tag(
+    work: UnitOfWork, project: ProjectView, repository_id: int, tag_name: str
+) -> RegistryTag:
+    """Delete a tag of a registry repository.
 
     The tag is first removed in the registry, while the request waits. Raise NotFoundError if it
-    does not exist. Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    does not exist. Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
     After an error, the tag is still listed.
     """
     session, policy = work.session, work.policy(RegistryPolicy)
     repository = get_repository(repository_id, project_id=project.id, session=session)
     tag = repositories.get_tag(repository, tag_name, session=session)
-    plan = plan_tag(repository, tag, session=session)
+    plan = plan_tag_removal(repository, tag, session=session)
     with open_registry(
         policy, session=session, keyring=work.policy(Keyring), now=work.now
     ) as client:
         release_locks(session)  # The following request may be slow.
         try:
-            run_within(
-                _DEADLINE_SECONDS,
-                lambda: remove_in_registry(repository, plan, client=client),
+            run_with_deadline(
+                _REGISTRY_TIMEOUT_SECONDS,
+                lambda: remove_tag_in_registry(repository, plan, client=client),
                 stop=client.close,
             )
-        except DeadlineError as error:
-            message = f"The container registry took more than {_DEADLINE_SECONDS} seconds."
+        except DeadlineExceededError as error:
+            message = (
+                f"The container registry did not respond within {_REGISTRY_TIMEOUT_SECONDS} "
+                "seconds. Try "
+                "again later."
+            )
             raise RegistryUnavailableError(message) from error
-    record_removed_tag(repository, tag, session=session)
-    _record(work, EventKind.REGISTRY_TAGS_REMOVED, tag.path, project, digest=tag.digest)
+    store_tag_removal(repository, tag, session=session)
+    _record_event(work, EventKind.REGISTRY_TAGS_REMOVED, tag.path, project, digest=tag.digest)
     return RegistryTag.of(tag, policy.host)
 
 
 @action("registry_repositories.delete_tags")
 def delete_tags(
-    work: Work, project: ProjectView, repository_id: int, which: TagRemovalBody
+    work: UnitOfWork, project: ProjectView, repository_id: int, which: TagRemovalBody
 ) -> None:
-    """Delete the tags of a registry repository that match, in the background.
+    """Delete the matching tags of a registry repository, in the background.
 
     Raise NotFoundError if it does not exist. Raise InvalidError for a rule that is empty or
     malformed.
@@ -134,45 +146,45 @@ def delete_tags(
     repository = get_repository(repository_id, project_id=project.id, session=work.session)
     rule = which.rule
     if not rule.delete:
-        raise InvalidError("name_regex_delete is missing", field="name_regex_delete")
+        raise InvalidError("`name_regex_delete` is missing.", field="name_regex_delete")
     queue_removal(repository, rule, session=work.session, now=work.now)
-    _record(work, EventKind.REGISTRY_TAGS_REMOVED, repository.path, project, **rule.as_json())
+    _record_event(work, EventKind.REGISTRY_TAGS_REMOVED, repository.path, project, **rule.as_json())
 
 
-def _record(
-    work: Work, kind: EventKind, image: str, project: ProjectView, **details: object
+def _record_event(
+    work: UnitOfWork, kind: EventKind, image: str, project: ProjectView, **details: object
 ) -> None:
     about = {"project": project.path, **details}
     work.record(kind, subject=image, place=project.namespace, details=about)
 
 
 @action("registry_keys.rotate", command="rotate-key")
-def rotate_key(work: Work, new: NewRegistryKey) -> MadeRegistryKey:
-    """Create a key that signs after a notice period; former keys stay valid for another day."""
+def rotate_key(work: UnitOfWork, new: NewRegistryKey) -> MadeRegistryKey:
+    """Create a signing key that replaces the current key after a notice period."""
     session, keyring, now = work.session, work.policy(Keyring), work.now
     notice = timedelta(hours=new.notice_hours)
-    kid = signing_keys.rotate(notice, session=session, keyring=keyring, now=now)
+    kid = signing_keys.rotate_signing_key(notice, session=session, keyring=keyring, now=now)
     if new.forget_former:
-        signing_keys.forget_former_keys(session=session, keyring=keyring, now=now)
+        signing_keys.delete_former_keys(session=session, keyring=keyring, now=now)
     work.record(EventKind.REGISTRY_KEY_ROTATED, subject=kid, details=new.model_dump())
     found = signing_keys.list_keys(session=session, keyring=keyring, now=now)
     return MadeRegistryKey(kid=kid, keys=[RegistryKey.model_validate(each) for each in found])
 
 
-def _found(
-    work: Work, project_ids: Sequence[int], query: RepositoryListQuery
-) -> Found[RegistryRepository]:
+def _list_repositories(
+    work: UnitOfWork, project_ids: Sequence[int], query: RepositoryListQuery
+) -> ListPage[RegistryRepository]:
     found, total = repositories.list_repositories(
         project_ids, offset=query.offset, limit=query.size, session=work.session
     )
-    return Found(items=[_presented(work, each, query) for each in found], total=total)
+    return ListPage(items=[_build_repository(work, each, query) for each in found], total=total)
 
 
-def _presented(
-    work: Work, repository: RepositoryView, query: RepositoryListQuery | RepositoryQuery
+def _build_repository(
+    work: UnitOfWork, repository: RepositoryView, query: RepositoryListQuery | RepositoryQuery
 ) -> RegistryRepository:
     host = work.policy(RegistryPolicy).host
-    tags = repositories.all_tags(repository, session=work.session) if query.tags else ()
+    tags = repositories.list_all_tags(repository, session=work.session) if query.tags else ()
     return RegistryRepository.of(
         repository,
         host,

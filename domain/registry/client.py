@@ -18,37 +18,37 @@ from sqlalchemy.orm import Session
 from urllib3 import PoolManager, Timeout
 from urllib3.exceptions import HTTPError
 
-from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from domain.core.errors import DomainError
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
-from domain.registry.repositories import DIGEST, TAG
+from domain.registry.repositories import DIGEST_PATTERN, TAG_PATTERN
 from domain.registry.signing_keys import get_signer
 from domain.registry.tokens import TokenPolicy, sign_token
 
 #: Timeouts in seconds. A page waits for both, and the timeout of requests is half a minute.
 _TIMEOUT = Timeout(connect=3, read=7)
-_LARGEST_ANSWER = 1024 * 1024
+_MAX_RESPONSE_BYTES = 1024 * 1024
 #: Maximum number of pages of tags, which is far more than a repository has.
-_MOST_PAGES = 1_000
+_MAX_TAG_PAGES = 1_000
 _OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 _OCI_CONFIG = "application/vnd.oci.image.config.v1+json"
-_MANIFESTS = (
+_MANIFEST_MEDIA_TYPES = (
     _OCI_MANIFEST,
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
-_ACCEPTING = {"Accept": ", ".join(_MANIFESTS)}
-_RETRY_AFTER = 30
+_ACCEPT_HEADERS = {"Accept": ", ".join(_MANIFEST_MEDIA_TYPES)}
+_RETRY_AFTER_SECONDS = 30
 _OK, _CREATED, _ACCEPTED, _UNAUTHORIZED, _NOT_FOUND, _NOT_ALLOWED = 200, 201, 202, 401, 404, 405
 _TOO_MANY, _SERVER_ERRORS = 429, 500
-_ACTIONS = ["pull", "push", "delete"]
+_ALL_ACTIONS = ["pull", "push", "delete"]
 #: Subject of the service's own tokens. No user can have this name.
-_OWN_NAME = "-"
+_SERVICE_SUBJECT = "-"
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
     content: bytes
@@ -57,10 +57,10 @@ class _Answer(NamedTuple):
 class RegistryUnavailableError(DomainError):
     """The registry does not respond or has an internal failure. A retry may succeed."""
 
-    retry_after = _RETRY_AFTER
+    retry_after = _RETRY_AFTER_SECONDS
 
 
-class RegistryRefusedError(DomainError):
+class RegistryRejectedError(DomainError):
     """The registry rejects a request that its configuration should allow."""
 
 
@@ -95,16 +95,16 @@ class RegistryClient:
         """Close the connections."""
         self._pool.clear()
 
-    def digest_of(self, repository: str, tag: str) -> str | None:
+    def find_digest(self, repository: str, tag: str) -> str | None:
         """Return the current digest of a tag, or None if there is no such tag."""
-        answer = self._send("HEAD", repository, f"manifests/{tag}", headers=_ACCEPTING)
+        answer = self._send("HEAD", repository, f"manifests/{tag}", headers=_ACCEPT_HEADERS)
         if answer.status == _NOT_FOUND:
             return None
-        _check(answer, _OK)
+        _check_status(answer, _OK)
         digest = answer.headers.get("Docker-Content-Digest", "")
-        if not DIGEST.fullmatch(digest):
+        if not DIGEST_PATTERN.fullmatch(digest):
             message = "The container registry did not return the digest of the tag."
-            raise RegistryRefusedError(message)
+            raise RegistryRejectedError(message)
         return digest
 
     def delete_manifest(self, repository: str, digest: str) -> None:
@@ -112,13 +112,14 @@ class RegistryClient:
         answer = self._send("DELETE", repository, f"manifests/{digest}")
         if answer.status == _NOT_ALLOWED:
             message = (
-                "The container registry does not allow deletion: set storage.delete.enabled there."
+                "The container registry does not allow deletion. Set storage.delete.enabled in its "
+                "configuration."
             )
-            raise RegistryRefusedError(message)
+            raise RegistryRejectedError(message)
         if answer.status != _NOT_FOUND:
-            _check(answer, _ACCEPTED)
+            _check_status(answer, _ACCEPTED)
 
-    def untag(self, repository: str, tag: str) -> None:
+    def remove_tag(self, repository: str, tag: str) -> None:
         """Remove one tag, but keep its image, which has other tags."""
         # The image is unique, so that no other tag is removed with it.
         config = orjson.dumps({"gatebell.removed": random_hex(16)})
@@ -132,23 +133,23 @@ class RegistryClient:
         content = orjson.dumps(manifest)
         headers = {"Content-Type": _OCI_MANIFEST}
         answer = self._send("PUT", repository, f"manifests/{tag}", content, headers=headers)
-        _check(answer, _CREATED)
-        self.delete_manifest(repository, _sha256(content))
+        _check_status(answer, _CREATED)
+        self.delete_manifest(repository, _compute_digest(content))
 
     def tags(self, repository: str) -> Iterator[str]:
         """Yield all tags of a repository in the registry."""
         url: str | None = self._url(repository, "tags/list?n=500")
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_TAG_PAGES):
             if url is None:
                 return
             answer = self._request("GET", repository, url)
             if answer.status == _NOT_FOUND:
                 return
-            _check(answer, _OK)
-            yield from _tags_in(answer)
+            _check_status(answer, _OK)
+            yield from _parse_tags(answer)
             url = self._next_page(url, answer)
 
-    def _next_page(self, url: str, answer: _Answer) -> str | None:
+    def _next_page(self, url: str, answer: _Response) -> str | None:
         link = answer.headers.get("Link", "")
         target = link.partition("<")[2].partition(">")[0]
         following = urljoin(url, target) if target and "next" in link else None
@@ -159,15 +160,15 @@ class RegistryClient:
     def _upload(self, repository: str, content: bytes) -> str:
         """Upload a blob in a single request, and return its digest."""
         begun = self._send("POST", repository, "blobs/uploads/")
-        _check(begun, _ACCEPTED)
-        digest = _sha256(content)
+        _check_status(begun, _ACCEPTED)
+        digest = _compute_digest(content)
         location = urljoin(self._url(repository, ""), begun.headers.get("Location", ""))
         # Only path and query are used, because the registry may return a different host.
         path = location.partition("://")[2].partition("/")[2]
         joint = "&" if "?" in path else "?"
         headers = {"Content-Type": "application/octet-stream"}
         url = f"{self._address.url}/{path}{joint}digest={digest}"
-        _check(self._request("PUT", repository, url, content, headers=headers), _CREATED)
+        _check_status(self._request("PUT", repository, url, content, headers=headers), _CREATED)
         return digest
 
     def _send(
@@ -178,7 +179,7 @@ class RegistryClient:
         body: bytes | None = None,
         *,
         headers: dict[str, str] | None = None,
-    ) -> _Answer:
+    ) -> _Response:
         return self._request(method, repository, self._url(repository, path), body, headers=headers)
 
     def _url(self, repository: str, path: str) -> str:
@@ -192,53 +193,53 @@ class RegistryClient:
         body: bytes | None = None,
         *,
         headers: dict[str, str] | None = None,
-    ) -> _Answer:
+    ) -> _Response:
         token = self._address.token_for(repository)
         sent = {"Authorization": f"Bearer {token}", **(headers or {})}
         try:
             response = self._pool.request(
                 method, url, body=body, headers=sent, redirect=False, preload_content=False
             )
-            content = response.read(_LARGEST_ANSWER + 1)
-            if len(content) > _LARGEST_ANSWER:
+            content = response.read(_MAX_RESPONSE_BYTES + 1)
+            if len(content) > _MAX_RESPONSE_BYTES:
                 response.close()
             response.release_conn()
         except (HTTPError, OSError) as error:
-            reason = refusal_reason(error)
+            reason = find_tls_failure_reason(error)
             message = f"The container registry cannot be reached{f': {reason}' if reason else ''}."
             raise RegistryUnavailableError(message) from error
-        if len(content) > _LARGEST_ANSWER:
-            raise RegistryRefusedError("The response of the container registry is too large.")
-        return _Answer(response.status, response.headers, content)
+        if len(content) > _MAX_RESPONSE_BYTES:
+            raise RegistryRejectedError("The response of the container registry is too large.")
+        return _Response(response.status, response.headers, content)
 
 
-def _check(answer: _Answer, expected: int) -> None:
+def _check_status(answer: _Response, expected: int) -> None:
     """Raise the error for a response without the expected status."""
     if answer.status == expected:
         return
     if answer.status >= _SERVER_ERRORS or answer.status == _TOO_MANY:
         message = f"The container registry failed with status {answer.status}."
         raise RegistryUnavailableError(message)
-    message = f"The container registry refused with status {answer.status}."
+    message = f"The container registry rejected the request with status {answer.status}."
     if answer.status == _UNAUTHORIZED:
         message = (
-            "The container registry does not accept this service's tokens: compare its auth.token "
-            "with the ready configuration, and give it the current certificates."
+            "The container registry does not accept this service's tokens. Compare its auth.token "
+            "section with the generated configuration, and install the current certificates."
         )
-    raise RegistryRefusedError(message)
+    raise RegistryRejectedError(message)
 
 
-def _tags_in(answer: _Answer) -> list[str]:
+def _parse_tags(answer: _Response) -> list[str]:
     try:
         found = orjson.loads(answer.content)
     except ValueError as error:
-        message = "The container registry answered with something that is not JSON."
-        raise RegistryRefusedError(message) from error
+        message = "The response of the container registry is not valid JSON."
+        raise RegistryRejectedError(message) from error
     names = found.get("tags") if isinstance(found, dict) else None
-    return [each for each in names or () if isinstance(each, str) and TAG.fullmatch(each)]
+    return [each for each in names or () if isinstance(each, str) and TAG_PATTERN.fullmatch(each)]
 
 
-def _sha256(content: bytes) -> str:
+def _compute_digest(content: bytes) -> str:
     return f"sha256:{sha256(content).hexdigest()}"
 
 
@@ -264,14 +265,16 @@ def open_registry(
     """
     url = policy.api_url
     if not url:
-        message = "No container registry is connected: an administrator has to set REGISTRY_URL."
+        message = "No container registry is connected. An administrator must set REGISTRY_URL."
         raise RegistryUnavailableError(message)
     signer = get_signer(session=session, keyring=keyring, now=now)
 
     def token_for(repository: str) -> str:
-        access = [{"type": "repository", "name": repository, "actions": _ACTIONS}]
-        token = sign_token(access, subject=_OWN_NAME, signer=signer, policy=policy.tokens, now=now)
+        access = [{"type": "repository", "name": repository, "actions": _ALL_ACTIONS}]
+        token = sign_token(
+            access, subject=_SERVICE_SUBJECT, signer=signer, policy=policy.tokens, now=now
+        )
         return token.clear
 
-    tls = outgoing_tls_context(policy.trusted_ca_file) if url.startswith("https:") else None
+    tls = build_outgoing_tls_context(policy.trusted_ca_file) if url.startswith("https:") else None
     return RegistryClient(RegistryAddress(url=url, token_for=token_for, tls=tls))

@@ -27,47 +27,47 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.errors import DomainError
 from domain.registry.repositories import (
-    DIGEST,
-    TAG,
-    find_project,
-    is_of_deleted_project,
+    DIGEST_PATTERN,
+    TAG_PATTERN,
+    belongs_to_deleted_project,
+    find_repository_project,
     is_repository_name,
 )
 from models import RegistryManifest, RegistryRepository, RegistryTag
 
 #: Maximum size of a body in bytes. An event has less than 2 KiB, and the registry sends them one at
 #: a time.
-LARGEST_BODY = 1024 * 1024
-MOST_EVENTS = 200
-_LONGEST_MEDIA_TYPE = 255
-_LARGEST_SIZE = 2**63 - 1
+MAX_BODY_BYTES = 1024 * 1024
+MAX_EVENTS = 200
+_MAX_MEDIA_TYPE_LENGTH = 255
+_MAX_SIZE = 2**63 - 1
 #: Media types of image manifests. The first reference is the configuration, the others are layers.
-_IMAGES = frozenset(
+_IMAGE_MEDIA_TYPES = frozenset(
     {
         "application/vnd.docker.distribution.manifest.v2+json",
         "application/vnd.oci.image.manifest.v1+json",
     }
 )
-_MANIFESTS = _IMAGES | {
+_MANIFEST_MEDIA_TYPES = _IMAGE_MEDIA_TYPES | {
     "application/vnd.docker.distribution.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v1+prettyjws",
     "application/vnd.docker.distribution.manifest.list.v2+json",
     "application/vnd.oci.image.index.v1+json",
 }
-_PATTERNS = {"digest": DIGEST, "tag": TAG}
+_FIELD_PATTERNS = {"digest": DIGEST_PATTERN, "tag": TAG_PATTERN}
 #: Results of events for metrics.
 STORED, UNKNOWN_PROJECT = "stored", "unknown_project"
 
 
-class NotificationSecretError(DomainError):
+class MissingNotificationSecretError(DomainError):
     """The request lacks the secret of notifications."""
 
 
-class EnvelopeError(DomainError):
+class InvalidEnvelopeError(DomainError):
     """The body is not an envelope of events, or contains too many."""
 
 
-class Change(Enum):
+class RegistryChange(Enum):
     """The effect of an event."""
 
     #: A layer or a configuration was pushed, or mounted from another repository.
@@ -82,7 +82,7 @@ class Change(Enum):
 class RegistryEvent:
     """A change in the registry, with its time by the registry's clock."""
 
-    change: Change
+    change: RegistryChange
     repository: str
     moment: datetime
     #: Digest. Empty if the event has none.
@@ -104,39 +104,39 @@ class Envelope:
 def parse_envelope(content: bytes) -> Envelope:
     """Return the events in a body.
 
-    Raise EnvelopeError if it is not an envelope or contains too many events.
+    Raise InvalidEnvelopeError if it is not an envelope or contains too many events.
     """
     try:
         body = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise EnvelopeError("The body is not valid JSON.") from error
+        raise InvalidEnvelopeError("The body is not valid JSON.") from error
     given = body.get("events") if isinstance(body, dict) else None
     if not isinstance(given, list):
-        raise EnvelopeError('The body must be an object with a list "events".')
-    if len(given) > MOST_EVENTS:
-        raise EnvelopeError(f"A notification may have at most {MOST_EVENTS} events.")
-    events = tuple(event for each in given if (event := _parse(each)) is not None)
+        raise InvalidEnvelopeError("The body must be a JSON object with the array `events`.")
+    if len(given) > MAX_EVENTS:
+        raise InvalidEnvelopeError(f"`events` can contain at most {MAX_EVENTS} events.")
+    events = tuple(event for each in given if (event := _parse_event(each)) is not None)
     return Envelope(events=events, left_out=len(given) - len(events))
 
 
-def _parse(given: object) -> RegistryEvent | None:
+def _parse_event(given: object) -> RegistryEvent | None:
     target = given.get("target") if isinstance(given, dict) else None
     if not isinstance(given, dict) or not isinstance(target, dict):
         return None
-    moment, repository = _moment(given.get("timestamp")), target.get("repository")
+    moment, repository = _parse_time(given.get("timestamp")), target.get("repository")
     if moment is None or not isinstance(repository, str) or not is_repository_name(repository):
         return None
     event = {"repository": repository, "moment": moment}
     match given.get("action"):
         case "push" | "mount":
-            return _pushed(event, target)
+            return _parse_push(event, target)
         case "delete":
-            return _deleted(event, target)
+            return _parse_deletion(event, target)
         case _:
             return None
 
 
-def _moment(value: object) -> datetime | None:
+def _parse_time(value: object) -> datetime | None:
     """Return a time of RFC 3339 with microseconds; the registry sends nanoseconds."""
     try:
         read = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -145,85 +145,87 @@ def _moment(value: object) -> datetime | None:
         return None
 
 
-def _pushed(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
-    digest, tag = _matching(target, "digest"), _matching(target, "tag")
-    media_type = _media_type(target.get("mediaType"))
+def _parse_push(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
+    digest, tag = _get_valid_text(target, "digest"), _get_valid_text(target, "tag")
+    media_type = _parse_media_type(target.get("mediaType"))
     if digest is None or tag is None or not digest:
         return None
-    if media_type not in _MANIFESTS and not tag:
-        return RegistryEvent(change=Change.CONTENT_PUSHED, **event)
+    if media_type not in _MANIFEST_MEDIA_TYPES and not tag:
+        return RegistryEvent(change=RegistryChange.CONTENT_PUSHED, **event)
     return RegistryEvent(
-        change=Change.MANIFEST_PUSHED,
+        change=RegistryChange.MANIFEST_PUSHED,
         digest=digest,
         tag=tag,
         media_type=media_type,
-        **_contents(media_type, target.get("references")),
+        **_parse_contents(media_type, target.get("references")),
         **event,
     )
 
 
-def _deleted(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
-    digest, tag = _matching(target, "digest"), _matching(target, "tag")
+def _parse_deletion(event: Mapping[str, Any], target: Mapping[str, object]) -> RegistryEvent | None:
+    digest, tag = _get_valid_text(target, "digest"), _get_valid_text(target, "tag")
     if digest is None or tag is None:
         return None
     if digest:
-        return RegistryEvent(change=Change.MANIFEST_DELETED, digest=digest, **event)
+        return RegistryEvent(change=RegistryChange.MANIFEST_DELETED, digest=digest, **event)
     if tag:
-        return RegistryEvent(change=Change.TAG_REMOVED, tag=tag, **event)
-    return RegistryEvent(change=Change.REPOSITORY_REMOVED, **event)
+        return RegistryEvent(change=RegistryChange.TAG_REMOVED, tag=tag, **event)
+    return RegistryEvent(change=RegistryChange.REPOSITORY_REMOVED, **event)
 
 
-def _matching(target: Mapping[str, object], name: str) -> str | None:
+def _get_valid_text(target: Mapping[str, object], name: str) -> str | None:
     """Return a text of the target, empty if it is missing, or None if it is malformed."""
     value = target.get(name) or ""
     if not isinstance(value, str):
         return None
-    return value if not value or _PATTERNS[name].fullmatch(value) else None
+    return value if not value or _FIELD_PATTERNS[name].fullmatch(value) else None
 
 
-def _media_type(value: object) -> str | None:
+def _parse_media_type(value: object) -> str | None:
     is_one = isinstance(value, str) and value.isascii() and value.isprintable()
-    return str(value) if is_one and 0 < len(str(value)) <= _LONGEST_MEDIA_TYPE else None
+    return str(value) if is_one and 0 < len(str(value)) <= _MAX_MEDIA_TYPE_LENGTH else None
 
 
-def _contents(media_type: str | None, references: object) -> dict[str, Any]:
+def _parse_contents(media_type: str | None, references: object) -> dict[str, Any]:
     """Return the size and the configuration of an image, if the event contains references."""
-    if media_type not in _IMAGES or not isinstance(references, list) or not references:
+    if media_type not in _IMAGE_MEDIA_TYPES or not isinstance(references, list) or not references:
         return {}
     sizes = [each.get("size") for each in references if isinstance(each, dict)]
-    known = [size for size in sizes if type(size) is int and 0 <= size <= _LARGEST_SIZE]
+    known = [size for size in sizes if type(size) is int and 0 <= size <= _MAX_SIZE]
     total = sum(known)
-    is_whole = len(known) == len(references) and total <= _LARGEST_SIZE
+    is_whole = len(known) == len(references) and total <= _MAX_SIZE
     first = references[0] if isinstance(references[0], dict) else {}
     return {
         "total_size": total if is_whole else None,
-        "config_digest": _matching(first, "digest") or None,
+        "config_digest": _get_valid_text(first, "digest") or None,
     }
 
 
-_PUSHES = frozenset({Change.CONTENT_PUSHED, Change.MANIFEST_PUSHED})
+_PUSH_CHANGES = frozenset({RegistryChange.CONTENT_PUSHED, RegistryChange.MANIFEST_PUSHED})
 
 
-def record_events(
+def store_events(
     events: Iterable[RegistryEvent], *, session: Session, now: datetime
 ) -> Counter[str]:
     """Store events; return the numbers of stored events and of events without a project."""
     outcomes: Counter[str] = Counter()
     # The fixed order prevents deadlocks between concurrent notifications.
     for event in sorted(events, key=lambda each: (each.repository, each.digest, each.tag)):
-        repository_id = _repository_id(event, session, now)
+        repository_id = _get_or_create_repository_id(event, session, now)
         if repository_id is None:
             outcomes[UNKNOWN_PROJECT] += 1
             continue
-        if store := _STORE.get(event.change):
+        if store := _STORE_FUNCTIONS.get(event.change):
             store(event, repository_id, session)
         outcomes[STORED] += 1
     return outcomes
 
 
-def _repository_id(event: RegistryEvent, session: Session, now: datetime) -> int | None:
+def _get_or_create_repository_id(
+    event: RegistryEvent, session: Session, now: datetime
+) -> int | None:
     """Return the id of an event's repository, created if needed, or None without a project."""
-    project = find_project(event.repository, session=session)
+    project = find_repository_project(event.repository, session=session)
     if project is None:
         return None
     table = RegistryRepository
@@ -232,9 +234,9 @@ def _repository_id(event: RegistryEvent, session: Session, now: datetime) -> int
     )
     # Remains of a removed project are reused, except for repositories that the worker still
     # deletes.
-    is_waiting = is_of_deleted_project(event.repository, session=session)
+    is_waiting = belongs_to_deleted_project(event.repository, session=session)
     changes: dict[str, Any] = {"project_id": table.project_id if is_waiting else project.id}
-    if event.change in _PUSHES:
+    if event.change in _PUSH_CHANGES:
         is_newer = table.pushed_at < insert.excluded.pushed_at
         changes["pushed_at"] = case((is_newer, insert.excluded.pushed_at), else_=table.pushed_at)
     return session.scalar(
@@ -270,23 +272,23 @@ def _store_manifest(event: RegistryEvent, repository_id: int, session: Session) 
 def _store_tag(event: RegistryEvent, repository_id: int, session: Session) -> None:
     key = {"repository_id": repository_id, "name": event.tag}
     values = {"digest": event.digest, "pushed_at": event.moment}
-    _store_latest(RegistryTag, key, values, RegistryTag.pushed_at, session)
+    _store_if_latest(RegistryTag, key, values, RegistryTag.pushed_at, session)
 
 
 def _store_tag_removal(event: RegistryEvent, repository_id: int, session: Session) -> None:
     key = {"repository_id": repository_id, "name": event.tag}
     values = {"removed_at": event.moment}
-    _store_latest(RegistryTag, key, values, RegistryTag.removed_at, session)
+    _store_if_latest(RegistryTag, key, values, RegistryTag.removed_at, session)
 
 
 def _store_deletion(event: RegistryEvent, repository_id: int, session: Session) -> None:
     """Store the deletion of a digest; for a layer it has no effect."""
     key = {"repository_id": repository_id, "digest": event.digest}
     values = {"deleted_at": event.moment}
-    _store_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
+    _store_if_latest(RegistryManifest, key, values, RegistryManifest.deleted_at, session)
 
 
-def _store_latest(
+def _store_if_latest(
     table: type[RegistryTag | RegistryManifest],
     key: Mapping[str, Any],
     values: Mapping[str, Any],
@@ -316,9 +318,9 @@ def _store_repository_removal(event: RegistryEvent, repository_id: int, session:
     )
 
 
-_STORE = {
-    Change.MANIFEST_PUSHED: _store_push,
-    Change.MANIFEST_DELETED: _store_deletion,
-    Change.TAG_REMOVED: _store_tag_removal,
-    Change.REPOSITORY_REMOVED: _store_repository_removal,
+_STORE_FUNCTIONS = {
+    RegistryChange.MANIFEST_PUSHED: _store_push,
+    RegistryChange.MANIFEST_DELETED: _store_deletion,
+    RegistryChange.TAG_REMOVED: _store_tag_removal,
+    RegistryChange.REPOSITORY_REMOVED: _store_repository_removal,
 }

@@ -16,24 +16,24 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import update_rows
 from domain.core.errors import InvalidError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.registry.client import RegistryClient
-from domain.registry.repositories import RepositoryView, TagView, all_tags
+from domain.registry.repositories import RepositoryView, TagView, list_all_tags
 from models import RegistryManifest, RegistryRemoval, RegistryRepository, RegistryTag
 
 #: Tag that no rule removes, as clients of the API expect.
-_KEPT = "latest"
-LONGEST_REGEX = 255
+_PROTECTED_TAG = "latest"
+MAX_REGEX_LENGTH = 255
 #: Memory limit of regular expressions in bytes. RE2 takes linear time in any case.
-_REGEX_MEMORY = 1_000_000
-_AGE = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
+_MAX_REGEX_MEMORY_BYTES = 1_000_000
+_AGE_PATTERN = re.compile(r"(\d{1,6})\s*(h|hours?|d|days?|w|weeks?|months?)")
+_HOURS_PER_UNIT = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
 #: Time for which a worker claims a removal.
-_LEASE = timedelta(minutes=10)
-_FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(hours=1)
-_LONGEST_FAILURE = 255
+_CLAIM_DURATION = timedelta(minutes=10)
+_FIRST_RETRY_DELAY, MAX_RETRY_DELAY = timedelta(minutes=1), timedelta(hours=1)
+_MAX_FAILURE_LENGTH = 255
 #: Maximum number of waiting removals of one repository.
-_MOST_WAITING = 20
+_MAX_WAITING_REMOVALS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class RemovalRule:
         Raise InvalidError for a malformed one.
         """
         for name, pattern in (("name_regex_delete", self.delete), ("name_regex_keep", self.keep)):
-            _compiled(pattern, name)
+            _compile_pattern(pattern, name)
 
     def as_json(self) -> dict[str, str | int]:
         """Return the rule in its stored form."""
@@ -64,13 +64,13 @@ class RemovalRule:
 
     def removed(self, tags: Iterable[TagView], *, now: datetime) -> tuple[TagView, ...]:
         """Return the tags that the rule removes."""
-        delete, keep = _compiled(self.delete, "name_regex_delete"), None
+        delete, keep = _compile_pattern(self.delete, "name_regex_delete"), None
         if self.keep:
-            keep = _compiled(self.keep, "name_regex_keep")
+            keep = _compile_pattern(self.keep, "name_regex_keep")
         matching = [
             tag
             for tag in tags
-            if tag.name != _KEPT
+            if tag.name != _PROTECTED_TAG
             and delete.fullmatch(tag.name)
             and not (keep and keep.fullmatch(tag.name))
         ]
@@ -79,7 +79,7 @@ class RemovalRule:
         return tuple(tag for tag in newest_first[self.keep_newest :] if tag.pushed_at <= limit)
 
 
-def rule_of(stored: dict[str, str | int]) -> RemovalRule:
+def parse_stored_rule(stored: dict[str, str | int]) -> RemovalRule:
     """Return a rule from its stored form."""
     return RemovalRule(
         delete=str(stored["delete"]),
@@ -94,29 +94,29 @@ def parse_age(text: str) -> timedelta:
 
     Raise InvalidError if it is malformed.
     """
-    found = _AGE.fullmatch(text.strip().lower())
+    found = _AGE_PATTERN.fullmatch(text.strip().lower())
     if found is None:
-        message = "older_than must be an age like 12h, 7d, 2w or 1month"
+        message = "`older_than` must be an age such as 12h, 7d, 2w or 1month."
         raise InvalidError(message, field="older_than")
-    return timedelta(hours=int(found[1]) * _HOURS[found[2][0]])
+    return timedelta(hours=int(found[1]) * _HOURS_PER_UNIT[found[2][0]])
 
 
-def _compiled(pattern: str, name: str) -> Any:
+def _compile_pattern(pattern: str, name: str) -> Any:
     options = re2.Options()
-    options.max_mem = _REGEX_MEMORY
+    options.max_mem = _MAX_REGEX_MEMORY_BYTES
     options.never_capture = True
     options.log_errors = False
-    if len(pattern) > LONGEST_REGEX:
-        raise InvalidError(f"{name} can have at most {LONGEST_REGEX} characters", field=name)
+    if len(pattern) > MAX_REGEX_LENGTH:
+        raise InvalidError(f"`{name}` can have at most {MAX_REGEX_LENGTH} characters.", field=name)
     try:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeEncodeError) as error:
-        message = f"{name} must be a regular expression in RE2 syntax"
+        message = f"`{name}` must be a regular expression in RE2 syntax."
         raise InvalidError(message, field=name) from error
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removal:
+class ClaimedRemoval:
     """A removal that a worker has claimed. Without a rule, it removes the whole repository."""
 
     id: int
@@ -135,7 +135,7 @@ class TagRemoval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pace:
+class RemovalPace:
     """The pace of a long removal."""
 
     #: Function that returns False when time is up.
@@ -144,36 +144,36 @@ class Pace:
     between: Callable[[], None]
 
 
-def plan_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
+def plan_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> TagRemoval:
     """Return how a tag is removed."""
-    return _plan([tag], all_tags(repository, session=session))[0]
+    return _plan_removals([tag], list_all_tags(repository, session=session))[0]
 
 
-def _plan(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRemoval]:
+def _plan_removals(removed: Iterable[TagView], existing: Iterable[TagView]) -> list[TagRemoval]:
     names = {tag.name for tag in removed}
     staying = {tag.digest for tag in existing if tag.name not in names}
     return [TagRemoval(tag=tag, is_shared=tag.digest in staying) for tag in removed]
 
 
-def remove_in_registry(
+def remove_tag_in_registry(
     repository: RepositoryView, removal: TagRemoval, *, client: RegistryClient
 ) -> None:
     """Remove a tag in the registry, if it exists.
 
-    Raise RegistryUnavailableError or RegistryRefusedError if the registry fails.
+    Raise RegistryUnavailableError or RegistryRejectedError if the registry fails.
     """
     tag = removal.tag
-    present = client.digest_of(repository.path, tag.name)
+    present = client.find_digest(repository.path, tag.name)
     if present is None:
         return
     # The tag was pushed again since then, so other tags may refer to its image.
     if removal.is_shared or present != tag.digest:
-        client.untag(repository.path, tag.name)
+        client.remove_tag(repository.path, tag.name)
     else:
         client.delete_manifest(repository.path, tag.digest)
 
 
-def record_removed_tag(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
+def store_tag_removal(repository: RepositoryView, tag: TagView, *, session: Session) -> None:
     """Store that a tag was removed, unless it was pushed again."""
     session.execute(
         update_rows(RegistryTag)
@@ -198,8 +198,9 @@ def queue_removal(
     if rule is not None:
         rule.check()
     waiting = select(func.count()).where(RegistryRemoval.repository_id == repository.id)
-    if (session.scalar(waiting) or 0) >= _MOST_WAITING:
-        raise InvalidError("Other removals of this repository are still waiting. Try again later.")
+    if (session.scalar(waiting) or 0) >= _MAX_WAITING_REMOVALS:
+        message = "Too many removals of this repository are waiting. Try again later."
+        raise InvalidError(message)
     session.add(
         RegistryRemoval(
             repository_id=repository.id,
@@ -211,7 +212,7 @@ def queue_removal(
     )
 
 
-def claim_removal(*, session: Session, now: datetime) -> Removal | None:
+def claim_removal(*, session: Session, now: datetime) -> ClaimedRemoval | None:
     """Claim the removal that has been due for the longest time, or return None."""
     due = (
         select(RegistryRemoval.id)
@@ -224,35 +225,37 @@ def claim_removal(*, session: Session, now: datetime) -> Removal | None:
     row = session.scalar(
         update_rows(RegistryRemoval)
         .where(RegistryRemoval.id == due.scalar_subquery())
-        .values(due_at=now + _LEASE)
+        .values(due_at=now + _CLAIM_DURATION)
         .returning(RegistryRemoval)
     )
     if row is None:
         return None
-    rule = None if row.rule is None else rule_of(row.rule)
-    return Removal(**columns_of(row, Removal) | {"rule": rule})
+    rule = None if row.rule is None else parse_stored_rule(row.rule)
+    return ClaimedRemoval(**get_column_values(row, ClaimedRemoval) | {"rule": rule})
 
 
-def record_failure(removal: Removal, reason: str, *, session: Session, now: datetime) -> None:
+def store_removal_failure(
+    removal: ClaimedRemoval, reason: str, *, session: Session, now: datetime
+) -> None:
     """Store the reason of a failed removal, and schedule the next attempt."""
-    pause = min(_FIRST_PAUSE * 2 ** min(removal.failures, 10), LONGEST_PAUSE)
+    pause = min(_FIRST_RETRY_DELAY * 2 ** min(removal.failures, 10), MAX_RETRY_DELAY)
     session.execute(
         update_rows(RegistryRemoval)
         .where(RegistryRemoval.id == removal.id)
         .values(
-            due_at=now + pause, failures=removal.failures + 1, failure=reason[:_LONGEST_FAILURE]
+            due_at=now + pause, failures=removal.failures + 1, failure=reason[:_MAX_FAILURE_LENGTH]
         )
     )
 
 
-def put_off(removal: Removal, *, session: Session, now: datetime) -> None:
+def release_removal(removal: ClaimedRemoval, *, session: Session, now: datetime) -> None:
     """Release an unfinished removal for the next run."""
     session.execute(
         update_rows(RegistryRemoval).where(RegistryRemoval.id == removal.id).values(due_at=now)
     )
 
 
-def finish(removal: Removal, *, session: Session) -> None:
+def finish_removal(removal: ClaimedRemoval, *, session: Session) -> None:
     """Delete a finished removal."""
     session.execute(delete(RegistryRemoval).where(RegistryRemoval.id == removal.id))
 
@@ -264,16 +267,16 @@ def remove_tags(
     client: RegistryClient,
     session: Session,
     now: datetime,
-    pace: Pace,
+    pace: RemovalPace,
 ) -> bool:
     """Remove the tags that match a rule one by one; return False if time is up."""
-    existing = all_tags(repository, session=session)
+    existing = list_all_tags(repository, session=session)
     pace.between()
-    for each in _plan(rule.removed(existing, now=now), existing):
+    for each in _plan_removals(rule.removed(existing, now=now), existing):
         if not pace.goes_on():
             return False
-        remove_in_registry(repository, each, client=client)
-        record_removed_tag(repository, each.tag, session=session)
+        remove_tag_in_registry(repository, each, client=client)
+        store_tag_removal(repository, each.tag, session=session)
         pace.between()
     return True
 
@@ -283,7 +286,7 @@ def remove_repository(
     *,
     client: RegistryClient,
     session: Session,
-    pace: Pace,
+    pace: RemovalPace,
 ) -> bool:
     """Delete all manifests of a repository, then the repository; return False if time is up.
 
@@ -296,7 +299,7 @@ def remove_repository(
     ).all()
     pace.between()
     # Include tags from before the registry sent notifications.
-    tagged = (client.digest_of(repository.path, tag) for tag in client.tags(repository.path))
+    tagged = (client.find_digest(repository.path, tag) for tag in client.tags(repository.path))
     for digest in dict.fromkeys([*(each for each in tagged if each), *known]):
         if not pace.goes_on():
             return False

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import Page, Slice, fetch_page
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
 from domain.core.errors import NotFoundError, QueryError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import (
     FormerPath,
     Project,
@@ -28,28 +28,28 @@ from models.folding import fold
 
 #: Patterns of Docker's registry (github.com/distribution/reference).
 _COMPONENT = r"[a-z0-9]++(?:(?:\.|__?+|-++)[a-z0-9]++)*"
-_NAME = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
-TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-DIGEST = re.compile(r"[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}")
-LONGEST_NAME = 255
+_NAME_PATTERN = re.compile(rf"{_COMPONENT}(?:/{_COMPONENT})*")
+TAG_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+DIGEST_PATTERN = re.compile(r"[a-z0-9]+(?:[+._-][a-z0-9]+)*:[0-9a-fA-F]{32,128}")
+MAX_NAME_LENGTH = 255
 #: Minimum number of parts in a project's path: a group and a project.
-_FEWEST_PARTS = 2
-_HEX_OF_SHORT_REVISION = 9
+_MIN_PATH_PARTS = 2
+_SHORT_REVISION_LENGTH = 9
 _REPOSITORY, _TAG, _MANIFEST = RegistryRepository, RegistryTag, RegistryManifest
 
 
 def is_repository_name(name: str) -> bool:
     """Return whether a registry accepts a name."""
-    return len(name) <= LONGEST_NAME and _NAME.fullmatch(name) is not None
+    return len(name) <= MAX_NAME_LENGTH and _NAME_PATTERN.fullmatch(name) is not None
 
 
-def root_name(project_path: str) -> str | None:
+def find_root_name(project_path: str) -> str | None:
     """Return the repository with a project's path, or None if registries do not accept the name."""
     name = project_path.lower()
     return name if is_repository_name(name) else None
 
 
-def is_of_deleted_project(name: str, *, session: Session) -> bool:
+def belongs_to_deleted_project(name: str, *, session: Session) -> bool:
     """Return whether a repository is waiting to be removed with its project.
 
     Until then, it is not accessible: a new project with the same path must not get its images.
@@ -62,7 +62,7 @@ def is_of_deleted_project(name: str, *, session: Session) -> bool:
     return session.scalar(found) is not None
 
 
-def find_project(name: str, *, session: Session) -> Project | None:
+def find_repository_project(name: str, *, session: Session) -> Project | None:
     """Return the project to which a repository belongs, or None.
 
     Images keep their names when a project moves, so former paths of projects count as well.
@@ -72,7 +72,7 @@ def find_project(name: str, *, session: Session) -> Project | None:
     if not is_repository_name(name):
         return None
     parts = name.split("/")
-    beginnings = [fold("/".join(parts[:end])) for end in range(_FEWEST_PARTS, len(parts) + 1)]
+    beginnings = [fold("/".join(parts[:end])) for end in range(_MIN_PATH_PARTS, len(parts) + 1)]
     present = select(Project.id, Project.path_key).where(
         Project.path_key.in_(beginnings), Project.deleted_at.is_(None)
     )
@@ -150,7 +150,7 @@ class TagView:
     @property
     def short_revision(self) -> str | None:
         """Return the first digits of the revision."""
-        return self.revision[:_HEX_OF_SHORT_REVISION] if self.revision else None
+        return self.revision[:_SHORT_REVISION_LENGTH] if self.revision else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +161,11 @@ class TagPage:
     has_more: bool
 
 
-def _is_there() -> ColumnElement[bool]:
+def _is_repository_present() -> ColumnElement[bool]:
     return or_(_REPOSITORY.removed_at.is_(None), _REPOSITORY.pushed_at > _REPOSITORY.removed_at)
 
 
-def _is_live() -> ColumnElement[bool]:
+def _is_tag_live() -> ColumnElement[bool]:
     """Return the condition for live tags, joined with their repositories and manifests."""
     return and_(
         _TAG.digest.is_not(None),
@@ -175,13 +175,13 @@ def _is_live() -> ColumnElement[bool]:
     )
 
 
-def _joined(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object, ...]]:
+def _join_tables(statement: Select[*tuple[object, ...]]) -> Select[*tuple[object, ...]]:
     of_tag = and_(_MANIFEST.repository_id == _TAG.repository_id, _MANIFEST.digest == _TAG.digest)
     return (
         statement.select_from(_TAG)
         .join(_REPOSITORY, _REPOSITORY.id == _TAG.repository_id)
         .outerjoin(_MANIFEST, of_tag)
-        .where(_is_live())
+        .where(_is_tag_live())
     )
 
 
@@ -189,7 +189,7 @@ def list_repositories(
     project_ids: Sequence[int], *, offset: int, limit: int, session: Session
 ) -> tuple[tuple[RepositoryView, ...], int]:
     """Return a page of the repositories of projects by id, and their total number."""
-    wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_there())
+    wanted = and_(_REPOSITORY.project_id.in_(project_ids), _is_repository_present())
     total = session.scalar(select(func.count()).select_from(_REPOSITORY).where(wanted)) or 0
     rows = session.execute(
         select(_REPOSITORY, Project.path)
@@ -199,34 +199,38 @@ def list_repositories(
         .offset(offset)
         .limit(limit)
     ).all()
-    return _views([(row[0], row[1]) for row in rows], session), total
+    return _build_repository_views([(row[0], row[1]) for row in rows], session), total
 
 
-def repositories_page(project_id: int, part: Slice, *, session: Session) -> Page[RepositoryView]:
+def get_repository_page(
+    project_id: int, part: KeysetRange, *, session: Session
+) -> KeysetPage[RepositoryView]:
     """Return a page of the repositories of a project, newest first."""
     statement = (
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)
-        .where(_REPOSITORY.project_id == project_id, _is_there())
+        .where(_REPOSITORY.project_id == project_id, _is_repository_present())
     )
     rows = fetch_page(
         statement,
         _REPOSITORY.id,
         part,
         session=session,
-        view=lambda row: _Row(row[0].id, row[0], row[1]),
+        view=lambda row: _RepositoryRow(row[0].id, row[0], row[1]),
     )
-    views = _views([(each.repository, each.project_path) for each in rows.items], session)
+    views = _build_repository_views(
+        [(each.repository, each.project_path) for each in rows.items], session
+    )
     return rows.with_items(views)
 
 
-class _Row(NamedTuple):
+class _RepositoryRow(NamedTuple):
     id: int
     repository: RegistryRepository
     project_path: str
 
 
-def projects_below(group_path: str, *, session: Session) -> tuple[int, ...]:
+def find_project_ids_below(group_path: str, *, session: Session) -> tuple[int, ...]:
     """Return the ids of all projects in a group and its subgroups."""
     # Paths are ASCII (`domain/accounts/names.py`).
     prefix = f"{group_path.lower()}/"
@@ -243,10 +247,14 @@ def get_repository(
 
     Raise NotFoundError if there is none with this id.
     """
-    wanted = [_REPOSITORY.id == repository_id, _is_there(), Project.deleted_at.is_(None)]
+    wanted = [
+        _REPOSITORY.id == repository_id,
+        _is_repository_present(),
+        Project.deleted_at.is_(None),
+    ]
     if project_id is not None:
         wanted.append(_REPOSITORY.project_id == project_id)
-    return _get(wanted, session)
+    return _get_repository(wanted, session)
 
 
 def get_repository_to_remove(repository_id: int, *, session: Session) -> RepositoryView:
@@ -254,10 +262,10 @@ def get_repository_to_remove(repository_id: int, *, session: Session) -> Reposit
 
     Raise NotFoundError if there is none with this id.
     """
-    return _get([_REPOSITORY.id == repository_id, _is_there()], session)
+    return _get_repository([_REPOSITORY.id == repository_id, _is_repository_present()], session)
 
 
-def _get(wanted: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
+def _get_repository(wanted: Sequence[ColumnElement[bool]], session: Session) -> RepositoryView:
     row = session.execute(
         select(_REPOSITORY, Project.path)
         .join(Project, Project.id == _REPOSITORY.project_id)
@@ -265,14 +273,14 @@ def _get(wanted: Sequence[ColumnElement[bool]], session: Session) -> RepositoryV
     ).first()
     if row is None:
         raise RepositoryNotFoundError
-    return _views([(row[0], row[1])], session)[0]
+    return _build_repository_views([(row[0], row[1])], session)[0]
 
 
-def _views(
+def _build_repository_views(
     rows: Sequence[tuple[RegistryRepository, str]], session: Session
 ) -> tuple[RepositoryView, ...]:
     ids = [row.id for row, _ in rows]
-    counts = _tag_counts(ids, session)
+    counts = _count_tags(ids, session)
     removals = session.scalars(
         select(RegistryRemoval)
         .where(RegistryRemoval.repository_id.in_(ids))
@@ -282,7 +290,7 @@ def _views(
     failures = {each.repository_id: each.failure for each in removals if each.failure}
     return tuple(
         RepositoryView(
-            **columns_of(row, RepositoryView),
+            **get_column_values(row, RepositoryView),
             project_path=project_path,
             path=row.name,
             tags_count=counts.get(row.id, 0),
@@ -293,43 +301,47 @@ def _views(
     )
 
 
-def _tag_counts(ids: Sequence[int], session: Session) -> dict[int, int]:
-    counted = _joined(select(_TAG.repository_id, func.count()))
+def _count_tags(ids: Sequence[int], session: Session) -> dict[int, int]:
+    counted = _join_tables(select(_TAG.repository_id, func.count()))
     rows = session.execute(counted.where(_TAG.repository_id.in_(ids)).group_by(_TAG.repository_id))
     return {int(str(row[0])): int(str(row[1])) for row in rows}
 
 
-def _tags_of(repository: RepositoryView) -> Select[*tuple[object, ...]]:
+def _select_tags(repository: RepositoryView) -> Select[*tuple[object, ...]]:
     columns = select(
         _TAG.name, _TAG.digest, _TAG.pushed_at, _MANIFEST.total_size, _MANIFEST.config_digest
     )
-    return _joined(columns).where(_TAG.repository_id == repository.id).order_by(_TAG.name)
+    return _join_tables(columns).where(_TAG.repository_id == repository.id).order_by(_TAG.name)
 
 
-def all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:
+def list_all_tags(repository: RepositoryView, *, session: Session) -> tuple[TagView, ...]:
     """Return all tags of a repository by name."""
-    return _tag_views(_tags_of(repository), repository, session)
+    return _build_tag_views(_select_tags(repository), repository, session)
 
 
-def numbered_tags(
+def list_tags_with_offset(
     repository: RepositoryView, *, offset: int, limit: int, session: Session
 ) -> tuple[TagView, ...]:
     """Return a page of the tags of a repository by name, with an offset."""
-    return _tag_views(_tags_of(repository).offset(offset).limit(limit), repository, session)
+    return _build_tag_views(
+        _select_tags(repository).offset(offset).limit(limit), repository, session
+    )
 
 
-def tags_after(repository: RepositoryView, name: str, *, limit: int, session: Session) -> TagPage:
+def list_tags_after(
+    repository: RepositoryView, name: str, *, limit: int, session: Session
+) -> TagPage:
     """Return the tags after a name, or the first ones.
 
     Raise QueryError for a name that no tag can have.
     """
-    statement = _tags_of(repository)
+    statement = _select_tags(repository)
     if name:
-        if not TAG.fullmatch(name):
+        if not TAG_PATTERN.fullmatch(name):
             message = "This page of the list does not exist. Go to the first page."
             raise QueryError(message, field="cursor")
         statement = statement.where(_TAG.name > name)
-    found = _tag_views(statement.limit(limit + 1), repository, session)
+    found = _build_tag_views(statement.limit(limit + 1), repository, session)
     return TagPage(tags=found[:limit], has_more=len(found) > limit)
 
 
@@ -338,18 +350,21 @@ def get_tag(repository: RepositoryView, name: str, *, session: Session) -> TagVi
 
     Raise NotFoundError if there is none with this name.
     """
-    found = _tag_views(
-        _tags_of(repository).where(_TAG.name == name.replace("\x00", "\ufffd")), repository, session
+    found = _build_tag_views(
+        _select_tags(repository).where(_TAG.name == name.replace("\x00", "\ufffd")),
+        repository,
+        session,
     )
     if not found:
         raise NotFoundError("Tag not found.")
     return found[0]
 
 
-def _tag_views(
+def _build_tag_views(
     statement: Select[*tuple[object, ...]], repository: RepositoryView, session: Session
 ) -> tuple[TagView, ...]:
     rows = session.execute(statement)
     return tuple(
-        TagView(**columns_of(row, TagView), path=f"{repository.path}:{row.name}") for row in rows
+        TagView(**get_column_values(row, TagView), path=f"{repository.path}:{row.name}")
+        for row in rows
     )

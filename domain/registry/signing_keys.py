@@ -34,7 +34,7 @@ from sqlalchemy.orm import Session
 from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import RegistryKey
 
 #: Expiry time that stands for no expiry (RFC 5280 section 4.1.2.5). Operators end keys by rotating
@@ -43,10 +43,12 @@ _NO_EXPIRY = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 #: Tolerance for registries whose clock is slow.
 _CLOCK_SKEW = timedelta(days=1)
 _FINGERPRINT_BYTES = 30
-_GROUP = 4
+_KID_GROUP_LENGTH = 4
 
 
-def self_signed(key: EllipticCurvePrivateKey, *, now: datetime) -> x509.Certificate:
+def build_self_signed_certificate(
+    key: EllipticCurvePrivateKey, *, now: datetime
+) -> x509.Certificate:
     """Return a self-signed certificate for a key that never expires."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell registry tokens")])
     return (
@@ -62,21 +64,23 @@ def self_signed(key: EllipticCurvePrivateKey, *, now: datetime) -> x509.Certific
     )
 
 
-def libtrust_kid(certificate: x509.Certificate) -> str:
+def compute_libtrust_kid(certificate: x509.Certificate) -> str:
     """Return the fingerprint of a certificate's key: 240 bits of SHA-256 in base32, in groups."""
     public = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     text = base64.b32encode(sha256(public).digest()[:_FINGERPRINT_BYTES]).decode()
-    groups = (text[start : start + _GROUP] for start in range(0, len(text), _GROUP))
+    groups = (
+        text[start : start + _KID_GROUP_LENGTH] for start in range(0, len(text), _KID_GROUP_LENGTH)
+    )
     return ":".join(groups)
 
 
-ALGORITHM = "ES256"
+SIGNING_ALGORITHM = "ES256"
 _CURVE = "P-256"
 #: Default time before a new key signs.
-USUAL_NOTICE = timedelta(hours=24)
-LONGEST_NOTICE = timedelta(days=90)
+DEFAULT_NOTICE_PERIOD = timedelta(hours=24)
+MAX_NOTICE_PERIOD = timedelta(days=90)
 #: Retention of former keys. It exceeds the lifetime of tokens and the minute that registries add.
-FORMER_KEYS_STAY = timedelta(days=1)
+FORMER_KEY_RETENTION = timedelta(days=1)
 
 
 class KeyState(StrEnum):
@@ -120,8 +124,8 @@ def get_signer(*, session: Session, keyring: Keyring, now: datetime) -> TokenSig
     found = _find_signer(session, keyring, now)
     if found is not None:
         return found
-    stored = _store(now, session=session, keyring=keyring, now=now)
-    return _opened(stored.private_ciphertext, stored.certificate, keyring)
+    stored = _store_new_key(now, session=session, keyring=keyring, now=now)
+    return _decrypt_signer(stored.private_ciphertext, stored.certificate, keyring)
 
 
 def has_signer(*, session: Session, keyring: Keyring, now: datetime) -> bool:
@@ -133,27 +137,31 @@ def list_keys(*, session: Session, keyring: Keyring, now: datetime) -> tuple[Key
     """Return the keys of the bundle, newest first."""
     signing = _find_signer(session, keyring, now)
     kid = signing.kid if signing else ""
-    rows = session.scalars(_newest_first())
+    rows = session.scalars(_select_newest_first())
     return tuple(
-        KeyStatus(**columns_of(row, KeyStatus), state=_state(row, kid, now)) for row in rows
+        KeyStatus(**get_column_values(row, KeyStatus), state=_get_state(row, kid, now))
+        for row in rows
     )
 
 
-def rotate(notice: timedelta, *, session: Session, keyring: Keyring, now: datetime) -> str:
+def rotate_signing_key(
+    notice: timedelta, *, session: Session, keyring: Keyring, now: datetime
+) -> str:
     """Create a key that signs after a notice period, and return its `kid`.
 
     Raise InvalidError for a period that is out of range.
     """
-    if not timedelta(0) <= notice <= LONGEST_NOTICE:
-        message = f"The notice is 0 to {int(LONGEST_NOTICE.total_seconds() // 3600)} hours."
+    if not timedelta(0) <= notice <= MAX_NOTICE_PERIOD:
+        most = int(MAX_NOTICE_PERIOD.total_seconds() // 3600)
+        message = f"The notice period must be 0 to {most:,} hours."
         raise InvalidError(message, field="notice")
     AdvisoryLock.REGISTRY_KEYS.take(session)
     # The newest of the waiting keys replaces the others: an unused key needs no trust.
     session.execute(delete(RegistryKey).where(RegistryKey.signs_from > now))
-    return _store(now + notice, session=session, keyring=keyring, now=now).kid
+    return _store_new_key(now + notice, session=session, keyring=keyring, now=now).kid
 
 
-def forget_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
+def delete_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> int:
     """Delete the keys before the current one from the bundle; return their number."""
     AdvisoryLock.REGISTRY_KEYS.take(session)
     signing = _find_signer(session, keyring, now)
@@ -166,38 +174,40 @@ def forget_former_keys(*, session: Session, keyring: Keyring, now: datetime) -> 
     return len(gone.all())
 
 
-def _newest_first() -> Select[RegistryKey]:
+def _select_newest_first() -> Select[RegistryKey]:
     return select(RegistryKey).order_by(RegistryKey.signs_from.desc(), RegistryKey.id.desc())
 
 
 def _find_signer(session: Session, keyring: Keyring, now: datetime) -> TokenSigner | None:
     """Return the newest key in use that this keyring can decrypt."""
-    for row in session.scalars(_newest_first().where(RegistryKey.signs_from <= now)):
+    for row in session.scalars(_select_newest_first().where(RegistryKey.signs_from <= now)):
         try:
-            return _opened(row.private_ciphertext, row.certificate, keyring)
+            return _decrypt_signer(row.private_ciphertext, row.certificate, keyring)
         except UndecipherableError:
             continue
     return None
 
 
 @lru_cache(maxsize=8)
-def _opened(ciphertext: str, certificate: str, keyring: Keyring) -> TokenSigner:
+def _decrypt_signer(ciphertext: str, certificate: str, keyring: Keyring) -> TokenSigner:
     parsed = x509.load_pem_x509_certificate(certificate.encode())
     return TokenSigner(
         key=ECKey.import_key(json.loads(keyring.decrypt(ciphertext))),
-        kid=libtrust_kid(parsed),
+        kid=compute_libtrust_kid(parsed),
         # A chain of one certificate: base64, not base64url, of its DER encoding.
         x5c=[base64.b64encode(parsed.public_bytes(Encoding.DER)).decode()],
     )
 
 
-def _store(
+def _store_new_key(
     signs_from: datetime, *, session: Session, keyring: Keyring, now: datetime
 ) -> RegistryKey:
     key = ECKey.generate_key(_CURVE)
-    certificate = self_signed(cast("EllipticCurvePrivateKey", key.private_key), now=now)
+    certificate = build_self_signed_certificate(
+        cast("EllipticCurvePrivateKey", key.private_key), now=now
+    )
     row = RegistryKey(
-        kid=libtrust_kid(certificate),
+        kid=compute_libtrust_kid(certificate),
         certificate=certificate.public_bytes(Encoding.PEM).decode(),
         private_ciphertext=keyring.encrypt(json.dumps(key.as_dict(private=True))),
         created_at=now,
@@ -208,7 +218,7 @@ def _store(
     return row
 
 
-def _state(row: RegistryKey, signing: str, now: datetime) -> KeyState:
+def _get_state(row: RegistryKey, signing: str, now: datetime) -> KeyState:
     if row.signs_from > now:
         return KeyState.WAITING
     return KeyState.SIGNING if row.kid == signing else KeyState.FORMER

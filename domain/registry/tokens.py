@@ -6,18 +6,18 @@ from datetime import datetime, timedelta
 
 from joserfc import jwt
 
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.core.randomness import random_hex
-from domain.registry.signing_keys import ALGORITHM, TokenSigner
+from domain.registry.signing_keys import SIGNING_ALGORITHM, TokenSigner
 
 #: Name of the `service` in the registry's configuration, and audience of its tokens.
-SERVICE = "container_registry"
+REGISTRY_SERVICE = "container_registry"
 #: Placeholder for the secret on pages of users who may not see it.
-HIDDEN_SECRET = "SECRET OF THE NOTIFICATIONS, WHICH ADMINISTRATORS OF THE INSTANCE SEE"  # noqa: S105
+SECRET_PLACEHOLDER = "NOTIFICATION SECRET, SHOWN TO ADMINISTRATORS ONLY"  # noqa: S105
 #: Placeholder for the host without a connected registry.
-EXAMPLE_HOST = "registry.example.org"
+HOST_PLACEHOLDER = "registry.example.org"
 #: Path of the certificates in the directory where Debian's package has its configuration.
-BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
+CERTIFICATE_BUNDLE_FILE = "/etc/docker/registry/gatebell.pem"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class RegistryToken:
             "access_token": self.clear,
             "expires_in": self.expires_in,
             # The format is RFC 3339, as clients of the registry expect.
-            "issued_at": written(self.issued_at),
+            "issued_at": format_api_time(self.issued_at),
         }
 
 
@@ -62,14 +62,14 @@ def sign_token(
     claims: dict[str, object] = {
         "iss": policy.issuer,
         "sub": subject,
-        "aud": SERVICE,
+        "aud": REGISTRY_SERVICE,
         "exp": issued + lifetime,
         "nbf": issued - 5,
         "iat": issued,
         "jti": random_hex(16),
         "access": [dict(each) for each in access],
     }
-    header = {"typ": "JWT", "alg": ALGORITHM, "kid": signer.kid, "x5c": list(signer.x5c)}
+    header = {"typ": "JWT", "alg": SIGNING_ALGORITHM, "kid": signer.kid, "x5c": list(signer.x5c)}
     return RegistryToken(
         clear=jwt.encode(header, claims, signer.key), expires_in=lifetime, issued_at=now
     )
@@ -80,7 +80,7 @@ class RegistryConfiguration:
     """The settings of this installation that a registry's configuration needs."""
 
     base_url: str
-    notification_secret: str = field(default=HIDDEN_SECRET, repr=False)
+    notification_secret: str = field(default=SECRET_PLACEHOLDER, repr=False)
 
     @property
     def bundle_url(self) -> str:
@@ -90,20 +90,20 @@ class RegistryConfiguration:
     @property
     def download_command(self) -> str:
         """Return the command that stores the certificates at the path in the configuration."""
-        return f"curl --fail --output {BUNDLE_FILE} {self.bundle_url}"
+        return f"curl --fail --output {CERTIFICATE_BUNDLE_FILE} {self.bundle_url}"
 
     @property
     def text(self) -> str:
         """Return the configuration file."""
-        return _CONFIGURATION.format(
+        return _CONFIGURATION_TEMPLATE.format(
             base_url=self.base_url,
-            bundle_file=BUNDLE_FILE,
+            bundle_file=CERTIFICATE_BUNDLE_FILE,
             secret=self.notification_secret,
-            service=SERVICE,
+            service=REGISTRY_SERVICE,
         )
 
 
-_CONFIGURATION = """\
+_CONFIGURATION_TEMPLATE = """\
 version: 0.1
 storage:
   filesystem:
@@ -128,12 +128,12 @@ notifications:
       headers:
         Authorization: ["Bearer {secret}"]
       timeout: 5s
-      # After so many failures the registry pauses for the time of backoff. Deprecated: registries
-      # that know maxretries ignore it, older ones such as 2.8 need it.
+      # Number of failures after which the registry pauses for the backoff time. Deprecated:
+      # registries that support maxretries ignore it, older ones such as 2.8 need it.
       threshold: 5
       backoff: 10s
-      # How often an event is tried again before it is dropped. Registry 2.8 ignores it and tries
-      # until it succeeds.
+      # Number of retries before an event is dropped. Registry 2.8 ignores it, and retries until
+      # the event is delivered.
       maxretries: 10
       ignore:
         actions: [pull]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from domain.core.types.base import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Body,
     GitLabQuery,
     OffsetQuery,
@@ -14,20 +14,20 @@ from domain.core.types.base import (
     Text,
     Time,
     WithoutEffect,
-    columns_of,
-    one_of,
+    describe_choices,
+    get_column_values,
 )
-from domain.registry.removal import LONGEST_REGEX, RemovalRule, parse_age
+from domain.registry.removal import MAX_REGEX_LENGTH, RemovalRule, parse_age
 from domain.registry.repositories import RepositoryView, TagView
-from domain.registry.signing_keys import LONGEST_NOTICE, USUAL_NOTICE, KeyState
+from domain.registry.signing_keys import DEFAULT_NOTICE_PERIOD, MAX_NOTICE_PERIOD, KeyState
 
 
-def _hours(length: timedelta) -> int:
+def _count_hours(length: timedelta) -> int:
     return int(length.total_seconds() // 3600)
 
 
 #: A regular expression in RE2 syntax.
-_Regex = Annotated[Text, Field(max_length=LONGEST_REGEX)]
+_Regex = Annotated[Text, Field(max_length=MAX_REGEX_LENGTH)]
 
 
 class RepositoryListQuery(OffsetQuery, GitLabQuery):
@@ -70,14 +70,23 @@ class TagRemovalBody(Body):
     """A rule that selects the tags to delete."""
 
     name_regex_delete: _Regex = Field(
-        default="", description="Regular expression of RE2 that whole names match."
+        default="",
+        description="Regular expression in RE2 syntax that matches the whole names of the tags to "
+        "delete.",
     )
-    name_regex: _Regex = Field(default="", description="Older name of name_regex_delete.")
-    name_regex_keep: _Regex = Field(default="", description="Names to keep, even if they match.")
+    name_regex: _Regex = Field(default="", description="Former name of `name_regex_delete`.")
+    name_regex_keep: _Regex = Field(
+        default="",
+        description="Regular expression in RE2 syntax that matches the whole names of tags to "
+        "keep.",
+    )
     keep_n: int = Field(
-        default=0, ge=0, le=LARGEST_NUMBER, description="The number of newest tags to keep."
+        default=0, ge=0, le=MAX_NUMBER, description="Number of newest matching tags to keep."
     )
-    older_than: Text = Field(default="", description="An age like 12h, 7d, 2w or 1month.")
+    older_than: Text = Field(
+        default="",
+        description="Minimum age of the tags to delete, such as 12h, 7d, 2w or 1month.",
+    )
 
     @property
     def rule(self) -> RemovalRule:
@@ -104,7 +113,7 @@ class RegistryTagName(Resource):
     @classmethod
     def of(cls, view: TagView, host: str | None) -> Self:
         """Return the API representation of a tag."""
-        return cls(**columns_of(view, cls), location=_location(view.path, host))
+        return cls(**get_column_values(view, cls), location=_build_location(view.path, host))
 
 
 class RegistryTag(RegistryTagName):
@@ -122,13 +131,14 @@ class NewRegistryKey(Body):
     """A new signing key, and how it replaces the current key."""
 
     notice_hours: int = Field(
-        default=_hours(USUAL_NOTICE),
+        default=_count_hours(DEFAULT_NOTICE_PERIOD),
         ge=0,
-        le=_hours(LONGEST_NOTICE),
-        description="Hours until it signs, to copy its certificate to every registry.",
+        le=_count_hours(MAX_NOTICE_PERIOD),
+        description="Hours before the key starts signing, so that you can copy its certificate to "
+        "every registry.",
     )
     forget_former: bool = Field(
-        default=False, description="Whether all former keys are withdrawn immediately."
+        default=False, description="True to withdraw all former keys immediately."
     )
 
 
@@ -136,7 +146,7 @@ class RegistryKey(Resource):
     """A key that signs tokens of the registry."""
 
     kid: str
-    state: Annotated[str, one_of(*(each.value for each in KeyState))]
+    state: Annotated[str, describe_choices(*(each.value for each in KeyState))]
     created_at: Time
     signs_from: Time
 
@@ -174,13 +184,13 @@ class RegistryRepository(Resource):
     ) -> "RegistryRepository":
         """Return the API representation of a repository, with optional tags and their number."""
         return cls(
-            **columns_of(view, cls) | {"tags_count": tags_count},
-            location=_location(view.path, host),
+            **get_column_values(view, cls) | {"tags_count": tags_count},
+            location=_build_location(view.path, host),
             cleanup_policy_started_at=None,
             status="delete_scheduled" if view.is_going else None,
             tags=tags,
         )
 
 
-def _location(path: str, host: str | None) -> str:
+def _build_location(path: str, host: str | None) -> str:
     return f"{host}/{path}" if host else path

@@ -11,12 +11,12 @@ from enum import StrEnum
 from functools import cached_property
 from http import HTTPStatus
 
-from domain.core.labelled_enums import Labelled
+from domain.core.labelled_enums import LabeledEnum
 from domain.releases.conditions import Condition
 from domain.releases.version import Release, parse_release
 
 
-class Interface(Labelled):
+class Interface(LabeledEnum):
     """Kind of interface that changes."""
 
     REST = "rest", "REST API"
@@ -29,7 +29,7 @@ class Interface(Labelled):
     TLS = "tls", "TLS"
 
 
-class Kind(StrEnum):
+class ReleaseChangeKind(StrEnum):
     """Kind of change of an interface."""
 
     #: The operation is rejected with `status`.
@@ -59,7 +59,7 @@ class Certainty(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call:
+class CallPattern:
     """HTTP calls that a change affects.
 
     `path` is a pattern: `:name` stands for one segment, which may contain encoded slashes, and `*`
@@ -90,13 +90,13 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Names:
+class NamePattern:
     """Names in a document, file or program that a change affects.
 
     `where` is the kind of name, such as `GraphQL field`, `GraphQL argument` or `CI variable`.
     """
 
-    where: "Where"
+    where: "NameKind"
     names: tuple[str, ...]
     #: Types that have these fields. Empty for all types.
     types: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Names:
         return f"{self.where} {owners}{', '.join(self.names)}{values}{unless}"
 
 
-class Where(StrEnum):
+class NameKind(StrEnum):
     """Kind of a name."""
 
     GRAPHQL_FIELD = "GraphQL field"
@@ -128,7 +128,7 @@ class Where(StrEnum):
     PROTOCOL = "protocol"
 
 
-Match = Call | Names
+ChangePattern = CallPattern | NamePattern
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,9 +140,9 @@ class Change:
     #: Release in which the change takes effect, such as 17.0.
     release: str
     interface: Interface
-    kind: Kind
+    kind: ReleaseChangeKind
     title: str
-    matches: tuple[Match, ...]
+    matches: tuple[ChangePattern, ...]
     #: Behavior from the release on.
     after: str
     #: Replacement for the affected interface.
@@ -173,9 +173,9 @@ class Change:
         return release >= self.removal
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[CallPattern, ...]:
         """Return the affected HTTP calls."""
-        return tuple(each for each in self.matches if isinstance(each, Call))
+        return tuple(each for each in self.matches if isinstance(each, CallPattern))
 
     @property
     def is_rate_limit(self) -> bool:
@@ -183,7 +183,10 @@ class Change:
 
         The result of a single call stays the same.
         """
-        return self.kind is Kind.LIMIT_APPLIED and self.status == HTTPStatus.TOO_MANY_REQUESTS
+        return (
+            self.kind is ReleaseChangeKind.LIMIT_APPLIED
+            and self.status == HTTPStatus.TOO_MANY_REQUESTS
+        )
 
     @property
     def is_decided_by_values(self) -> bool:

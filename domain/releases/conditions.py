@@ -13,32 +13,32 @@ Parameters = Mapping[str, str]
 
 
 #: Maximum depth of attributes in the schedule.
-_DEEPEST = 4
-_BRACKETS = re.compile(r"\[(\w*)\]")
+_MAX_DEPTH = 4
+_BRACKETS_PATTERN = re.compile(r"\[(\w*)\]")
 
 
-def nested_names(given: Mapping[str, Any]) -> Iterator[str]:
+def list_nested_names(given: Mapping[str, Any]) -> Iterator[str]:
     """Yield the dotted names of nested parameters, with `[]` for the items of a list.
 
     The form parameter `assets[links][][url]` becomes `assets.links[].url`, as in a JSON body.
     """
     for name, value in given.items():
         if "[" in name:
-            yield _BRACKETS.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
+            yield _BRACKETS_PATTERN.sub(lambda found: f".{found[1]}" if found[1] else "[]", name)
         elif isinstance(value, dict | list):
-            yield from _below(name, value, _DEEPEST)
+            yield from _list_names_below(name, value, _MAX_DEPTH)
 
 
-def _below(name: str, value: Any, depth: int) -> Iterator[str]:
+def _list_names_below(name: str, value: Any, depth: int) -> Iterator[str]:
     if depth == 0:
         return
     if isinstance(value, list):
         for each in value:
-            yield from _below(f"{name}[]", each, depth - 1)
+            yield from _list_names_below(f"{name}[]", each, depth - 1)
     elif isinstance(value, dict):
         for key, each in value.items():
             yield f"{name}.{key}"
-            yield from _below(f"{name}.{key}", each, depth - 1)
+            yield from _list_names_below(f"{name}.{key}", each, depth - 1)
 
 
 class Condition(Protocol):
@@ -55,7 +55,7 @@ class Condition(Protocol):
 
 
 @dataclass(frozen=True)
-class Given:
+class ParameterGiven:
     """A condition that at least one of the parameters is given."""
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Missing:
+class ParameterMissing:
     """A condition that a parameter is missing or empty."""
 
     name: str
@@ -94,7 +94,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class AboveOne:
+class NumberAboveOne:
     """A condition that a number is above 1, such as the number of any page but the first."""
 
     name: str
@@ -115,7 +115,7 @@ class AboveOne:
 
 
 @dataclass(frozen=True)
-class Longer:
+class TextLonger:
     """A condition that one of the parameters exceeds a maximum length in characters."""
 
     limit: int
@@ -136,7 +136,7 @@ class Longer:
 
 
 @dataclass(frozen=True)
-class Shorter:
+class TextShorter:
     """A condition that a parameter is given, but shorter than a minimum length in characters."""
 
     limit: int
@@ -157,7 +157,7 @@ class Shorter:
 
 
 @dataclass(frozen=True)
-class FilteredUnlikeSorted:
+class FilterSortMismatch:
     """A condition that a list is filtered by one time and sorted by another."""
 
     filters: tuple[str, ...]

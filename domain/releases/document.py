@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 
 from domain.releases.changes import Change
-from domain.releases.listing import by_release, effect_of
+from domain.releases.listing import describe_effect, group_by_release
 from domain.releases.schedule import SCHEDULE
 
 _INTRODUCTION = """\
@@ -17,52 +17,52 @@ available as `/api/v4/releases/changes` (JSON), `/help/releases.atom` (a feed) a
 
 The running release is the setting `RELEASE`. With the header `Platform-Release: 17.0`, a request
 uses the formats of another release; security rules, limits and expiry still follow the running
-release. Before a removal, the affected responses have `Deprecation`, `Link` to the page of the
-change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any time in
-the month before the release; on an instance of your own, it happens when `RELEASE` is changed.
+release. Before a removal, affected responses have the header `Deprecation`, a `Link` to the page of
+the change, and `Sunset` if the release has a date. On a hosted offering, removal can happen any
+time in the month before the release. On your own instance, it happens when you change `RELEASE`.
 
-The schedule has every row of the specification's table, including changes of interfaces that this
-service does not have. *Here* says what this service does.
+The schedule contains every row of the specification's table, including changes of interfaces that
+this service does not have. The row *here* describes the behavior of this service.
 """
 
 
-def document() -> str:
+def build_document() -> str:
     """Return the text of docs/releases.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _lines())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_lines())
 
 
-def _lines() -> Iterator[str]:
+def _format_lines() -> Iterator[str]:
     hosted = sum(each.hosted for each in SCHEDULE)
-    yield f"\n{len(SCHEDULE)} changes, {hosted} of them to interfaces that this service has."
-    for release, changes in by_release(SCHEDULE):
+    yield f"\n{len(SCHEDULE)} changes, {hosted} of them in interfaces that this service has."
+    for release, changes in group_by_release(SCHEDULE):
         yield from ("", f"## {release}")
         for change in changes:
-            yield from _section(change)
+            yield from _format_section(change)
 
 
-def _section(change: Change) -> Iterator[str]:
+def _format_section(change: Change) -> Iterator[str]:
     yield from ("", f"### {change.title}", "")
     yield from ("| | |", "|---|---|")
-    concerned = "<br>".join(_code(str(each)) for each in change.matches)
+    concerned = "<br>".join(_format_code(str(each)) for each in change.matches)
     facts = {
-        "id": _code(change.id),
+        "id": _format_code(change.id),
         "interface": change.interface.label,
-        "announced": change.announced or "not stated",
-        "end of support": change.end_of_support or "not stated",
-        "removed": change.release,
-        "concerns": concerned,
-        "after": change.after,
-        "instead": change.replacement,
-        "here": effect_of(change),
+        "announced": change.announced or "not specified",
+        "end of support": change.end_of_support or "not specified",
+        "takes effect": change.release,
+        "affects": concerned,
+        "effect": change.after,
+        "use instead": change.replacement,
+        "here": describe_effect(change),
     }
     for name, value in facts.items():
         yield f"| {name} | {value} |"
 
 
-def _code(text: str) -> str:
+def _format_code(text: str) -> str:
     escaped = text.replace("|", "\\|")
     return f"`{escaped}`"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(build_document())

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import groupby
 
-from domain.core.labelled_enums import Labelled
-from domain.releases.changes import Call, Change, Interface, Kind
+from domain.core.labelled_enums import LabeledEnum
+from domain.releases.changes import CallPattern, Change, Interface, ReleaseChangeKind
 from domain.releases.schedule import SCHEDULE
 from domain.releases.version import Release
 
 
-class State(Labelled):
+class ReleaseChangeState(LabeledEnum):
     """State of a change in the running release."""
 
     IN_FORCE = "in_force", "In force"
     ANNOUNCED = "announced", "Announced"
     #: This service does not have the interface in any release.
-    NOT_HOSTED = "not_hosted", "Announced, not hosted here"
+    NOT_HOSTED = "not_hosted", "Announced, not available here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +26,15 @@ class ChangeFilter:
 
     release: Release | None = None
     interface: Interface | None = None
-    state: State | None = None
+    state: ReleaseChangeState | None = None
 
 
-def state_of(change: Change, *, running: Release) -> State:
+def get_state(change: Change, *, running: Release) -> ReleaseChangeState:
     """Return the state of a change in the running release."""
     if not change.hosted:
-        return State.NOT_HOSTED
+        return ReleaseChangeState.NOT_HOSTED
     is_in_force = change.is_always_applied or change.applies_in(running)
-    return State.IN_FORCE if is_in_force else State.ANNOUNCED
+    return ReleaseChangeState.IN_FORCE if is_in_force else ReleaseChangeState.ANNOUNCED
 
 
 def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
@@ -44,77 +44,77 @@ def list_changes(wanted: ChangeFilter, *, running: Release) -> Sequence[Change]:
         for each in SCHEDULE
         if wanted.release in {None, each.removal}
         and wanted.interface in {None, each.interface}
-        and wanted.state in {None, state_of(each, running=running)}
+        and wanted.state in {None, get_state(each, running=running)}
     ]
 
 
-def releases_on_schedule() -> Sequence[Release]:
+def list_scheduled_releases() -> Sequence[Release]:
     """Return the releases with changes in ascending order."""
     return sorted({each.removal for each in SCHEDULE})
 
 
-def by_release(changes: Sequence[Change]) -> Sequence[tuple[Release, Sequence[Change]]]:
+def group_by_release(changes: Sequence[Change]) -> Sequence[tuple[Release, Sequence[Change]]]:
     """Return changes grouped by release, in the order of the schedule."""
     groups = groupby(changes, key=lambda each: each.removal)
     return [(release, list(members)) for release, members in groups]
 
 
-def effect_of(change: Change) -> str:
+def describe_effect(change: Change) -> str:
     """Return a description of a change's effect on calls."""
     if not change.hosted:
         return (
-            "Not hosted here: the change is announced, and the checker finds affected requests, "
-            "but no request to this service changes."
+            "Not available here: this service does not have the interface, but the release "
+            "checker finds affected requests."
         )
     if change.is_strict:
-        return _strict(change)
-    return f"{_EFFECTS[change.kind](change)} With Platform-Release, a request can try both."
+        return _describe_strict(change)
+    return f"{_EFFECT_DESCRIPTIONS[change.kind](change)} Use Platform-Release to try both versions."
 
 
-def _strict(change: Change) -> str:
+def _describe_strict(change: Change) -> str:
     """Return the effect of a security rule, a limit or an expiry."""
     if change.is_always_applied:
-        return "Applies in every release, independently of RELEASE and Platform-Release."
+        return "Applies in every release, regardless of RELEASE and Platform-Release."
     if change.status == HTTPStatus.TOO_MANY_REQUESTS:
-        effect = f"Counted from {change.release} on; requests above the rate are answered 429."
+        effect = f"From {change.release} on, requests above the limit return 429."
     else:
-        effect = f"Changes with {change.release}."
-    return f"{effect} Only the running release counts, not Platform-Release."
+        effect = f"Applies from {change.release} on."
+    return f"{effect} This depends on the running release, not on Platform-Release."
 
 
-def _gone(change: Change) -> str:
-    before = "Answered 404" if change.status == HTTPStatus.GONE else "Works"
-    return f"{before} before {change.release}; answered {change.status} from then on."
+def _describe_removed_operation(change: Change) -> str:
+    before = "Returns 404" if change.status == HTTPStatus.GONE else "Works"
+    return f"{before} before {change.release}, and returns {change.status} from then on."
 
 
-def _field(change: Change) -> str:
+def _describe_removed_field(change: Change) -> str:
     former = "".join(
-        f" Before, {name} sets {', '.join(names)}."
+        f" In earlier releases, {name} sets {', '.join(names)}."
         for name, names in (change.renamed or {}).items()
     )
     refused = (
-        f", and a request that sets it is answered {change.status}"
+        f", and requests that set it return {change.status}"
         if any(each.attributes for each in change.calls)
         else ""
     )
-    return f"From {change.release} on, responses do not have the field{refused}.{former}"
+    return f"From {change.release} on, responses do not contain the field{refused}.{former}"
 
 
-def _applied(change: Change) -> str:
-    return f"Applies from {change.release} on."
+def _describe_applied(change: Change) -> str:
+    return f"Applies from release {change.release} on."
 
 
-_EFFECTS: Mapping[Kind, Callable[[Change], str]] = {
-    Kind.OPERATION_GONE: _gone,
-    Kind.PARAMETER_REFUSED: _gone,
-    Kind.FIELD_GONE: _field,
-    Kind.DEFAULT_CHANGED: _applied,
-    Kind.LIMIT_APPLIED: _applied,
+_EFFECT_DESCRIPTIONS: Mapping[ReleaseChangeKind, Callable[[Change], str]] = {
+    ReleaseChangeKind.OPERATION_GONE: _describe_removed_operation,
+    ReleaseChangeKind.PARAMETER_REFUSED: _describe_removed_operation,
+    ReleaseChangeKind.FIELD_GONE: _describe_removed_field,
+    ReleaseChangeKind.DEFAULT_CHANGED: _describe_applied,
+    ReleaseChangeKind.LIMIT_APPLIED: _describe_applied,
 }
 
 
 #: Values that meet a condition, by parameter. Other parameters can have any text.
-_VALUES: Mapping[str, str] = {
+_EXAMPLE_VALUES: Mapping[str, str] = {
     "page": "2",
     "search": "ab",
     "updated_after": "2026-01-01T00:00:00Z",
@@ -125,13 +125,13 @@ _VALUES: Mapping[str, str] = {
     "ci_job_token_scope_enabled": "true",
     "user_email_lookup_limit": "60",
 }
-_READING = frozenset({"GET", "HEAD"})
+_READ_METHODS = frozenset({"GET", "HEAD"})
 #: Number of the last minor release before a major one.
-_LAST_MINOR = 11
+_LAST_MINOR_RELEASE = 11
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
+class ExampleRequest:
     """An example request. Variables of its path have the form `:name`."""
 
     method: str
@@ -144,10 +144,10 @@ class Example:
     @property
     def has_body(self) -> bool:
         """Return whether the parameters are sent in a body."""
-        return bool(self.parameters) and self.method not in _READING
+        return bool(self.parameters) and self.method not in _READ_METHODS
 
 
-def example_of(change: Change) -> Example | None:
+def build_example(change: Change) -> ExampleRequest | None:
     """Return a request that demonstrates a change.
 
     Return None if Platform-Release does not affect the change.
@@ -155,21 +155,21 @@ def example_of(change: Change) -> Example | None:
     if change.is_strict or not change.hosted or not change.calls:
         return None
     call = change.calls[0]
-    return Example(
+    return ExampleRequest(
         method=call.methods[0] if call.methods else "GET",
         path=call.path.replace("*", "alerts"),
-        parameters=_parameters(call),
-        former_release=_before(change.removal),
+        parameters=_build_parameters(call),
+        former_release=_find_previous_release(change.removal),
     )
 
 
-def _parameters(call: Call) -> tuple[tuple[str, str], ...]:
+def _build_parameters(call: CallPattern) -> tuple[tuple[str, str], ...]:
     if call.when is None:
         return ()
     name = call.when.names[0]
-    return ((name, _VALUES.get(name, "…")),)
+    return ((name, _EXAMPLE_VALUES.get(name, "…")),)
 
 
-def _before(release: Release) -> Release:
-    earlier = [each for each in releases_on_schedule() if each < release]
-    return max(earlier, default=Release(release.major - 1, _LAST_MINOR))
+def _find_previous_release(release: Release) -> Release:
+    earlier = [each for each in list_scheduled_releases() if each < release]
+    return max(earlier, default=Release(release.major - 1, _LAST_MINOR_RELEASE))

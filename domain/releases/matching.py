@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from domain.releases.changes import Call, Change
+from domain.releases.changes import CallPattern, Change
 from domain.releases.conditions import Parameters
 from domain.releases.schedule import SCHEDULE
 
-_VARIABLE = re.compile(r":[a-z_]+")
+_VARIABLE_PATTERN = re.compile(r":[a-z_]+")
 
 
 @dataclass(frozen=True)
-class Concern:
+class CallMatch:
     """A change that affects a call, with its matching entry."""
 
     change: Change
-    call: Call
+    call: CallPattern
 
     @property
     def is_sure(self) -> bool:
@@ -25,34 +25,34 @@ class Concern:
         return not self.call.fields or bool(self.call.attributes)
 
     @property
-    def refuses(self) -> bool:
+    def rejects_call(self) -> bool:
         """Return whether the gate rejects the call from the release on."""
         return self.is_sure and not self.change.is_strict
 
 
 @cache
-def pattern_of(path: str) -> re.Pattern[str]:
+def compile_path_pattern(path: str) -> re.Pattern[str]:
     """Return the regular expression that matches full URL paths for a path of the schedule."""
     literal = re.escape(path).replace(r"\*", ".*")
-    return re.compile(_VARIABLE.sub("[^/]+", literal))
+    return re.compile(_VARIABLE_PATTERN.sub("[^/]+", literal))
 
 
-def calls_to(method: str, path: str) -> Iterator[Concern]:
+def find_call_matches(method: str, path: str) -> Iterator[CallMatch]:
     """Yield the entries for a method and a URL path, with any parameters."""
     for change in SCHEDULE:
         for call in change.calls:
-            if _is_to(call, method, path):
-                yield Concern(change, call)
+            if _matches_call(call, method, path):
+                yield CallMatch(change, call)
 
 
-def _is_to(call: Call, method: str, path: str) -> bool:
+def _matches_call(call: CallPattern, method: str, path: str) -> bool:
     if call.methods and method not in call.methods:
         return False
     is_meant = not any(part in path for part in call.unless)
-    return is_meant and pattern_of(call.path).fullmatch(path) is not None
+    return is_meant and compile_path_pattern(call.path).fullmatch(path) is not None
 
 
-def is_used(call: Call, parameters: Parameters) -> bool:
+def is_affected_by_parameters(call: CallPattern, parameters: Parameters) -> bool:
     """Return whether parameters make the result of a call change, not counting response fields."""
     if call.when is not None:
         return call.when(parameters)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-_RELEASE = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
-_EQUALS = re.compile(r"[ \t]*=[ \t]*")
-_BETWEEN = re.compile(r"[\s,;]+")
-_DATED = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
-_MOST = 100
+_RELEASE_PATTERN = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
+_EQUALS_PATTERN = re.compile(r"[ \t]*=[ \t]*")
+_SEPARATOR_PATTERN = re.compile(r"[\s,;]+")
+_RELEASE_DATE_PATTERN = re.compile(r"([0-9.]+)=((?:19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2})")
+_MAX_RELEASE_DATES = 100
 #: Maximum number of characters of a malformed part that an error repeats.
-_LONGEST_ECHO = 40
+_MAX_ECHO_LENGTH = 40
 
 
 @dataclass(frozen=True, order=True)
@@ -32,51 +32,51 @@ def parse_release(text: str) -> Release:
 
     Raise ValueError if it is malformed.
     """
-    found = _RELEASE.fullmatch(text)
+    found = _RELEASE_PATTERN.fullmatch(text)
     if found is None:
-        raise ValueError("A release is written as two numbers, such as 18.0.")
+        raise ValueError("A release consists of two numbers, such as 18.0.")
     return Release(int(found[1]), int(found[2]))
 
 
-class ReleaseDatesError(ValueError):
+class InvalidReleaseDatesError(ValueError):
     """A malformed part of the text. The message is a sentence that quotes it."""
 
 
 def parse_release_dates(text: str) -> Mapping[Release, date]:
     """Return the dates by release, in ascending order, from a text such as `17.0=2024-05-16, …`.
 
-    Entries are separated by spaces, line breaks, commas or semicolons. Raise ReleaseDatesError if
-    the text is malformed.
+    Entries are separated by spaces, line breaks, commas or semicolons. Raise
+    InvalidReleaseDatesError if the text is malformed.
     """
     found: dict[Release, date] = {}
-    for part in filter(None, _BETWEEN.split(_EQUALS.sub("=", text))):
-        release, day = _dated(part)
+    for part in filter(None, _SEPARATOR_PATTERN.split(_EQUALS_PATTERN.sub("=", text))):
+        release, day = _parse_release_date(part)
         if release in found:
-            raise ReleaseDatesError(f"{release} has two dates.")
+            raise InvalidReleaseDatesError(f"Release {release} has two dates.")
         found[release] = day
-    if len(found) > _MOST:
-        raise ReleaseDatesError(f"At most {_MOST} releases can have a date.")
+    if len(found) > _MAX_RELEASE_DATES:
+        raise InvalidReleaseDatesError(f"At most {_MAX_RELEASE_DATES} releases can have a date.")
     ordered = {release: found[release] for release in sorted(found)}
-    _check_order(ordered)
+    _check_date_order(ordered)
     return ordered
 
 
-def written_release_dates(dates: Mapping[Release, date]) -> str:
+def format_release_dates(dates: Mapping[Release, date]) -> str:
     """Return dates as text with one per line."""
     return "\n".join(f"{release}={day.isoformat()}" for release, day in dates.items())
 
 
-def _dated(part: str) -> tuple[Release, date]:
-    halves = _DATED.fullmatch(part)
+def _parse_release_date(part: str) -> tuple[Release, date]:
+    halves = _RELEASE_DATE_PATTERN.fullmatch(part)
     try:
         if halves is not None:
             return parse_release(halves[1]), date.fromisoformat(halves[2])
     except ValueError:
         pass  # The release or the day does not exist.
-    raise ReleaseDatesError(f"{part[:_LONGEST_ECHO]!r} is not a release with its date.")
+    raise InvalidReleaseDatesError(f"{part[:_MAX_ECHO_LENGTH]!r} is not a release with its date.")
 
 
-def _check_order(dates: Mapping[Release, date]) -> None:
+def _check_date_order(dates: Mapping[Release, date]) -> None:
     for (former, day), (later, next_day) in pairwise(dates.items()):
         if next_day < day:
-            raise ReleaseDatesError(f"{later} ({next_day}) is before {former} ({day}).")
+            raise InvalidReleaseDatesError(f"{later} ({next_day}) is before {former} ({day}).")

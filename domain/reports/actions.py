@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.core.time_zones import check_zone
-from domain.core.types.base import Found
-from domain.incidents.types import checked_lines
-from domain.paging.on_call.schedules import get_row, get_schedule
+from domain.core.time_zones import normalize_zone_name
+from domain.core.types.base import ListPage
+from domain.incidents.types import validate_lines
+from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.projects.owners import belongs_to
-from domain.projects.views import Holder, ProjectView
+from domain.projects.views import ProjectOrGroup, ProjectView
 from domain.reports import writing
-from domain.reports.drafts import draft_of, shift_to_hand_over
-from domain.reports.handover_notes import latest_notes, note_of, selected_notes
-from domain.reports.reading import all_pages, report_of
-from domain.reports.scope import scope_of
+from domain.reports.drafts import build_draft, find_shift_to_hand_off
+from domain.reports.handover_notes import build_note, find_latest_notes, select_notes
+from domain.reports.reading import build_on_call_report, read_all_pages
+from domain.reports.scope import find_report_scope
 from domain.reports.types import (
-    LONGEST_HANDOVER_NOTE,
+    MAX_HANDOFF_NOTE_LENGTH,
     HandoverDraft,
     HandoverNote,
     HandoverNoteQuery,
@@ -30,8 +30,8 @@ from domain.reports.types import (
 from models import OnCallHandoverNote, OnCallSchedule
 
 
-@question("on_call_reports.show")
-def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
+@read_action("on_call_reports.show")
+def show_report(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> Report:
     """Show the on-call report of a period.
 
     The report contains pages, response times, nights and noisy rules. The report of a group covers
@@ -39,76 +39,84 @@ def show_report(work: Work, holder: Holder, query: ReportQuery) -> Report:
 
     Raise InvalidError for an invalid period or time zone.
     """
-    return report_of(work, holder, query.within(work.now), check_zone(query.time_zone))
+    return build_on_call_report(
+        work, holder, query.within(work.now), normalize_zone_name(query.time_zone)
+    )
 
 
-@question("on_call_reports.show")
-def reported_projects(work: Work, holder: Holder) -> Mapping[str, ProjectView]:
+@read_action("on_call_reports.show")
+def list_reported_projects(work: UnitOfWork, holder: ProjectOrGroup) -> Mapping[str, ProjectView]:
     """List the projects of a report by their paths."""
-    return {each.path: each for each in scope_of(work, holder).projects.values()}
+    return {each.path: each for each in find_report_scope(work, holder).projects.values()}
 
 
-@question("on_call_reports.download")
-def write_report(work: Work, holder: Holder, query: ReportQuery, kind: str) -> Iterator[str]:
+@read_action("on_call_reports.download")
+def export_report(
+    work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery, kind: str
+) -> Iterator[str]:
     """Return the report as text: `md` contains everything, `csv` all pages.
 
     The pages are read while they are sent. Raise InvalidError for an invalid period or time zone.
     """
     if kind == "md":
-        return writing.as_markdown(show_report(work, holder, query))
-    pages = all_pages(work, holder, query.within(work.now))
-    return writing.pages_as_csv(pages, of_group=holder.is_group)
+        return writing.format_report(show_report(work, holder, query))
+    pages = read_all_pages(work, holder, query.within(work.now))
+    return writing.format_pages_as_csv(pages, of_group=holder.is_group)
 
 
-@question("on_call_reports.download_figures")
-def write_figures(work: Work, holder: Holder, query: ReportQuery) -> str:
+@read_action("on_call_reports.download_figures")
+def export_figures(work: UnitOfWork, holder: ProjectOrGroup, query: ReportQuery) -> str:
     """Return the figures of the report as CSV."""
-    return writing.figures_as_csv(show_report(work, holder, query))
+    return writing.format_figures_as_csv(show_report(work, holder, query))
 
 
-@question("on_call_handover_notes.index", plural="handover_notes")
-def list_handover_notes(
-    work: Work, holder: Holder, schedule_id: int | str, query: HandoverNoteQuery
-) -> Found[HandoverNote]:
+@read_action("on_call_handover_notes.index", plural="handover_notes")
+def list_handoff_notes(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: HandoverNoteQuery
+) -> ListPage[HandoverNote]:
     """List the handoff notes of a schedule."""
-    schedule = get_row(work, holder, schedule_id)
-    here = selected_notes(belongs_to(OnCallSchedule, holder)).where(
+    schedule = get_schedule_row(work, holder, schedule_id)
+    here = select_notes(belongs_to(OnCallSchedule, holder)).where(
         OnCallHandoverNote.schedule_id == schedule.id
     )
     orders = {"id": OnCallHandoverNote.id}
-    return Found.of(fetch_part(here, orders, query.part, session=work.session), note_of)
+    return ListPage.of(fetch_list_page(here, orders, query.part, session=work.session), build_note)
 
 
-@question("on_call_handover_notes.index")
-def notes_of_schedule(work: Work, holder: Holder, schedule_id: int) -> list[HandoverNote]:
+@read_action("on_call_handover_notes.index")
+def list_latest_handoff_notes(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
+) -> list[HandoverNote]:
     """List the latest handoff notes of a schedule, newest first."""
-    return latest_notes(work, holder, schedule_id)
+    return find_latest_notes(work, holder, schedule_id)
 
 
-@question("on_call_handover_notes.draft")
-def draft_handover_note(work: Work, holder: Holder, schedule_id: int | str) -> HandoverDraft:
+@read_action("on_call_handover_notes.draft")
+def draft_handoff_note(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> HandoverDraft:
     """Show a draft of a handoff note with open alerts and the events of the shift.
 
     Raise NotFoundError if the schedule does not exist.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    shift = shift_to_hand_over(work, schedule.id)
-    text = draft_of(work, holder, schedule, shift)
+    shift = find_shift_to_hand_off(work, schedule.id)
+    text = build_draft(work, holder, schedule, shift)
     return HandoverDraft(text=text, starts_at=shift.start, ends_at=shift.end)
 
 
 @action("on_call_handover_notes.create")
-def leave_handover_note(
-    work: Work, holder: Holder, schedule_id: int | str, new: NewHandoverNote
+def create_handoff_note(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, new: NewHandoverNote
 ) -> HandoverNote:
     """Create a handoff note for the next user on call.
 
     Raise InvalidError for an invalid text, and NotFoundError if the schedule does not exist.
     """
-    schedule = get_row(work, holder, schedule_id)
-    text = checked_lines(new.text, "text", LONGEST_HANDOVER_NOTE)
+    schedule = get_schedule_row(work, holder, schedule_id)
+    text = validate_lines(new.text, "text", MAX_HANDOFF_NOTE_LENGTH)
     if not text:
-        raise InvalidError("Enter what whoever is next has to know.", field="text")
+        raise InvalidError("Enter a note for the next person on call.", field="text")
     row = OnCallHandoverNote(
         schedule_id=schedule.id,
         user_id=work.actor.id,
@@ -119,12 +127,12 @@ def leave_handover_note(
     work.session.flush()  # This assigns the id.
     details = {holder.namespace.resource_type: holder.path, "note_id": row.id}
     work.record(EventKind.HANDOVER_NOTE_CREATED, subject=schedule.name, details=details)
-    return _get(work, holder, schedule.id, row.id)
+    return _get_note(work, holder, schedule.id, row.id)
 
 
 @action("on_call_handover_notes.delete")
-def delete_handover_note(
-    work: Work, holder: Holder, schedule_id: int | str, note_id: int
+def delete_handoff_note(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, note_id: int
 ) -> HandoverNote:
     """Delete a handoff note.
 
@@ -133,23 +141,26 @@ def delete_handover_note(
 
     Raise NotFoundError if it does not exist, and ForbiddenError for another user's note.
     """
-    schedule = get_row(work, holder, schedule_id)
-    gone = _get(work, holder, schedule.id, note_id)
+    schedule = get_schedule_row(work, holder, schedule_id)
+    gone = _get_note(work, holder, schedule.id, note_id)
     row = work.session.get_one(OnCallHandoverNote, note_id)
     if row.user_id != work.actor.id and not holder.can_maintain:
-        raise ForbiddenError("You can delete your own notes; Maintainers can delete all.")
+        message = "You need the Maintainer role to delete notes of other users."
+        raise ForbiddenError(message)
     work.session.delete(row)
     details = {holder.namespace.resource_type: holder.path, "note_id": note_id}
     work.record(EventKind.HANDOVER_NOTE_REMOVED, subject=schedule.name, details=details)
     return gone
 
 
-def _get(work: Work, holder: Holder, schedule_id: int, note_id: int) -> HandoverNote:
+def _get_note(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, note_id: int
+) -> HandoverNote:
     note = OnCallHandoverNote
-    wanted = selected_notes(belongs_to(OnCallSchedule, holder)).where(
+    wanted = select_notes(belongs_to(OnCallSchedule, holder)).where(
         note.schedule_id == schedule_id, note.id == note_id
     )
     row = work.session.execute(wanted).one_or_none()
     if row is None:
-        raise NotFoundError(f"Hand-over note {note_id} not found in this schedule.")
-    return note_of(row)
+        raise NotFoundError(f"Handoff note {note_id} not found in this schedule.")
+    return build_note(row)

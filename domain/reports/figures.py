@@ -14,7 +14,7 @@ from statistics import median
 
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.core.time_zones import wall_time, zone
+from domain.core.time_zones import convert_to_local, get_zone
 from domain.reports.rows import CountedAlert, CountedPage, StatusEntry
 from domain.reports.types import (
     AnswerKind,
@@ -25,36 +25,36 @@ from domain.reports.types import (
 )
 
 #: Hours at which the night starts and ends, in the time zone of the user.
-_SLEEP_BEGINS, _SLEEP_ENDS = 22, 7
+_NIGHT_START_HOUR, _NIGHT_END_HOUR = 22, 7
 _DAY = timedelta(days=1)
 _ACKNOWLEDGED = "acknowledged"
-_ANSWERS = (_ACKNOWLEDGED, RESOLVED, "ignored")
-_WAITS = PageAnswer(kind=AnswerKind.NONE, at=None, by=None, seconds=None)
+_ANSWER_STATUSES = (_ACKNOWLEDGED, RESOLVED, "ignored")
+_UNANSWERED = PageAnswer(kind=AnswerKind.NONE, at=None, by=None, seconds=None)
 #: Answer to a page whose alert had ended before the page was queued.
-_ENDED = PageAnswer(kind=AnswerKind.ENDED, at=None, by=None, seconds=None)
+_ENDED_BEFORE_PAGE = PageAnswer(kind=AnswerKind.ENDED, at=None, by=None, seconds=None)
 
 
-def by_people(alert: CountedAlert) -> list[StatusEntry]:
+def list_user_changes(alert: CountedAlert) -> list[StatusEntry]:
     """Return the statuses that users set for an alert."""
     return [each for each in alert.entries if not each.is_by_itself]
 
 
-def answer_to(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
+def find_answer(alert: CountedAlert, paged_at: datetime) -> PageAnswer:
     """Return the first answer to a page for an alert."""
-    ended_at = _ended_by_itself(alert)
-    answers = (each for each in by_people(alert) if each.status in _ANSWERS)
+    ended_at = _find_automatic_end(alert)
+    answers = (each for each in list_user_changes(alert) if each.status in _ANSWER_STATUSES)
     answer = next((each for each in answers if each.at >= paged_at), None)
     if answer and not (ended_at and paged_at <= ended_at < answer.at):
-        seconds = _seconds(answer.at - paged_at)
+        seconds = _count_seconds(answer.at - paged_at)
         kind, by = AnswerKind(answer.status), answer.by or None
         return PageAnswer(kind=kind, at=answer.at, by=by, seconds=seconds)
     if ended_at and ended_at >= paged_at:
-        seconds = _seconds(ended_at - paged_at)
+        seconds = _count_seconds(ended_at - paged_at)
         return PageAnswer(kind=AnswerKind.ENDED, at=ended_at, by=None, seconds=seconds)
-    return _WAITS if alert.status in OPEN_STATUSES else _ENDED
+    return _UNANSWERED if alert.status in OPEN_STATUSES else _ENDED_BEFORE_PAGE
 
 
-def _ended_by_itself(alert: CountedAlert) -> datetime | None:
+def _find_automatic_end(alert: CountedAlert) -> datetime | None:
     if alert.recovery_received_at is not None:
         return alert.recovery_received_at
     resolved = [each for each in alert.entries if each.status == RESOLVED]
@@ -64,24 +64,24 @@ def _ended_by_itself(alert: CountedAlert) -> datetime | None:
     return alert.ended_at if alert.status == RESOLVED else None
 
 
-def ended_alone(alert: CountedAlert, within: timedelta) -> bool:
+def is_self_resolved(alert: CountedAlert, within: timedelta) -> bool:
     """Return whether an alert ended within a time before any user changed its status."""
-    if alert.status != RESOLVED or alert.ended_at is None or by_people(alert):
+    if alert.status != RESOLVED or alert.ended_at is None or list_user_changes(alert):
         return False
     return alert.ended_at - alert.started_at <= within
 
 
-def _lengths() -> "array[float]":
+def _create_durations() -> "array[float]":
     return array("d")
 
 
 @dataclass
-class _Lengths:
+class _ResponseDurations:
     """Response times of the alerts of a severity in seconds."""
 
     alerts: int = 0
-    acknowledged: "array[float]" = field(default_factory=_lengths)
-    resolved: "array[float]" = field(default_factory=_lengths)
+    acknowledged: "array[float]" = field(default_factory=_create_durations)
+    resolved: "array[float]" = field(default_factory=_create_durations)
 
     def times(self, severity: str | None) -> ResponseTimes:
         """Return the medians and 90th percentiles."""
@@ -89,21 +89,21 @@ class _Lengths:
             severity=severity,
             alerts=self.alerts,
             acknowledged=len(self.acknowledged),
-            acknowledge_median=_median(self.acknowledged),
-            acknowledge_90th=percentile(self.acknowledged, 90),
+            acknowledge_median=_compute_median(self.acknowledged),
+            acknowledge_90th=compute_percentile(self.acknowledged, 90),
             resolved=len(self.resolved),
-            resolve_median=_median(self.resolved),
-            resolve_90th=percentile(self.resolved, 90),
+            resolve_median=_compute_median(self.resolved),
+            resolve_90th=compute_percentile(self.resolved, 90),
         )
 
 
-class Figures:
+class ReportFigures:
     """The figures counted so far."""
 
     def __init__(self, time_zone: str) -> None:
         """Initialize all figures with zero; `time_zone` determines the hours of the day."""
-        self._zone = zone(time_zone)
-        self._lengths: dict[str, _Lengths] = defaultdict(_Lengths)
+        self._zone = get_zone(time_zone)
+        self._lengths: dict[str, _ResponseDurations] = defaultdict(_ResponseDurations)
         self._acknowledged = Counter[str]()
         self._pages = Counter[str]()
         self._nights: dict[str, set[date]] = defaultdict(set)
@@ -117,28 +117,28 @@ class Figures:
         """Count an alert that started in the period."""
         lengths = self._lengths[alert.severity]
         lengths.alerts += 1
-        first = next((e for e in by_people(alert) if e.status == _ACKNOWLEDGED), None)
+        first = next((e for e in list_user_changes(alert) if e.status == _ACKNOWLEDGED), None)
         if first is not None:
-            lengths.acknowledged.append(_length(alert.created_at, first.at))
+            lengths.acknowledged.append(_compute_duration(alert.created_at, first.at))
             self._acknowledged[first.by] += 1
         if alert.status == RESOLVED and alert.ended_at:
-            lengths.resolved.append(_length(alert.started_at, alert.ended_at))
+            lengths.resolved.append(_compute_duration(alert.started_at, alert.ended_at))
 
     def count_answer(self, alert: CountedAlert, paged_at: datetime) -> None:
         """Count how an alert or incident was answered after its first page in the period."""
         self._paged_incidents += alert.is_incident
-        self._answers[answer_to(alert, paged_at).kind] += 1
+        self._answers[find_answer(alert, paged_at).kind] += 1
 
     def count_page(self, page: CountedPage) -> None:
         """Count a page in the period."""
         self._all_pages += 1
         if page.channel_id is None:
-            self._hours[wall_time(page.at, self._zone).hour] += 1
+            self._hours[convert_to_local(page.at, self._zone).hour] += 1
         if page.user_id is not None:
             self._user_ids.add(page.user_id)
         if page.user is not None:
             self._pages[page.user] += 1
-            if (night := _night_of(page)) is not None:
+            if (night := _find_night(page)) is not None:
                 self._nights[page.user].add(night)
 
     def totals(self) -> ReportTotals:
@@ -160,7 +160,7 @@ class Figures:
     def times(self) -> list[ResponseTimes]:
         """Return the response times of all alerts, and by severity."""
         words = [word.value for word in SEVERITIES if word.value in self._lengths]
-        together = _Lengths()
+        together = _ResponseDurations()
         for word in words:
             lengths = self._lengths[word]
             together.alerts += lengths.alerts
@@ -187,30 +187,30 @@ class Figures:
         return [self._hours[hour] for hour in range(24)]
 
 
-def _night_of(page: CountedPage) -> date | None:
+def _find_night(page: CountedPage) -> date | None:
     """Return the day on which the night of a page started, or None outside of nights."""
     if page.accepted_at is None or page.time_zone is None:
         return None
-    local = wall_time(page.accepted_at, zone(page.time_zone))
-    if local.hour >= _SLEEP_BEGINS:
+    local = convert_to_local(page.accepted_at, get_zone(page.time_zone))
+    if local.hour >= _NIGHT_START_HOUR:
         return local.date()
-    return local.date() - _DAY if local.hour < _SLEEP_ENDS else None
+    return local.date() - _DAY if local.hour < _NIGHT_END_HOUR else None
 
 
-def _seconds(length: timedelta) -> int:
+def _count_seconds(length: timedelta) -> int:
     return int(length.total_seconds())
 
 
-def _length(begin: datetime, end: datetime) -> float:
+def _compute_duration(begin: datetime, end: datetime) -> float:
     """Return a duration in seconds; it is not negative even if the clock of a sender is ahead."""
     return max((end - begin).total_seconds(), 0.0)
 
 
-def _median(lengths: Sequence[float]) -> float | None:
+def _compute_median(lengths: Sequence[float]) -> float | None:
     return median(lengths) if lengths else None
 
 
-def percentile(lengths: Iterable[float], percent: int) -> float | None:
+def compute_percentile(lengths: Iterable[float], percent: int) -> float | None:
     """Return a percentile of the values by the nearest-rank method, or None without values."""
     ordered = sorted(lengths)
     return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None

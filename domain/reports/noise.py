@@ -3,25 +3,25 @@
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from domain.alerts.matching.matchers import Matcher, Operator, as_text
-from domain.reports.figures import by_people, ended_alone
+from domain.alerts.matching.matchers import Matcher, MatcherOperator, format_matchers
+from domain.reports.figures import is_self_resolved, list_user_changes
 from domain.reports.rows import CountedAlert, RankedRule
 from domain.reports.types import NoisyRule, ProposalKind
 
 #: Minimum number of opened alerts of a noisy rule.
-LEAST_OPENINGS = 3
-MOST_RULES = 10
+MIN_OPENINGS = 3
+MAX_RULES = 10
 #: Maximum duration of an alert that needed no attention.
-SOON = timedelta(minutes=10)
-_SOON_WORDS = f"{SOON // timedelta(minutes=1)} minutes"
+MAX_UNATTENDED_DURATION = timedelta(minutes=10)
+_MAX_UNATTENDED_TEXT = f"{MAX_UNATTENDED_DURATION // timedelta(minutes=1)} minutes"
 
 
-def matchers_of(title: str) -> str:
+def format_title_matcher(title: str) -> str:
     """Return the matchers for alerts with a title."""
-    return as_text([Matcher("title", Operator.EQUAL, title)])
+    return format_matchers([Matcher("title", MatcherOperator.EQUAL, title)])
 
 
-class _Openings:
+class _RuleCounts:
     """The counts of a rule."""
 
     def __init__(self) -> None:
@@ -34,9 +34,9 @@ class _Openings:
         """Count the next alert in order of its start."""
         before, self._before = self._before, alert
         self.openings += 1
-        self.alone += ended_alone(alert, SOON)
-        self.answered += bool(by_people(alert))
-        if before is not None and alert.started_at - before.started_at <= SOON:
+        self.alone += is_self_resolved(alert, MAX_UNATTENDED_DURATION)
+        self.answered += bool(list_user_changes(alert))
+        if before is not None and alert.started_at - before.started_at <= MAX_UNATTENDED_DURATION:
             self.together += before.ended_at is None or before.ended_at > alert.started_at
 
 
@@ -45,7 +45,7 @@ class NoisyRules:
 
     def __init__(self, ranked: Sequence[RankedRule]) -> None:
         """Store the rules, noisiest first."""
-        self._counted = {(each.project_id, each.title): (each, _Openings()) for each in ranked}
+        self._counted = {(each.project_id, each.title): (each, _RuleCounts()) for each in ranked}
 
     def count_alert(self, alert: CountedAlert) -> None:
         """Count an alert that started in the period; alerts must be in order of time."""
@@ -55,12 +55,13 @@ class NoisyRules:
     def rules(self, paths: Mapping[int, str]) -> list[NoisyRule]:
         """Return the rules with a proposal for each; `paths` maps project ids to paths."""
         return [
-            _rule(rule, counted, paths[rule.project_id]) for rule, counted in self._counted.values()
+            _build_rule(rule, counted, paths[rule.project_id])
+            for rule, counted in self._counted.values()
         ]
 
 
-def _rule(rule: RankedRule, counted: _Openings, project: str) -> NoisyRule:
-    proposal, reason = _proposed(counted)
+def _build_rule(rule: RankedRule, counted: _RuleCounts, project: str) -> NoisyRule:
+    proposal, reason = _choose_proposal(counted)
     return NoisyRule(
         project=project,
         title=rule.title,
@@ -74,26 +75,28 @@ def _rule(rule: RankedRule, counted: _Openings, project: str) -> NoisyRule:
     )
 
 
-def _proposed(counted: _Openings) -> tuple[ProposalKind, str]:
+def _choose_proposal(counted: _RuleCounts) -> tuple[ProposalKind, str]:
     openings, alone, answered = counted.openings, counted.alone, counted.answered
     together = counted.together
     if 2 * alone >= openings:
         return ProposalKind.THRESHOLD, (
-            f"{alone} of {openings} ended within {_SOON_WORDS} before anybody did anything. "
-            "Let the rule wait longer before it fires, or raise its threshold."
+            f"{alone} of {openings} alerts ended within {_MAX_UNATTENDED_TEXT}, before anybody "
+            "acted on "
+            "them. Let the rule wait longer before it fires, or raise its threshold."
         )
     if 2 * together >= openings:
         return ProposalKind.GROUP, (
-            f"{together} of {openings} opened within {_SOON_WORDS} of the one before, which was "
-            "still open. Let them open incidents, where a storm of them becomes one, or let their "
-            "sender group them."
+            f"{together} of {openings} alerts opened within {_MAX_UNATTENDED_TEXT} of the "
+            "previous alert, "
+            "which was still open. Create an incident rule, which combines an alert storm into "
+            "one incident, or group the alerts at the sender."
         )
     if not answered:
         return ProposalKind.SILENCE, (
-            f"Nobody acknowledged, resolved or ignored any of the {openings}. Silence them until "
-            "somebody decides what they are for."
+            f"Nobody acknowledged, resolved or ignored any of the {openings} alerts. Silence them "
+            "until you have decided whether they are needed."
         )
     return ProposalKind.CAUSE, (
-        f"People acted on {answered} of {openings}, so they are needed: their cause is to be "
-        "mended."
+        f"People acted on {answered} of {openings} alerts, so the alerts are needed. Fix their "
+        "cause."
     )

@@ -30,12 +30,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import BY_ITSELF, NoteKind
+from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind
 from domain.alerts.listing.filters import SEVERITIES
 from domain.incidents.timeline import TimelineEntry
 from domain.incidents.types import EntryKind
-from domain.paging.notifications.page_targets import rank_of
-from domain.paging.notifications.paging import IS_FIRST, PageKind
+from domain.paging.notifications.page_targets import get_severity_rank
+from domain.paging.notifications.paging import IS_FIRST_PAGE, PageKind
 from domain.paging.notifications.states import PageState
 from domain.paging.on_call.schedule_values import Period
 from models import (
@@ -54,9 +54,9 @@ from models import (
 )
 
 #: Maximum number of ids in a list. With many more, PostgreSQL scans tables.
-SLICE = 250
+BATCH_SIZE = 250
 #: Maximum number of rows in memory at the same time.
-_ROWS = 2_000
+_MAX_ROWS_IN_MEMORY = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,7 +105,7 @@ class CountedPage(NamedTuple):
 class ListedPage:
     """A page to a user or channel, with all its details."""
 
-    #: Identifier of the page, as returned by `find_pages`.
+    #: Identifier of the page, as returned by `find_page_numbers`.
     number: int
     alert: CountedAlert
     at: datetime
@@ -137,7 +137,7 @@ class RankedRule(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class ReportFilter:
     """The scope of a report: the ids of projects, and a period."""
 
     project_ids: Collection[int]
@@ -170,18 +170,18 @@ class Wanted:
         return and_(
             Incident.project_id.in_(self.project_ids),
             Page.kind == PageKind.FIRING.value,
-            IS_FIRST,
+            IS_FIRST_PAGE,
             Page.created_at >= self.within.start,
             Page.created_at < self.within.end,
         )
 
 
 #: Columns of CountedAlert except the last fields, in the same order.
-_ALERT = (
+_ALERT_COLUMNS = (
     *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.severity, Alert.status),
     *(Alert.created_at, Alert.started_at, Alert.ended_at, Alert.recovery_received_at),
 )
-_STATUS_ENTRY = (
+_STATUS_COLUMNS = (
     *(AlertNote.text.label("entry_status"), AlertNote.created_at.label("entry_at")),
     *(AlertNote.via, func.coalesce(User.username, AlertNote.user_name).label("by")),
 )
@@ -190,18 +190,20 @@ _IS_STATUS = AlertNote.kind == NoteKind.STATUS.value
 _ACCEPTED_AT = case((Page.outcome == PageState.ACCEPTED.value, Page.outcome_at)).label(
     "accepted_at"
 )
-_IS_OF_INCIDENT = Incident.id == Page.incident_id
+_IS_INCIDENT_PAGE = Incident.id == Page.incident_id
 
 
-def read_alerts(wanted: Wanted, *, session: Session) -> Iterator[CountedAlert]:
+def read_alerts(wanted: ReportFilter, *, session: Session) -> Iterator[CountedAlert]:
     """Yield the alerts that started in the period, in order."""
-    found = _with_entries(select(*_ALERT), session=session).where(wanted.started)
+    found = _join_status_entries(select(*_ALERT_COLUMNS), session=session).where(wanted.started)
     in_order = found.order_by(Alert.started_at, Alert.id, _ENTRY_ID)
-    return (_alert_of(row, entries) for row, entries in _by_alert(in_order, session=session))
+    return (
+        _build_alert(row, entries) for row, entries in _group_by_alert(in_order, session=session)
+    )
 
 
 def read_paged_alerts(
-    wanted: Wanted, *, session: Session
+    wanted: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the alerts with pages in the period, each with the time of its first page."""
     pages = EscalationPage
@@ -212,29 +214,31 @@ def read_paged_alerts(
         .group_by(pages.alert_id)
         .subquery()
     )
-    alerts = select(*_ALERT, firsts.c.first_paged_at).join(firsts, firsts.c.alert_id == Alert.id)
-    found = _with_entries(alerts, session=session).order_by(Alert.id, _ENTRY_ID)
-    for row, entries in _by_alert(found, session=session):
-        yield _alert_of(row, entries), row.first_paged_at
+    alerts = select(*_ALERT_COLUMNS, firsts.c.first_paged_at).join(
+        firsts, firsts.c.alert_id == Alert.id
+    )
+    found = _join_status_entries(alerts, session=session).order_by(Alert.id, _ENTRY_ID)
+    for row, entries in _group_by_alert(found, session=session):
+        yield _build_alert(row, entries), row.first_paged_at
 
 
 def read_paged_incidents(
-    wanted: Wanted, *, session: Session
+    wanted: ReportFilter, *, session: Session
 ) -> Iterator[tuple[CountedAlert, datetime]]:
     """Yield the incidents with pages in the period, each with the time of its first page."""
     found = (
         select(Page.incident_id, func.min(Page.created_at))
-        .join(Incident, _IS_OF_INCIDENT)
+        .join(Incident, _IS_INCIDENT_PAGE)
         .where(wanted.paged_incidents)
         .group_by(Page.incident_id)
     )
-    for rows in _slices(found, SLICE, session=session):
+    for rows in _read_in_batches(found, BATCH_SIZE, session=session):
         first = {row[0]: row[1] for row in rows}
-        for number, incident in _incidents(first, session=session).items():
+        for number, incident in _read_incidents(first, session=session).items():
             yield incident, first[number]
 
 
-def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
+def read_pages(wanted: ReportFilter, *, session: Session) -> Iterator[CountedPage]:
     """Yield the pages in the period."""
     pages = EscalationPage
     of_alerts = (
@@ -248,57 +252,57 @@ def read_pages(wanted: Wanted, *, session: Session) -> Iterator[CountedPage]:
     of_incidents = (
         select(Page.created_at, PageRecipient.contact_id, PageRecipient.user_id)
         .add_columns(User.username, User.time_zone, _ACCEPTED_AT)
-        .join(Incident, _IS_OF_INCIDENT)
+        .join(Incident, _IS_INCIDENT_PAGE)
         .join(PageRecipient, PageRecipient.id == Page.recipient_id)
         .outerjoin(User, User.id == PageRecipient.user_id)
         .where(wanted.paged_incidents)
     )
     for found in (of_alerts, of_incidents):
-        for rows in _slices(found, session=session):
+        for rows in _read_in_batches(found, session=session):
             yield from (CountedPage(*row) for row in rows)
 
 
-def read_last_pages(wanted: Wanted, most: int, *, session: Session) -> list[ListedPage]:
+def read_last_pages(wanted: ReportFilter, most: int, *, session: Session) -> list[ListedPage]:
     """Return the last pages in the period, in order of time."""
-    both = _numbers(wanted)
+    both = _select_page_numbers(wanted)
     newest = select(both.number).order_by(both.at.desc(), both.number.desc()).limit(most)
     numbers = session.scalars(newest).all()[::-1]
-    parts = (numbers[start : start + SLICE] for start in range(0, len(numbers), SLICE))
+    parts = (numbers[start : start + BATCH_SIZE] for start in range(0, len(numbers), BATCH_SIZE))
     return [page for some in parts for page in list_pages(some, session=session)]
 
 
-def find_pages(wanted: Wanted, *, session: Session) -> Sequence[int]:
+def find_page_numbers(wanted: ReportFilter, *, session: Session) -> Sequence[int]:
     """Return the numbers of all pages in the period, in order of time, with eight bytes for each.
 
     A page about an incident has its negated id as its number.
     """
-    both = _numbers(wanted)
-    found = _slices(select(both.number).order_by(both.at, both.number), session=session)
+    both = _select_page_numbers(wanted)
+    found = _read_in_batches(select(both.number).order_by(both.at, both.number), session=session)
     return array("q", (row.number for rows in found for row in rows))
 
 
-def _numbers(wanted: Wanted) -> Any:
+def _select_page_numbers(wanted: ReportFilter) -> Any:
     """Return the columns with the time and the number of each page."""
     pages = EscalationPage
     of_alerts = select(pages.paged_at.label("at"), pages.id.label("number"))
     of_incidents = select(Page.created_at.label("at"), (-Page.id).label("number"))
     both = union_all(
         of_alerts.join(Alert, Alert.id == pages.alert_id).where(wanted.paged),
-        of_incidents.join(Incident, _IS_OF_INCIDENT).where(wanted.paged_incidents),
+        of_incidents.join(Incident, _IS_INCIDENT_PAGE).where(wanted.paged_incidents),
     )
     return both.subquery().c
 
 
 def list_pages(numbers: Collection[int], *, session: Session) -> Sequence[ListedPage]:
     """Return pages by their numbers, in order of time."""
-    of_alerts = _pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
-    found = [*_listed(of_alerts, session=session)]
-    found += _listed_incidents([-each for each in numbers if each < 0], session=session)
+    of_alerts = _select_pages().where(EscalationPage.id.in_([each for each in numbers if each > 0]))
+    found = [*_read_alert_pages(of_alerts, session=session)]
+    found += _read_incident_pages([-each for each in numbers if each < 0], session=session)
     return sorted(found, key=lambda page: (page.at, page.number))
 
 
 def rank_rules(
-    wanted: Wanted, *, least_openings: int, most: int, session: Session
+    wanted: ReportFilter, *, least_openings: int, most: int, session: Session
 ) -> list[RankedRule]:
     """Return the rules with the most pages, and then the most openings, in this order."""
     columns = (Alert.project_id, Alert.title, Alert.fingerprint)
@@ -321,19 +325,19 @@ def rank_rules(
     return [RankedRule(*row) for row in session.execute(found)]
 
 
-def _slices(
-    found: Select[*tuple[Any, ...]], size: int = _ROWS, *, session: Session
+def _read_in_batches(
+    found: Select[*tuple[Any, ...]], size: int = _MAX_ROWS_IN_MEMORY, *, session: Session
 ) -> Iterator[Sequence[Row[*tuple[Any, ...]]]]:
     options = {"yield_per": size}
     return session.connection().execute(found, execution_options=options).partitions()
 
 
-def _with_entries(
+def _join_status_entries(
     alerts: Select[*tuple[Any, ...]], *, session: Session
 ) -> Select[*tuple[Any, ...]]:
     """Select alerts with their status changes: a row for each change, or one row without any."""
     is_entry = and_(AlertNote.alert_id == Alert.id, _IS_STATUS)
-    columns = (AlertNote.id.label(_ENTRY_ID), *_STATUS_ENTRY)
+    columns = (AlertNote.id.label(_ENTRY_ID), *_STATUS_COLUMNS)
     is_author = User.id == AlertNote.user_id
     if session.get_bind().dialect.name != "postgresql":
         return (
@@ -346,37 +350,37 @@ def _with_entries(
     return alerts.add_columns(*entry.c).outerjoin(entry, true())
 
 
-def _by_alert(
+def _group_by_alert(
     found: Select[*tuple[Any, ...]], *, session: Session
 ) -> Iterator[tuple[Any, Sequence[StatusEntry]]]:
-    rows = chain.from_iterable(_slices(found, session=session))
+    rows = chain.from_iterable(_read_in_batches(found, session=session))
     for _, same in groupby(rows, key=attrgetter("id")):
         row, *others = same
         entries = row.entry_id is not None
-        yield row, [_entry_of(each) for each in (row, *others)] if entries else ()
+        yield row, [_build_entry(each) for each in (row, *others)] if entries else ()
 
 
-def _entry_of(row: Any) -> StatusEntry:
-    is_by_itself = (row.via or "").startswith(BY_ITSELF)
+def _build_entry(row: Any) -> StatusEntry:
+    is_by_itself = (row.via or "").startswith(AUTOMATIC_VIA)
     return StatusEntry(
         status=row.entry_status, at=row.entry_at, by=row.by, is_by_itself=is_by_itself
     )
 
 
-def _alert_of(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
-    number, project_id, iid, title, severity, *others = row[: len(_ALERT)]
+def _build_alert(row: Any, entries: Sequence[StatusEntry]) -> CountedAlert:
+    number, project_id, iid, title, severity, *others = row[: len(_ALERT_COLUMNS)]
     word = SEVERITIES[severity].value
     return CountedAlert._make((number, project_id, iid, title, word, *others, entries, False))
 
 
-def _pages() -> Select[*tuple[Any, ...]]:
+def _select_pages() -> Select[*tuple[Any, ...]]:
     policy_id = func.coalesce(EscalationPage.policy_id, Escalation.policy_id)
     is_known = EscalationPage.policy_id.is_not(None)
     # A page by the default policy has no route, even if a route chose another policy later.
     route_id = case((is_known, EscalationPage.route_id), else_=Escalation.route_id)
     return (
         select(
-            *_ALERT,
+            *_ALERT_COLUMNS,
             EscalationPage.id.label("number"),
             *(EscalationPage.paged_at, EscalationPage.round, EscalationPage.step),
             *(User.username, EscalationPage.channel_id, Contact.label.label("channel")),
@@ -396,13 +400,13 @@ def _pages() -> Select[*tuple[Any, ...]]:
     )
 
 
-def _listed(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[ListedPage]:
-    for rows in _slices(found, SLICE, session=session):
-        entries = entries_of({row.id for row in rows}, session=session)
-        yield from (_page_of(row, _alert_of(row, entries.get(row.id, ()))) for row in rows)
+def _read_alert_pages(found: Select[*tuple[Any, ...]], *, session: Session) -> Iterator[ListedPage]:
+    for rows in _read_in_batches(found, BATCH_SIZE, session=session):
+        entries = find_status_entries({row.id for row in rows}, session=session)
+        yield from (_build_page(row, _build_alert(row, entries.get(row.id, ()))) for row in rows)
 
 
-def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
+def _build_page(row: Any, alert: CountedAlert) -> ListedPage:
     return ListedPage(
         number=row.number,
         alert=alert,
@@ -412,7 +416,7 @@ def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
         user=row.username,
         channel_id=row.channel_id,
         channel=row.channel,
-        state=_state(row),
+        state=_get_page_state(row),
         accepted_at=row.accepted_at,
         batch_id=row.batch_id,
         policy=row.policy,
@@ -420,7 +424,7 @@ def _page_of(row: Any, alert: CountedAlert) -> ListedPage:
     )
 
 
-def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[ListedPage]:
+def _read_incident_pages(ids: Sequence[int], *, session: Session) -> Iterator[ListedPage]:
     if not ids:
         return
     rows = session.execute(
@@ -431,7 +435,7 @@ def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[Liste
         .outerjoin(User, User.id == PageRecipient.user_id)
         .where(Page.id.in_(ids))
     ).all()
-    incidents = _incidents({row.incident_id for row in rows}, session=session)
+    incidents = _read_incidents({row.incident_id for row in rows}, session=session)
     is_page = IncidentNote.kind == EntryKind.PAGED.value
     notes = session.scalars(
         select(IncidentNote).where(IncidentNote.incident_id.in_(incidents), is_page)
@@ -447,7 +451,7 @@ def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[Liste
             user=row.username,
             channel_id=row.contact_id,
             channel=None,
-            state=_state(row),
+            state=_get_page_state(row),
             accepted_at=row.accepted_at,
             batch_id=row.batch_id,
             policy=None,
@@ -456,7 +460,7 @@ def _listed_incidents(ids: Sequence[int], *, session: Session) -> Iterator[Liste
         )
 
 
-def _incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
+def _read_incidents(ids: Collection[int], *, session: Session) -> Mapping[int, CountedAlert]:
     """Return incidents in the form of alerts.
 
     An incident that closed with its alerts counts as ended by itself.
@@ -477,7 +481,7 @@ def _incidents(ids: Collection[int], *, session: Session) -> Mapping[int, Counte
         entries[note.incident_id].append(entry)
     return {
         row.id: CountedAlert(
-            *(row.id, row.project_id, row.iid, row.title, SEVERITIES[rank_of(row)].value),
+            *(row.id, row.project_id, row.iid, row.title, SEVERITIES[get_severity_rank(row)].value),
             *(row.status, row.created_at, row.created_at, row.resolved_at, None),
             entries=entries[row.id],
             is_incident=True,
@@ -486,7 +490,7 @@ def _incidents(ids: Collection[int], *, session: Session) -> Mapping[int, Counte
     }
 
 
-def _state(row: Any) -> PageState | None:
+def _get_page_state(row: Any) -> PageState | None:
     if row.page_id is None:
         return None
     if row.outcome is not None:
@@ -496,14 +500,14 @@ def _state(row: Any) -> PageState | None:
     return PageState.WAITING if row.batch_id is None else PageState.LEFT
 
 
-def entries_of(
+def find_status_entries(
     alert_ids: Collection[int] | Select[int], *, session: Session
 ) -> Mapping[int, Sequence[StatusEntry]]:
     """Return the status changes of alerts by alert id, in their order."""
     found: dict[int, list[StatusEntry]] = defaultdict(list)
     alerts = select(Alert.id).where(Alert.id.in_(alert_ids))
-    rows = session.execute(_with_entries(alerts, session=session).order_by(_ENTRY_ID))
+    rows = session.execute(_join_status_entries(alerts, session=session).order_by(_ENTRY_ID))
     for row in rows:
         if row.entry_id is not None:
-            found[row.id].append(_entry_of(row))
+            found[row.id].append(_build_entry(row))
     return found

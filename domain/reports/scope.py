@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from domain.access.actor import Work
-from domain.projects.access import namespace_of, permissions_of
-from domain.projects.owners import projects_of
-from domain.projects.views import GroupView, Holder, ProjectView, viewer_of
+from domain.access.actor import UnitOfWork
+from domain.projects.access import build_namespace, read_permissions
+from domain.projects.owners import select_project_ids
+from domain.projects.views import GroupView, ProjectOrGroup, ProjectView, get_viewer
 from models import Project
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scope:
+class ReportScope:
     """The projects whose alerts the reader may see, and other visible projects."""
 
     #: Projects by id, in the order of their paths.
@@ -22,15 +22,19 @@ class Scope:
     left_out: Sequence[str] = ()
 
 
-def scope_of(work: Work, holder: Holder) -> Scope:
+def find_report_scope(work: UnitOfWork, holder: ProjectOrGroup) -> ReportScope:
     """Return the projects that a report of a project or group covers."""
     if not isinstance(holder, GroupView):
-        return Scope(projects={holder.id: holder})
-    below = select(Project).where(Project.id.in_(projects_of(holder))).order_by(Project.path_key)
+        return ReportScope(projects={holder.id: holder})
+    below = (
+        select(Project).where(Project.id.in_(select_project_ids(holder))).order_by(Project.path_key)
+    )
     rows = work.session.scalars(below).all()
-    permissions = permissions_of(viewer_of(work), map(namespace_of, rows), session=work.session)
+    permissions = read_permissions(
+        get_viewer(work), map(build_namespace, rows), session=work.session
+    )
     seen = [permissions.project(each) for each in rows if permissions.sees_project(each)]
-    return Scope(
+    return ReportScope(
         projects={each.id: each for each in seen if each.shows_alerts},
         left_out=[each.path for each in seen if not each.shows_alerts],
     )

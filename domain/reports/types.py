@@ -8,58 +8,61 @@ from pydantic import Field
 
 from domain.alerts.reading.incoming import Severity
 from domain.core.errors import InvalidError
-from domain.core.time_zones import check_zone, instant, wall_time, zone
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone, normalize_zone_name
 from domain.core.types.base import (
-    LARGEST_NUMBER,
+    MAX_NUMBER,
     Body,
-    GivenTime,
     PagedQuery,
     Query,
+    RequestTime,
     RequiredText,
     Resource,
     Text,
     Time,
-    one_of,
+    describe_choices,
 )
-from domain.paging.escalations.types import PAGES_KEPT_FOR, ContactOutcome
+from domain.paging.escalations.types import PAGE_RETENTION, ContactOutcome
 from domain.paging.notifications.states import PageState
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.types import checked_period, with_from
+from domain.paging.on_call.types import add_from_field, check_period
 
-LONGEST_HANDOVER_NOTE = 10_000
+MAX_HANDOFF_NOTE_LENGTH = 10_000
 #: Maximum number of listed pages. All pages are counted.
-MOST_PAGES = 2_000
+MAX_LISTED_PAGES = 2_000
 #: Times at which a night starts and ends, in the time zone of the reader.
-_NIGHT_BEGINS, _NIGHT_ENDS = time(18), time(9)
+_NIGHT_START, _NIGHT_END = time(18), time(9)
 _DAY = timedelta(days=1)
 
 
 class ReportPeriod(StrEnum):
-    """Period of a report without `from`."""
+    """Predefined period of a report."""
 
     NIGHT = "last_night"
     WEEK = "last_week"
     FOUR_WEEKS = "last_4_weeks"
 
 
-_LENGTHS = {ReportPeriod.WEEK: timedelta(weeks=1), ReportPeriod.FOUR_WEEKS: timedelta(weeks=4)}
+_PERIOD_LENGTHS = {
+    ReportPeriod.WEEK: timedelta(weeks=1),
+    ReportPeriod.FOUR_WEEKS: timedelta(weeks=4),
+}
 
 
-@with_from
+@add_from_field
 class ReportQuery(Query):
     """The period of a report: a predefined period, or times."""
 
     period: ReportPeriod = Field(
         default=ReportPeriod.NIGHT,
-        description="`last_night` is from 18:00 to 09:00 in the time zone. Without effect with "
-        "`from`.",
+        description="Predefined period. `last_night` is from 18:00 to 09:00 in `time_zone`. Has no "
+        "effect if `from` is given.",
     )
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None, description="End of the period that starts at `from`. The default is now."
     )
     time_zone: Text = Field(
         default="UTC",
-        description="Time zone of nights and hours of the day, such as `Europe/Berlin`.",
+        description="Time zone of the nights and the hours of the day, such as `Europe/Berlin`.",
     )
 
     def within(self, now: datetime) -> Period:
@@ -69,26 +72,26 @@ class ReportQuery(Query):
         """
         start: datetime | None = getattr(self, "from")
         if start is None and self.until is not None:
-            raise InvalidError("Send from as well.", field="from")
+            raise InvalidError("`from` is required if `until` is given.", field="from")
         if start is None:
-            return _named(self.period, check_zone(self.time_zone), now)
+            return _build_named_period(self.period, normalize_zone_name(self.time_zone), now)
         end = self.until or now
-        if start < now - PAGES_KEPT_FOR:
+        if start < now - PAGE_RETENTION:
             message = (
-                f"A report can begin at most {PAGES_KEPT_FOR.days} days ago: "
-                "so long it is kept who was paged."
+                f"A report can start at most {PAGE_RETENTION.days} days ago, because older pages "
+                "are deleted."
             )
             raise InvalidError(message, field="from")
-        return checked_period(start, end, fields=("from", "until"))
+        return check_period(start, end, fields=("from", "until"))
 
 
-def _named(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
+def _build_named_period(period: ReportPeriod, time_zone: str, now: datetime) -> Period:
     if period is not ReportPeriod.NIGHT:
-        return Period(now - _LENGTHS[period], now)
-    place = zone(time_zone)
-    today = wall_time(now, place).date()
-    start, end = datetime.combine(today - _DAY, _NIGHT_BEGINS), datetime.combine(today, _NIGHT_ENDS)
-    return Period(instant(start, place), instant(end, place))
+        return Period(now - _PERIOD_LENGTHS[period], now)
+    place = get_zone(time_zone)
+    today = convert_to_local(now, place).date()
+    start, end = datetime.combine(today - _DAY, _NIGHT_START), datetime.combine(today, _NIGHT_END)
+    return Period(convert_to_utc(start, place), convert_to_utc(end, place))
 
 
 class AnswerKind(StrEnum):
@@ -109,7 +112,10 @@ class PageAnswer(Resource):
 
     kind: AnswerKind
     at: Time | None
-    by: str | None = Field(description="A user name; null for the command line, and for nobody.")
+    by: str | None = Field(
+        description="User name of the person who answered. Null for the command line, or if nobody "
+        "answered."
+    )
     seconds: int | None = Field(description="Number of seconds between the page and the answer.")
 
 
@@ -117,28 +123,32 @@ class ReportedPage(Resource):
     """A page to a user or channel about an alert or incident."""
 
     at: Time
-    project: str = Field(description="The full path of its project.")
-    alert_iid: int | None = Field(description="Null for an incident.")
-    incident_iid: int | None = Field(description="Null for an alert.")
+    project: str = Field(description="Full path of the project.")
+    alert_iid: int | None = Field(description="Number of the alert. Null for an incident.")
+    incident_iid: int | None = Field(description="Number of the incident. Null for an alert.")
     title: str
-    severity: Annotated[str, one_of(*Severity)]
-    user: str | None = Field(description="A user name; null for a channel or a deleted account.")
-    name: str = Field(description="Name of the user or channel that was paged.")
-    state: PageState | None = Field(description="State of the page, if it is known.")
+    severity: Annotated[str, describe_choices(*Severity)]
+    user: str | None = Field(
+        description="User name of the paged user. Null for a channel or a deleted account."
+    )
+    name: str = Field(description="Display name of the paged user or channel.")
+    state: PageState | None = Field(description="State of the page. Null if it is not known.")
     contacts: tuple[ContactOutcome, ...]
     accepted_at: Time | None = Field(
         description="Time at which the first contact accepted the page."
     )
     answer: PageAnswer
-    escalation_policy: str | None = Field(description="Null if it is not known, or was deleted.")
-    route: str | None = Field(description="Null for the default policy.")
+    escalation_policy: str | None = Field(
+        description="Name of the escalation policy. Null if it was deleted or is not known."
+    )
+    route: str | None = Field(description="Name of the route. Null for the default policy.")
     round: int
-    step: int = Field(description="0 for an incident.")
+    step: int = Field(description="Number of the step in the policy. 0 for an incident.")
     asked_by: str | None = Field(
         description="Name of the user or rule that caused the page about an incident. Null for an "
         "alert."
     )
-    web_url: str = Field(description="Page of the alert or incident.")
+    web_url: str = Field(description="URL of the page of the alert or incident.")
 
     @property
     def about(self) -> str:
@@ -149,27 +159,29 @@ class ReportedPage(Resource):
 class ReportTotals(Resource):
     """Totals of a report."""
 
-    alerts: int = Field(description="Alerts that started in the period.")
-    acknowledged: int = Field(description="Number of these alerts that somebody acknowledged.")
-    pages: int = Field(description="Pages to people and channels in the period.")
-    people: int = Field(description="People who were paged.")
-    paged_alerts: int = Field(description="Alerts that somebody was paged for.")
-    paged_incidents: int = Field(description="Incidents that somebody was paged for.")
-    answered: int = Field(description="Number of pages that somebody answered.")
+    alerts: int = Field(description="Number of alerts that started in the period.")
+    acknowledged: int = Field(description="Number of these alerts that a user acknowledged.")
+    pages: int = Field(description="Number of pages to users and channels in the period.")
+    people: int = Field(description="Number of users who were paged.")
+    paged_alerts: int = Field(description="Number of alerts with a page in the period.")
+    paged_incidents: int = Field(description="Number of incidents with a page in the period.")
+    answered: int = Field(description="Number of paged alerts and incidents that a user answered.")
     ended_by_themselves: int = Field(
-        description="Number of pages whose alert or incident ended before an answer."
+        description="Number of paged alerts and incidents that ended before an answer."
     )
-    unanswered: int = Field(description="Number of pages that still wait for an answer.")
+    unanswered: int = Field(
+        description="Number of paged alerts and incidents that are still waiting for an answer."
+    )
 
 
 class ResponseTimes(Resource):
-    """Response times of alerts that started in the period, in seconds. null without alerts."""
+    """Response times of alerts that started in the period, in seconds. Null without alerts."""
 
-    severity: str | None = Field(description="Null for all.")
+    severity: str | None = Field(description="Severity of the alerts. Null for all alerts.")
     alerts: int
     acknowledged: int
     acknowledge_median: float | None
-    acknowledge_90th: float | None = Field(description="90 % took at most so long.")
+    acknowledge_90th: float | None = Field(description="90th percentile.")
     resolved: int
     resolve_median: float | None
     resolve_90th: float | None
@@ -178,16 +190,18 @@ class ResponseTimes(Resource):
 class PersonFigures(Resource):
     """Figures of one user for the period."""
 
-    user: str = Field(description="A user name.")
+    user: str = Field(description="User name.")
     pages: int
-    acknowledged: int = Field(description="Alerts that they acknowledged first.")
+    acknowledged: int = Field(
+        description="Number of alerts that this user was the first to acknowledge."
+    )
     nights: int = Field(
-        description="Nights, from 22:00 to 07:00 by their own clock, in which a page reached them."
+        description="Number of nights with a page, from 22:00 to 07:00 in the user's time zone."
     )
 
 
 class ProposalKind(StrEnum):
-    """Kind of proposal that makes a rule less noisy."""
+    """Kind of proposal to make a rule less noisy."""
 
     THRESHOLD = "threshold"
     GROUP = "group"
@@ -198,15 +212,17 @@ class ProposalKind(StrEnum):
 class NoisyRule(Resource):
     """Alerts of a project with the same title that opened repeatedly."""
 
-    project: str = Field(description="Its full path.")
+    project: str = Field(description="Full path of the project.")
     title: str
     openings: int
     fingerprints: int = Field(description="Number of different fingerprints of the alerts.")
     pages: int
     alone: int = Field(
-        description="Openings that ended within 10 minutes before anybody did anything."
+        description="Number of openings that ended within 10 minutes, before any user reacted."
     )
-    answered: int = Field(description="Openings that somebody acknowledged, resolved or ignored.")
+    answered: int = Field(
+        description="Number of openings that a user acknowledged, resolved or ignored."
+    )
     proposal: ProposalKind
     reason: str
 
@@ -217,8 +233,10 @@ class HandoverNote(Resource):
     id: int
     schedule_id: int
     schedule: str
-    user: str | None = Field(description="A user name; null for the command line.")
-    text: str = Field(description="Markdown.")
+    user: str | None = Field(
+        description="User name of the author. Null for the command line or a deleted account."
+    )
+    text: str = Field(description="Text of the note in Markdown.")
     created_at: Time
 
 
@@ -226,14 +244,14 @@ class NewHandoverNote(Body):
     """A new handoff note for the next user on call."""
 
     text: RequiredText = Field(
-        description=f"Markdown, at most {LONGEST_HANDOVER_NOTE:,} characters."
+        description=f"Text in Markdown, at most {MAX_HANDOFF_NOTE_LENGTH:,} characters."
     )
 
 
 class HandoverDraft(Resource):
     """A draft of a handoff note."""
 
-    text: str = Field(description="Markdown.")
+    text: str = Field(description="Text of the draft in Markdown.")
     starts_at: Time = Field(description="Start of the shift that the note is about.")
     ends_at: Time
 
@@ -245,34 +263,38 @@ class HandoverNoteQuery(PagedQuery):
 class Report(Resource):
     """An on-call report of a period."""
 
-    project: str | None = Field(description="Its full path; null if it is about a group.")
+    project: str | None = Field(
+        description="Full path of the project. Null for the report of a group."
+    )
     group: str | None = Field(
-        description="The full path of a group, if it is about all projects below it."
+        description="Full path of the group. Null for the report of a project."
     )
     projects_left_out: list[str] = Field(
-        description="Projects below the group with monitoring turned off, or whose alerts you do "
-        "not see."
+        description="Full paths of projects below the group that are not included, because "
+        "monitoring is turned off or you cannot see their alerts."
     )
     starts_at: Time
     ends_at: Time
     time_zone: str
     totals: ReportTotals
     pages: list[ReportedPage] = Field(
-        description=f"Last {MOST_PAGES:,} pages in order of time. The CSV file has all pages."
+        description=(
+            f"Last {MAX_LISTED_PAGES:,} pages in chronological order. The CSV export has all pages."
+        )
     )
     earlier_pages: int = Field(description="Number of earlier pages that are not listed.")
     times: list[ResponseTimes] = Field(
-        description="Times of all alerts, followed by those of each severity."
+        description="Response times of all alerts, followed by the response times by severity."
     )
     people: list[PersonFigures]
     hours: list[int] = Field(
-        description="Pages to people by the hour of the day in the time zone, from 0 to 23."
+        description="Numbers of pages to users by hour of the day, from 0 to 23, in `time_zone`."
     )
     noisy_rules: list[NoisyRule]
     handover_notes: list[HandoverNote]
 
 
-LONGEST_DOCUMENT = 100_000
+MAX_DOCUMENT_LENGTH = 100_000
 
 
 class DocumentQuery(Query):
@@ -280,7 +302,7 @@ class DocumentQuery(Query):
 
     template: bool = Field(
         default=False,
-        description="True to return the filled-in template even if a document was saved.",
+        description="True to return the filled-in template, even if a document was saved.",
     )
 
 
@@ -288,19 +310,26 @@ class IncidentDocument(Resource):
     """A post-incident document of an incident."""
 
     incident_iid: int
-    text: str = Field(description="Markdown; what it begins with as long as nothing was saved.")
+    text: str = Field(
+        description="Text in Markdown. The filled-in template if no document was saved."
+    )
     saved: bool
-    revision: int = Field(description="Grows with each change; 0 as long as nothing was saved.")
+    revision: int = Field(
+        description="Revision number, which increases with each change. 0 if no document was saved."
+    )
     updated_at: Time | None
-    updated_by: str | None = Field(description="A user name; null for the command line.")
+    updated_by: str | None = Field(
+        description="User name of the last editor. Null for the command line."
+    )
     web_url: str
 
 
 class IncidentDocumentChange(Body):
     """A new text of a post-incident document."""
 
-    text: Text = Field(description=f"Markdown, at most {LONGEST_DOCUMENT:,} characters.")
-    revision: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = Field(
+    text: Text = Field(description=f"Text in Markdown, at most {MAX_DOCUMENT_LENGTH:,} characters.")
+    revision: Annotated[int, Field(ge=0, le=MAX_NUMBER)] | None = Field(
         default=None,
-        description="That of the text that was changed: refused if somebody changed it meanwhile.",
+        description="Revision that the new text is based on. The request is rejected if the "
+        "document has changed since then.",
     )

@@ -3,21 +3,29 @@
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.release_0_1_0.columns import BIG, TIME, key_of, only_where
+from migrations.release_0_1_0.columns import (
+    ID_TYPE,
+    TIMESTAMP_TYPE,
+    build_foreign_key,
+    build_partial_index_options,
+)
 
 
 def create_tables() -> None:
     """Create the tables and their indexes."""
     op.create_table(
         "on_call_schedules",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
-            "project_id", BIG, key_of("projects", "fk_on_call_schedules_project_id"), nullable=False
+            "project_id",
+            ID_TYPE,
+            build_foreign_key("projects", "fk_on_call_schedules_project_id"),
+            nullable=False,
         ),
         sa.Column("name", sa.String(100), nullable=False),
         sa.Column("description", sa.Text(), nullable=False),
         sa.Column("time_zone", sa.String(64), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column("name_key", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_on_call_schedules"),
         sa.UniqueConstraint(
@@ -27,11 +35,11 @@ def create_tables() -> None:
     )
     op.create_table(
         "on_call_rotations",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "schedule_id",
-            BIG,
-            key_of("on_call_schedules", "fk_on_call_rotations_schedule_id"),
+            ID_TYPE,
+            build_foreign_key("on_call_schedules", "fk_on_call_rotations_schedule_id"),
             nullable=False,
         ),
         sa.Column("name", sa.String(100), nullable=False),
@@ -44,8 +52,8 @@ def create_tables() -> None:
         sa.Column("first_turn", sa.SmallInteger(), nullable=False),
         sa.Column("restrictions", sa.JSON(), nullable=False),
         sa.Column("time_zone", sa.String(64), nullable=False),
-        sa.Column("valid_from", TIME, nullable=False),
-        sa.Column("valid_until", TIME),
+        sa.Column("valid_from", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("valid_until", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_on_call_rotations"),
     )
     op.create_index("ix_on_call_rotations_schedule_id", "on_call_rotations", ["schedule_id"])
@@ -54,33 +62,43 @@ def create_tables() -> None:
         "on_call_turns",
         sa.Column(
             "rotation_id",
-            BIG,
-            key_of("on_call_rotations", "fk_on_call_turns_rotation_id"),
+            ID_TYPE,
+            build_foreign_key("on_call_rotations", "fk_on_call_turns_rotation_id"),
             nullable=False,
         ),
         sa.Column("position", sa.SmallInteger(), nullable=False),
-        sa.Column("user_id", BIG, key_of("users", "fk_on_call_turns_user_id"), nullable=False),
+        sa.Column(
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_turns_user_id"),
+            nullable=False,
+        ),
         sa.PrimaryKeyConstraint("rotation_id", "position", name="pk_on_call_turns"),
     )
     op.create_index("ix_on_call_turns_user_id", "on_call_turns", ["user_id"])
     op.create_table(
         "on_call_overrides",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "schedule_id",
-            BIG,
-            key_of("on_call_schedules", "fk_on_call_overrides_schedule_id"),
+            ID_TYPE,
+            build_foreign_key("on_call_schedules", "fk_on_call_overrides_schedule_id"),
             nullable=False,
         ),
-        sa.Column("user_id", BIG, key_of("users", "fk_on_call_overrides_user_id"), nullable=False),
-        sa.Column("starts_at", TIME, nullable=False),
-        sa.Column("ends_at", TIME, nullable=False),
+        sa.Column(
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_overrides_user_id"),
+            nullable=False,
+        ),
+        sa.Column("starts_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("ends_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column(
             "created_by",
-            BIG,
-            key_of("users", "fk_on_call_overrides_created_by", ondelete="SET NULL"),
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_overrides_created_by", ondelete="SET NULL"),
         ),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_on_call_overrides"),
     )
     op.create_index("ix_on_call_overrides_created_by", "on_call_overrides", ["created_by"])
@@ -91,26 +109,36 @@ def create_tables() -> None:
     op.create_index("ix_on_call_overrides_user_id", "on_call_overrides", ["user_id"])
     op.create_table(
         "on_call_swaps",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "schedule_id",
-            BIG,
-            key_of("on_call_schedules", "fk_on_call_swaps_schedule_id"),
+            ID_TYPE,
+            build_foreign_key("on_call_schedules", "fk_on_call_swaps_schedule_id"),
             nullable=False,
         ),
-        sa.Column("user_id", BIG, key_of("users", "fk_on_call_swaps_user_id"), nullable=False),
-        sa.Column("starts_at", TIME, nullable=False),
-        sa.Column("ends_at", TIME, nullable=False),
         sa.Column(
-            "other_user_id", BIG, key_of("users", "fk_on_call_swaps_other_user_id"), nullable=False
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_swaps_user_id"),
+            nullable=False,
         ),
-        sa.Column("other_starts_at", TIME, nullable=False),
-        sa.Column("other_ends_at", TIME, nullable=False),
-        sa.Column("over_at", TIME, nullable=False),
+        sa.Column("starts_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("ends_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column(
-            "created_by", BIG, key_of("users", "fk_on_call_swaps_created_by", ondelete="SET NULL")
+            "other_user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_swaps_other_user_id"),
+            nullable=False,
         ),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("other_starts_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("other_ends_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("over_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column(
+            "created_by",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_swaps_created_by", ondelete="SET NULL"),
+        ),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_on_call_swaps"),
     )
     op.create_index("ix_on_call_swaps_created_by", "on_call_swaps", ["created_by"])
@@ -122,18 +150,23 @@ def create_tables() -> None:
     op.create_index("ix_on_call_swaps_user_id", "on_call_swaps", ["user_id"])
     op.create_table(
         "on_call_feeds",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "schedule_id",
-            BIG,
-            key_of("on_call_schedules", "fk_on_call_feeds_schedule_id"),
+            ID_TYPE,
+            build_foreign_key("on_call_schedules", "fk_on_call_feeds_schedule_id"),
             nullable=False,
         ),
-        sa.Column("user_id", BIG, key_of("users", "fk_on_call_feeds_user_id"), nullable=False),
+        sa.Column(
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_on_call_feeds_user_id"),
+            nullable=False,
+        ),
         sa.Column("digest", sa.LargeBinary(32), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("keyed_at", TIME),
-        sa.Column("last_read_at", TIME),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("keyed_at", TIMESTAMP_TYPE),
+        sa.Column("last_read_at", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_on_call_feeds"),
         sa.UniqueConstraint("digest", name="uq_on_call_feeds_digest"),
         sa.UniqueConstraint("user_id", "schedule_id", name="uq_on_call_feeds_user_id_schedule_id"),
@@ -141,11 +174,11 @@ def create_tables() -> None:
     op.create_index("ix_on_call_feeds_schedule_id", "on_call_feeds", ["schedule_id"])
     op.create_table(
         "escalation_policies",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "project_id",
-            BIG,
-            key_of("projects", "fk_escalation_policies_project_id"),
+            ID_TYPE,
+            build_foreign_key("projects", "fk_escalation_policies_project_id"),
             nullable=False,
         ),
         sa.Column("name", sa.String(255), nullable=False),
@@ -153,8 +186,8 @@ def create_tables() -> None:
         sa.Column("steps", sa.JSON(), nullable=False),
         sa.Column("repeats", sa.SmallInteger(), nullable=False),
         sa.Column("repeat_pause", sa.Integer(), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("updated_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("updated_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column("name_key", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_escalation_policies"),
         sqlite_autoincrement=True,
@@ -167,16 +200,23 @@ def create_tables() -> None:
     )
     op.create_table(
         "alert_routes",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
-            "project_id", BIG, key_of("projects", "fk_alert_routes_project_id"), nullable=False
+            "project_id",
+            ID_TYPE,
+            build_foreign_key("projects", "fk_alert_routes_project_id"),
+            nullable=False,
         ),
         sa.Column("name", sa.String(255), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("conditions", sa.JSON(), nullable=False),
-        sa.Column("policy_id", BIG, key_of("escalation_policies", "fk_alert_routes_policy_id")),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("updated_at", TIME, nullable=False),
+        sa.Column(
+            "policy_id",
+            ID_TYPE,
+            build_foreign_key("escalation_policies", "fk_alert_routes_policy_id"),
+        ),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("updated_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_alert_routes"),
         sqlite_autoincrement=True,
     )
@@ -186,51 +226,67 @@ def create_tables() -> None:
     )
     op.create_table(
         "escalations",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("alert_id", BIG, key_of("alerts", "fk_escalations_alert_id"), nullable=False),
-        sa.Column("project_id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column(
+            "alert_id",
+            ID_TYPE,
+            build_foreign_key("alerts", "fk_escalations_alert_id"),
+            nullable=False,
+        ),
+        sa.Column("project_id", ID_TYPE, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
-        sa.Column("policy_id", BIG),
-        sa.Column("route_id", BIG),
+        sa.Column("policy_id", ID_TYPE),
+        sa.Column("route_id", ID_TYPE),
         sa.Column("round", sa.SmallInteger(), nullable=False),
         sa.Column("step", sa.SmallInteger(), nullable=False),
-        sa.Column("round_began_at", TIME, nullable=False),
-        sa.Column("next_at", TIME),
+        sa.Column("round_began_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("next_at", TIMESTAMP_TYPE),
         sa.Column("has_reached", sa.Boolean(), nullable=False),
-        sa.Column("held_since", TIME),
+        sa.Column("held_since", TIMESTAMP_TYPE),
         sa.Column("held_by", sa.Text()),
-        sa.Column("held_until", TIME),
-        sa.Column("started_at", TIME, nullable=False),
-        sa.Column("ended_at", TIME),
+        sa.Column("held_until", TIMESTAMP_TYPE),
+        sa.Column("started_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("ended_at", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_escalations"),
         sa.UniqueConstraint("alert_id", name="uq_escalations_alert_id"),
         sqlite_autoincrement=True,
     )
     op.create_index(
-        "ix_escalations_ended_at", "escalations", ["ended_at"], **only_where("ended_at IS NOT NULL")
+        "ix_escalations_ended_at",
+        "escalations",
+        ["ended_at"],
+        **build_partial_index_options("ended_at IS NOT NULL"),
     )
     op.create_index(
-        "ix_escalations_next_at", "escalations", ["next_at"], **only_where("next_at IS NOT NULL")
+        "ix_escalations_next_at",
+        "escalations",
+        ["next_at"],
+        **build_partial_index_options("next_at IS NOT NULL"),
     )
     op.create_index(
         "ix_escalations_policy_id",
         "escalations",
         ["policy_id"],
-        **only_where("next_at IS NOT NULL"),
+        **build_partial_index_options("next_at IS NOT NULL"),
     )
     op.create_table(
         "escalation_pages",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
-            "alert_id", BIG, key_of("alerts", "fk_escalation_pages_alert_id"), nullable=False
+            "alert_id",
+            ID_TYPE,
+            build_foreign_key("alerts", "fk_escalation_pages_alert_id"),
+            nullable=False,
         ),
         sa.Column(
-            "user_id", BIG, key_of("users", "fk_escalation_pages_user_id", ondelete="SET NULL")
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_escalation_pages_user_id", ondelete="SET NULL"),
         ),
-        sa.Column("channel_id", BIG),
+        sa.Column("channel_id", ID_TYPE),
         sa.Column("round", sa.SmallInteger(), nullable=False),
         sa.Column("step", sa.SmallInteger(), nullable=False),
-        sa.Column("paged_at", TIME, nullable=False),
+        sa.Column("paged_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_escalation_pages"),
     )
     op.create_index("ix_escalation_pages_alert_id", "escalation_pages", ["alert_id"])
@@ -238,27 +294,27 @@ def create_tables() -> None:
     op.create_index("ix_escalation_pages_user_id", "escalation_pages", ["user_id"])
     op.create_table(
         "contacts",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("user_id", BIG, key_of("users", "fk_contacts_user_id")),
-        sa.Column("project_id", BIG, key_of("projects", "fk_contacts_project_id")),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("user_id", ID_TYPE, build_foreign_key("users", "fk_contacts_user_id")),
+        sa.Column("project_id", ID_TYPE, build_foreign_key("projects", "fk_contacts_project_id")),
         sa.Column("type", sa.String(16), nullable=False),
         sa.Column("label", sa.String(100), nullable=False),
         sa.Column("address_ciphertext", sa.Text()),
         sa.Column("shown_address", sa.String(255), nullable=False),
         sa.Column("lane", sa.String(255), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("confirmed_at", TIME),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("confirmed_at", TIMESTAMP_TYPE),
         sa.Column("code_ciphertext", sa.Text()),
-        sa.Column("code_expires_at", TIME),
+        sa.Column("code_expires_at", TIMESTAMP_TYPE),
         sa.Column("code_tries", sa.SmallInteger(), nullable=False),
-        sa.Column("next_try_at", TIME),
-        sa.Column("claim", BIG, nullable=False),
-        sa.Column("claimed_until", TIME),
+        sa.Column("next_try_at", TIMESTAMP_TYPE),
+        sa.Column("claim", ID_TYPE, nullable=False),
+        sa.Column("claimed_until", TIMESTAMP_TYPE),
         sa.Column("tries", sa.Integer(), nullable=False),
-        sa.Column("failing_since", TIME),
-        sa.Column("last_failed_at", TIME),
+        sa.Column("failing_since", TIMESTAMP_TYPE),
+        sa.Column("last_failed_at", TIMESTAMP_TYPE),
         sa.Column("last_error", sa.Text()),
-        sa.Column("last_sent_at", TIME),
+        sa.Column("last_sent_at", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_contacts"),
         sa.CheckConstraint(
             "(user_id IS NULL) <> (project_id IS NULL)",
@@ -270,7 +326,7 @@ def create_tables() -> None:
         "ix_contacts_next_try_at",
         "contacts",
         ["next_try_at"],
-        **only_where("next_try_at IS NOT NULL"),
+        **build_partial_index_options("next_try_at IS NOT NULL"),
     )
     op.create_index("ix_contacts_project_id", "contacts", ["project_id"])
     op.create_index("ix_contacts_user_id", "contacts", ["user_id"])
@@ -279,16 +335,18 @@ def create_tables() -> None:
         "contacts",
         ["user_id"],
         unique=True,
-        **only_where("address_ciphertext IS NULL"),
+        **build_partial_index_options("address_ciphertext IS NULL"),
     )
     op.create_table(
         "page_recipients",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("user_id", BIG, key_of("users", "fk_page_recipients_user_id")),
-        sa.Column("contact_id", BIG, key_of("contacts", "fk_page_recipients_contact_id")),
-        sa.Column("due_at", TIME),
-        sa.Column("last_page_at", TIME),
-        sa.Column("last_message_at", TIME),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("user_id", ID_TYPE, build_foreign_key("users", "fk_page_recipients_user_id")),
+        sa.Column(
+            "contact_id", ID_TYPE, build_foreign_key("contacts", "fk_page_recipients_contact_id")
+        ),
+        sa.Column("due_at", TIMESTAMP_TYPE),
+        sa.Column("last_page_at", TIMESTAMP_TYPE),
+        sa.Column("last_message_at", TIMESTAMP_TYPE),
         sa.Column("time_zone", sa.String(64), nullable=False),
         sa.Column("quiet_from", sa.SmallInteger()),
         sa.Column("quiet_until", sa.SmallInteger()),
@@ -306,32 +364,37 @@ def create_tables() -> None:
         "ix_page_recipients_due_at",
         "page_recipients",
         ["due_at"],
-        **only_where("due_at IS NOT NULL"),
+        **build_partial_index_options("due_at IS NOT NULL"),
     )
     op.create_table(
         "page_batches",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
             "recipient_id",
-            BIG,
-            key_of("page_recipients", "fk_page_batches_recipient_id"),
+            ID_TYPE,
+            build_foreign_key("page_recipients", "fk_page_batches_recipient_id"),
             nullable=False,
         ),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_page_batches"),
     )
     op.create_index("ix_page_batches_created_at", "page_batches", ["created_at"])
     op.create_index("ix_page_batches_recipient_id_id", "page_batches", ["recipient_id", "id"])
     op.create_table(
         "page_messages",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column(
-            "contact_id", BIG, key_of("contacts", "fk_page_messages_contact_id"), nullable=False
+            "contact_id",
+            ID_TYPE,
+            build_foreign_key("contacts", "fk_page_messages_contact_id"),
+            nullable=False,
         ),
         sa.Column("kind", sa.String(16), nullable=False),
-        sa.Column("batch_id", BIG, key_of("page_batches", "fk_page_messages_batch_id")),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("ended_at", TIME),
+        sa.Column(
+            "batch_id", ID_TYPE, build_foreign_key("page_batches", "fk_page_messages_batch_id")
+        ),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("ended_at", TIMESTAMP_TYPE),
         sa.Column("outcome", sa.String(16)),
         sa.Column("tries", sa.Integer(), nullable=False),
         sa.Column("last_error", sa.Text()),
@@ -344,22 +407,27 @@ def create_tables() -> None:
         "ix_page_messages_waiting",
         "page_messages",
         ["contact_id", "id"],
-        **only_where("ended_at IS NULL"),
+        **build_partial_index_options("ended_at IS NULL"),
     )
     op.create_table(
         "pages",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("key", sa.String(255), nullable=False),
         sa.Column(
-            "recipient_id", BIG, key_of("page_recipients", "fk_pages_recipient_id"), nullable=False
+            "recipient_id",
+            ID_TYPE,
+            build_foreign_key("page_recipients", "fk_pages_recipient_id"),
+            nullable=False,
         ),
-        sa.Column("alert_id", BIG, key_of("alerts", "fk_pages_alert_id"), nullable=False),
+        sa.Column(
+            "alert_id", ID_TYPE, build_foreign_key("alerts", "fk_pages_alert_id"), nullable=False
+        ),
         sa.Column("kind", sa.String(16), nullable=False),
         sa.Column("is_critical", sa.Boolean(), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("due_at", TIME, nullable=False),
-        sa.Column("batch_id", BIG, key_of("page_batches", "fk_pages_batch_id")),
-        sa.Column("withdrawn_at", TIME),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("due_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("batch_id", ID_TYPE, build_foreign_key("page_batches", "fk_pages_batch_id")),
+        sa.Column("withdrawn_at", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_pages"),
         sa.UniqueConstraint("key", name="uq_pages_key"),
     )
@@ -370,12 +438,12 @@ def create_tables() -> None:
         "ix_pages_waiting",
         "pages",
         ["recipient_id", "due_at"],
-        **only_where("batch_id IS NULL AND withdrawn_at IS NULL"),
+        **build_partial_index_options("batch_id IS NULL AND withdrawn_at IS NULL"),
     )
     op.create_table(
         "page_totals",
         sa.Column("type", sa.String(16), nullable=False),
         sa.Column("outcome", sa.String(16), nullable=False),
-        sa.Column("count", BIG, nullable=False),
+        sa.Column("count", ID_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("type", "outcome", name="pk_page_totals"),
     )

@@ -3,22 +3,22 @@
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.release_0_1_0.columns import BIG, TIME, key_of
+from migrations.release_0_1_0.columns import ID_TYPE, TIMESTAMP_TYPE, build_foreign_key
 
 
 def create_tables() -> None:
     """Create the tables and their indexes."""
     op.create_table(
         "installation",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("installed_at", TIME, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("installed_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_installation"),
     )
     op.create_table(
         "instance_settings",
         sa.Column("name", sa.String(64), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
-        sa.Column("updated_at", TIME, nullable=False),
+        sa.Column("updated_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_instance_settings"),
     )
     op.create_table(
@@ -29,8 +29,8 @@ def create_tables() -> None:
     op.create_table(
         "secret_key_uses",
         sa.Column("fingerprint", sa.String(32), nullable=False),
-        sa.Column("first_used_at", TIME, nullable=False),
-        sa.Column("last_used_at", TIME, nullable=False),
+        sa.Column("first_used_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("last_used_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("fingerprint", name="pk_secret_key_uses"),
     )
     op.create_table(
@@ -39,26 +39,26 @@ def create_tables() -> None:
         sa.Column("key_fingerprints", sa.Text(), nullable=False),
         sa.Column("revision", sa.String(32), nullable=False),
         sa.Column("clock_lead_ms", sa.Integer()),
-        sa.Column("seen_at", TIME, nullable=False),
+        sa.Column("seen_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_hosts"),
     )
     op.create_table(
         "job_turns",
         sa.Column("name", sa.String(64), nullable=False),
-        sa.Column("taken_at", TIME, nullable=False),
+        sa.Column("taken_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("name", name="pk_job_turns"),
     )
     op.create_table(
         "mails",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("key", sa.String(255), nullable=False),
         sa.Column("recipient", sa.String(255), nullable=False),
         sa.Column("subject", sa.String(255), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("next_try_at", TIME),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("next_try_at", TIMESTAMP_TYPE),
         sa.Column("tries", sa.Integer(), nullable=False),
-        sa.Column("sent_at", TIME),
+        sa.Column("sent_at", TIMESTAMP_TYPE),
         sa.Column("last_error", sa.Text()),
         sa.PrimaryKeyConstraint("id", name="pk_mails"),
         sa.UniqueConstraint("key", name="uq_mails_key"),
@@ -66,16 +66,16 @@ def create_tables() -> None:
     op.create_index("ix_mails_next_try_at", "mails", ["next_try_at"])
     op.create_table(
         "audit_keys",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("ciphertext", sa.Text(), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_audit_keys"),
     )
     op.create_table(
         "audit_seals",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("sealed_at", TIME, nullable=False),
-        sa.Column("newest_at", TIME, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("sealed_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("newest_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column("event_count", sa.Integer(), nullable=False),
         sa.Column("events_digest", sa.LargeBinary(32), nullable=False),
         sa.Column("mac", sa.LargeBinary(32), nullable=False),
@@ -85,20 +85,26 @@ def create_tables() -> None:
     op.create_index("ix_audit_seals_newest_at", "audit_seals", ["newest_at"])
     op.create_table(
         "audit_events",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column("kind", sa.String(64), nullable=False),
         sa.Column(
-            "actor_id", BIG, key_of("users", "fk_audit_events_actor_id", ondelete="SET NULL")
+            "actor_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_audit_events_actor_id", ondelete="SET NULL"),
         ),
         sa.Column("actor_name", sa.String(255), nullable=False),
-        sa.Column("user_id", BIG, key_of("users", "fk_audit_events_user_id", ondelete="SET NULL")),
+        sa.Column(
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_audit_events_user_id", ondelete="SET NULL"),
+        ),
         sa.Column("subject", sa.String(255), nullable=False),
         sa.Column("details", sa.JSON(), nullable=False),
         sa.Column("address", sa.String(64)),
         sa.Column("user_agent", sa.String(255)),
         sa.Column("request_id", sa.String(64)),
-        sa.Column("seal_id", BIG),
+        sa.Column("seal_id", ID_TYPE),
         sa.Column("digest", sa.LargeBinary(32)),
         sa.Column("erased_digest", sa.LargeBinary(32)),
         sa.PrimaryKeyConstraint("id", name="pk_audit_events"),
@@ -112,35 +118,35 @@ def create_tables() -> None:
     op.create_index("ix_audit_events_user_id_id", "audit_events", ["user_id", "id"])
     op.create_table(
         "audit_streams",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("url", sa.Text(), nullable=False),
         sa.Column("secret_ciphertext", sa.Text(), nullable=False),
         sa.Column("previous_secret_ciphertext", sa.Text()),
-        sa.Column("previous_secret_expires_at", TIME),
-        sa.Column("created_at", TIME, nullable=False),
-        sa.Column("paused_at", TIME),
-        sa.Column("last_delivered_at", TIME),
+        sa.Column("previous_secret_expires_at", TIMESTAMP_TYPE),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("paused_at", TIMESTAMP_TYPE),
+        sa.Column("last_delivered_at", TIMESTAMP_TYPE),
         sa.Column("tries", sa.Integer(), nullable=False),
-        sa.Column("failing_since", TIME),
-        sa.Column("last_failed_at", TIME),
+        sa.Column("failing_since", TIMESTAMP_TYPE),
+        sa.Column("last_failed_at", TIMESTAMP_TYPE),
         sa.Column("last_error", sa.Text()),
-        sa.Column("next_try_at", TIME),
-        sa.Column("claim", BIG, nullable=False),
-        sa.Column("claimed_until", TIME),
-        sa.Column("dropped", BIG, nullable=False),
-        sa.Column("last_dropped_at", TIME),
+        sa.Column("next_try_at", TIMESTAMP_TYPE),
+        sa.Column("claim", ID_TYPE, nullable=False),
+        sa.Column("claimed_until", TIMESTAMP_TYPE),
+        sa.Column("dropped", ID_TYPE, nullable=False),
+        sa.Column("last_dropped_at", TIMESTAMP_TYPE),
         sa.PrimaryKeyConstraint("id", name="pk_audit_streams"),
         sqlite_autoincrement=True,
     )
     op.create_table(
         "audit_stream_entries",
-        sa.Column("id", BIG, nullable=False),
-        sa.Column("stream_id", BIG, nullable=False),
-        sa.Column("event_id", BIG),
+        sa.Column("id", ID_TYPE, nullable=False),
+        sa.Column("stream_id", ID_TYPE, nullable=False),
+        sa.Column("event_id", ID_TYPE),
         sa.Column("payload", sa.JSON()),
-        sa.Column("actor_id", BIG),
+        sa.Column("actor_id", ID_TYPE),
         sa.Column("message_id", sa.String(32), nullable=False),
-        sa.Column("created_at", TIME, nullable=False),
+        sa.Column("created_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_audit_stream_entries"),
     )
     op.create_index(
@@ -148,7 +154,7 @@ def create_tables() -> None:
     )
     op.create_table(
         "call_shapes",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("digest", sa.LargeBinary(32), nullable=False),
         sa.Column("method", sa.String(16), nullable=False),
         sa.Column("route", sa.Text(), nullable=False),
@@ -159,22 +165,29 @@ def create_tables() -> None:
     )
     op.create_table(
         "call_counts",
-        sa.Column("id", BIG, nullable=False),
+        sa.Column("id", ID_TYPE, nullable=False),
         sa.Column("digest", sa.LargeBinary(32), nullable=False),
         sa.Column("day", sa.Date(), nullable=False),
         sa.Column(
-            "shape_id", BIG, key_of("call_shapes", "fk_call_counts_shape_id"), nullable=False
+            "shape_id",
+            ID_TYPE,
+            build_foreign_key("call_shapes", "fk_call_counts_shape_id"),
+            nullable=False,
         ),
-        sa.Column("user_id", BIG, key_of("users", "fk_call_counts_user_id")),
-        sa.Column("application_id", BIG, key_of("applications", "fk_call_counts_application_id")),
+        sa.Column("user_id", ID_TYPE, build_foreign_key("users", "fk_call_counts_user_id")),
+        sa.Column(
+            "application_id",
+            ID_TYPE,
+            build_foreign_key("applications", "fk_call_counts_application_id"),
+        ),
         sa.Column(
             "personal_token_id",
-            BIG,
-            key_of("personal_access_tokens", "fk_call_counts_personal_token_id"),
+            ID_TYPE,
+            build_foreign_key("personal_access_tokens", "fk_call_counts_personal_token_id"),
         ),
         sa.Column("count", sa.BigInteger(), nullable=False),
-        sa.Column("first_at", TIME, nullable=False),
-        sa.Column("last_at", TIME, nullable=False),
+        sa.Column("first_at", TIMESTAMP_TYPE, nullable=False),
+        sa.Column("last_at", TIMESTAMP_TYPE, nullable=False),
         sa.Column("last_address", sa.String(64)),
         sa.PrimaryKeyConstraint("id", name="pk_call_counts"),
         sa.UniqueConstraint("digest", name="uq_call_counts_digest"),
@@ -186,8 +199,13 @@ def create_tables() -> None:
     op.create_index("ix_call_counts_user_id_day", "call_counts", ["user_id", "day"])
     op.create_table(
         "change_notices",
-        sa.Column("user_id", BIG, key_of("users", "fk_change_notices_user_id"), nullable=False),
+        sa.Column(
+            "user_id",
+            ID_TYPE,
+            build_foreign_key("users", "fk_change_notices_user_id"),
+            nullable=False,
+        ),
         sa.Column("change_id", sa.String(100), nullable=False),
-        sa.Column("told_at", TIME, nullable=False),
+        sa.Column("told_at", TIMESTAMP_TYPE, nullable=False),
         sa.PrimaryKeyConstraint("user_id", "change_id", name="pk_change_notices"),
     )

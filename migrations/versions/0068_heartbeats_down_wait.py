@@ -8,7 +8,7 @@ then, no hosts of the former release are running, which would clear the due time
 
 from alembic import op
 
-from migrations.beside_traffic import fill
+from migrations.beside_traffic import update_in_batches
 
 revision = "0068"
 down_revision = "0067"
@@ -26,7 +26,7 @@ _NOW = {
 def upgrade() -> None:
     """Upgrade the schema."""
     now = _NOW[op.get_bind().dialect.name]
-    fill(
+    update_in_batches(
         "heartbeats",
         f"due_ms = ({now} + {_REST}) * 1000",
         where="state = 'down' AND due_ms IS NULL",

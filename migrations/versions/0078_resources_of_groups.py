@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from alembic import op
 
-from migrations.sqlite_tables import define_anew
+from migrations.sqlite_tables import rebuild_tables
 
 revision = "0078"
 down_revision = "0077"
@@ -35,7 +35,7 @@ def _is_of_one(table: str) -> str:
 def upgrade() -> None:
     """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
-        define_anew({table: _with_groups(table) for table in _TABLES})
+        rebuild_tables({table: _with_groups(table) for table in _TABLES})
         return
     for table in _TABLES:
         op.execute(
@@ -84,7 +84,7 @@ def downgrade() -> None:
     for table in _TABLES:
         op.execute(f"DELETE FROM {table} WHERE group_id IS NOT NULL")  # noqa: S608 - our own names
     if op.get_bind().dialect.name != "postgresql":
-        define_anew({table: _without_groups(table) for table in _TABLES})
+        rebuild_tables({table: _without_groups(table) for table in _TABLES})
         return
     for table in _TABLES:
         op.execute(f"ALTER TABLE {table} DROP COLUMN group_id")

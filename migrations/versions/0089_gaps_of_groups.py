@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.sqlite_tables import define_anew
+from migrations.sqlite_tables import rebuild_tables
 
 revision = "0089"
 down_revision = "0088"
@@ -38,7 +38,9 @@ _OF_PROJECTS = f"""CREATE TABLE known_gaps (
 def upgrade() -> None:
     """Upgrade the schema."""
     if op.get_bind().dialect.name != "postgresql":
-        define_anew({"known_gaps": lambda before: before if "group_id" in before else _WITH_GROUPS})
+        rebuild_tables(
+            {"known_gaps": lambda before: before if "group_id" in before else _WITH_GROUPS}
+        )
         return
     op.execute(
         "ALTER TABLE known_gaps DROP CONSTRAINT pk_known_gaps,"
@@ -58,7 +60,7 @@ def downgrade() -> None:
     """Downgrade the schema. The gaps of groups are deleted."""
     op.execute("DELETE FROM known_gaps WHERE group_id IS NOT NULL")
     if op.get_bind().dialect.name != "postgresql":
-        define_anew({"known_gaps": lambda _before: _OF_PROJECTS})
+        rebuild_tables({"known_gaps": lambda _before: _OF_PROJECTS})
         return
     op.execute("ALTER TABLE known_gaps DROP COLUMN id, DROP COLUMN group_id")
     op.execute(

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.sqlite_tables import define_anew
+from migrations.sqlite_tables import rebuild_tables
 
 revision = "0090"
 down_revision = "0089"
@@ -28,7 +28,7 @@ def upgrade() -> None:
             f" CONSTRAINT fk_pages_incident_id {_REFERENCES}"
         )
         return
-    define_anew({"pages": _with_incidents})
+    rebuild_tables({"pages": _with_incidents})
 
 
 def _with_incidents(before: str) -> str:
@@ -43,4 +43,4 @@ def downgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute("ALTER TABLE pages DROP COLUMN incident_id, ALTER COLUMN alert_id SET NOT NULL")
         return
-    define_anew({"pages": lambda now: now.replace(_EITHER, _ALERT).replace(_INCIDENT, _KEY)})
+    rebuild_tables({"pages": lambda now: now.replace(_EITHER, _ALERT).replace(_INCIDENT, _KEY)})

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.sqlite_tables import define_anew
+from migrations.sqlite_tables import rebuild_tables
 
 revision = "0092"
 down_revision = "0091"
@@ -19,7 +19,7 @@ def upgrade() -> None:
         return
     # This commits on its own, so after an interruption the table may already have the new
     # definition.
-    define_anew({"on_call_feeds": lambda before: before.replace(_REQUIRED, _OPTIONAL)})
+    rebuild_tables({"on_call_feeds": lambda before: before.replace(_REQUIRED, _OPTIONAL)})
 
 
 def downgrade() -> None:
@@ -28,4 +28,4 @@ def downgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.alter_column("on_call_feeds", "schedule_id", nullable=False)
         return
-    define_anew({"on_call_feeds": lambda before: before.replace(_OPTIONAL, _REQUIRED)})
+    rebuild_tables({"on_call_feeds": lambda before: before.replace(_OPTIONAL, _REQUIRED)})

@@ -64,7 +64,7 @@ if (bulk) {
 function go(step) {
   const all = rows();
   if (!all.length) {
-    say("There is no alert in this list.");
+    say("This list has no alerts.");
     return;
   }
   const wanted = current() + step;
@@ -77,7 +77,7 @@ function go(step) {
 function choose() {
   const row = rows()[current()];
   if (!row || !box(row)) {
-    say("Go to an alert first, with j or k.");
+    say("Press j or k to go to an alert first.");
     return;
   }
   box(row).checked = !box(row).checked;
@@ -96,7 +96,7 @@ function give(status) {
   if (!chosen().length && row) box(row).checked = true;
   showChosen();
   if (!chosen().length) {
-    say("Go to an alert first, with j or k, or select some with x.");
+    say("Press j or k to go to an alert first, and x to select it.");
     return;
   }
   remember();
@@ -112,7 +112,7 @@ const KEYS = {
   r: () => give("resolved"),
   i: () => give("ignored"),
   o: () => give("triggered"),
-  n: () => { if (pending) showPending(); else say("There is nothing new."); },
+  n: () => { if (pending) showPending(); else say("No new alerts."); },
   "/": () => document.getElementById("search").focus(),
   "?": () => help.showModal(),
 };
@@ -252,7 +252,7 @@ function put(fresh) {
   held.hidden = true;
   markCurrent();
   showChosen();
-  news.textContent = "The list has changed.";
+  news.textContent = "The list was updated.";
 }
 
 function putRange(fresh) {

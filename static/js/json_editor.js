@@ -9,11 +9,11 @@ for (const editor of document.querySelectorAll("textarea[data-json]")) {
     try {
       const value = JSON.parse(editor.value);
       if (value === null || typeof value !== "object" || Array.isArray(value)) {
-        return { problem: "A payload is one JSON object: it begins with { and ends with }." };
+        return { problem: "Enter one JSON object, which starts with { and ends with }." };
       }
       return { value };
     } catch (error) {
-      return { problem: `Not valid JSON yet: ${error.message}` };
+      return { problem: `Invalid JSON: ${error.message}` };
     }
   }
 

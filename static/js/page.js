@@ -177,7 +177,7 @@ for (const select of document.querySelectorAll("[data-own-zone]")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "button small";
-  button.textContent = `Use ${own}, the zone of this browser`;
+  button.textContent = `Use ${own} (time zone of this browser)`;
   button.addEventListener("click", () => {
     select.value = own;
     select.focus();

@@ -69,7 +69,7 @@ async function fetchOptions(form) {
   });
   const body = await answer.json().catch(() => ({}));
   if (answer.ok) return body;
-  throw new Error(body.message || "The service did not answer. Reload the page and try again.");
+  throw new Error(body.message || "The server did not respond. Reload the page and try again.");
 }
 
 async function run(form) {

@@ -25,7 +25,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*“\"(])|\n\s*\n|\n(?=\s*[-*|] )|
 
 
 class Rule(NamedTuple):
-    """A habit, and what to write in place of it."""
+    """A habit, and a hint how to replace it."""
 
     pattern: re.Pattern[str]
     remedy: str
@@ -35,7 +35,7 @@ def _words(pattern: str, remedy: str) -> Rule:
     return Rule(re.compile(rf"(?i)\b(?:{pattern})\b"), remedy)
 
 
-#: Words that no text has.
+#: Words that are forbidden in all texts.
 _EVERYWHERE = (
     _words("whom|whoever|whomever", "name the subject"),
     _words("(?:of|for|by|with|to|from|on|at|about|under|beyond|than) what(?! if)", REPEATED_NOUN),
@@ -58,7 +58,7 @@ _EVERYWHERE = (
     ),
     _words("tells? of|told of|says so|say so|hears? of|heard of", "show, report, notify"),
 )
-#: Words that no docstring and no comment has: software does not speak.
+#: Words that are also forbidden in docstrings and comments, since software does not speak.
 _IN_CODE = (
     _words(
         "says|tells|told|hears|heard|asks(?! for| the)|wants|wanted",
@@ -103,7 +103,7 @@ def _of_module(name: str, content: str) -> Iterator[Finding]:
     for line, text, kind in _texts(content):
         where = f"{name}:{line}"
         for sentence in _sentences(text):
-            # A flag is described by a clause.
+            # A clause that starts with Whether is allowed: it describes a flag.
             described = f"Value: {sentence}" if sentence.startswith("Whether ") else sentence
             yield from _common(where, described, (*_EVERYWHERE, *_IN_CODE))
         first = text.strip().partition("\n\n")[0]
@@ -114,7 +114,7 @@ def _of_module(name: str, content: str) -> Iterator[Finding]:
 
 
 def _texts(content: str) -> Iterator[tuple[int, str, str]]:
-    """Yield docstrings and comments: line, text and kind."""
+    """Yield docstrings and comments, each with its line and kind."""
     for node in ast.walk(ast.parse(content)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             kind = "function" if isinstance(node, ast.FunctionDef) else "docstring"
@@ -162,7 +162,7 @@ def _common(where: str, sentence: str, rules: Sequence[Rule]) -> Iterator[Findin
 
 
 def main() -> None:
-    """Print the findings in the files and folders of the command line."""
+    """Print the findings in the files and folders that the command line names."""
     root = Path.cwd()
     count = 0
     for name in sys.argv[1:]:

@@ -1,4 +1,4 @@
-"""Measures what a host uses that nobody asks anything of."""
+"""Measures the processor time and memory of an idle service."""
 
 import os
 import subprocess
@@ -10,29 +10,29 @@ from tempfile import TemporaryDirectory
 from time import monotonic, sleep
 from typing import NamedTuple
 
-from bench.processes import process_sizes
+from bench.processes import measure_process_sizes
 from tests.support.service.ports import free_port
 
 _START_SECONDS = 120
-#: What a service does once after its start is over by then.
+#: Seconds until the service has finished the work that follows its start.
 _SETTLE_SECONDS = 45
 _WATCH_SECONDS = 60
-#: Of `/proc/<pid>/stat` after the name: the parent, the processor time of user and of system.
+#: Positions of fields in `/proc/<pid>/stat` after the name: parent, user time and system time.
 _PARENT, _USER, _SYSTEM = 1, 11, 12
 
 
 class Idle(NamedTuple):
-    """What an idle service uses."""
+    """Processor time and memory of an idle service."""
 
-    #: The share of a processor.
+    #: Share of one processor.
     share: float
-    #: The proportional set sizes of the largest web process and of all processes, in MiB.
+    #: Proportional set sizes of the largest web process and of all processes, in MiB.
     web_mib: float
     all_mib: float
 
 
 def watch_idle(root: Path) -> Idle:
-    """Return what the service of a checkout uses on an empty SQLite."""
+    """Measure the idle service of a checkout on an empty SQLite database."""
     with TemporaryDirectory() as folder:
         port = free_port()
         environment = {
@@ -54,8 +54,8 @@ def watch_idle(root: Path) -> Idle:
             before = _processor_seconds(service.pid)
             sleep(_WATCH_SECONDS)
             share = (_processor_seconds(service.pid) - before) / _WATCH_SECONDS
-            sizes = process_sizes(service.pid, "")
-            return Idle(share, max(process_sizes(service.pid, "gunicorn")), sum(sizes))
+            sizes = measure_process_sizes(service.pid, "")
+            return Idle(share, max(measure_process_sizes(service.pid, "gunicorn")), sum(sizes))
         finally:
             service.terminate()
             service.wait(_START_SECONDS)
@@ -78,13 +78,13 @@ def _wait_for(port: int) -> None:
 
 
 def _processor_seconds(pid: int) -> float:
-    """Return what a process and those that it started have used so far."""
+    """Return the processor time of a process and its descendants in seconds."""
     stats = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
             after_name = file.read_text(encoding="utf-8", errors="replace").rpartition(")")[2]
         except OSError:
-            continue  # ended meanwhile
+            continue  # The process has ended in the meantime.
         stats[int(file.parent.name)] = [int(word) for word in after_name.split()[1:14]]
     family, ticks = {pid}, 0
     while found := {each for each, stat in stats.items() if stat[0] in family} - family:

@@ -1,7 +1,8 @@
-"""Measures how much the house has of what makes a change long: `make measures`.
+"""Measures what makes changes to the code long: `make measures`.
 
 `python -m tests.architecture.measures [--idle] [<checkout>]` measures any checkout, so that a state
-can be compared with an earlier one. `tests/architecture/ways.py` follows the four requests.
+can be compared with an earlier one. `tests/architecture/ways.py` counts functions for the four
+requests.
 """
 
 import argparse
@@ -22,8 +23,8 @@ from tests.architecture.idle_host import watch_idle
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("web", "domain", "blueprints", "forms", "models")
 
-#: Requests that come thousands of times a second, and those of clients by the protocols of OAuth,
-#: are use cases with their own rules for transactions and events.
+#: Use cases with their own rules for transactions and events: requests that arrive thousands of
+#: times a second, and requests of OAuth clients.
 HOT_PATHS = (
     "domain/alerts/receiving/",
     "domain/alerts/storing/",
@@ -37,20 +38,20 @@ HOT_PATHS = (
     "domain/oauth/registration.py",
     "domain/oauth/tokens.py",
 )
-#: Where actions and the marks of views ask for permission and state.
+#: Places where actions and the access decorators of views check permissions and states.
 MARKS = ("domain/access/checks.py", "web/access/", "web/api/operations.py")
-#: Where formats of alerts are declared.
+#: Places where alert formats are declared.
 FORMATS = ("domain/alerts/formats/", "domain/alerts/integration_type.py")
 DECLARED_TYPES = {"EXTERNAL", "HTTP", "PROMETHEUS"}
-#: What marks a function as an action (`domain/access/actions.py`).
-MARKED = {"action", "question"}
-STATE_CHECKS = {"check_takes_changes", "check_feature"}
+#: Decorators that mark a function as an action (`domain/access/actions.py`).
+MARKED = {"action", "read_action"}
+STATE_CHECKS = {"check_not_archived", "check_feature"}
 PERMISSION_CHECKS = {"check_allowed", "check_role", "get_project_for", "get_group_for"}
 MOST_MODULES = 25
 
 
 class Field(NamedTuple):
-    """A field whose lines are counted, in the files whose path has a word."""
+    """A field whose lines are counted, in the files whose path contains a word."""
 
     name: str
     word: str
@@ -73,7 +74,7 @@ class Checkout:
         self.files = [name for name in sorted(set(names.splitlines())) if (root / name).is_file()]
 
     def modules(self, *folders: str) -> list[str]:
-        """Return the modules below some folders."""
+        """Return the names of the modules below some folders."""
         return [
             name
             for name in self.files
@@ -81,16 +82,16 @@ class Checkout:
         ]
 
     def text(self, name: str) -> str:
-        """Return what a file contains."""
+        """Return the content of a file."""
         return (self.root / name).read_text(encoding="utf-8")
 
     def lines(self, *folders: str) -> int:
-        """Return how many lines the modules below some folders have."""
+        """Count the lines of the modules below some folders."""
         return sum(self.text(name).count("\n") for name in self.modules(*folders))
 
 
 def lines_of_field(checkout: Checkout, field: Field) -> dict[str, int]:
-    """Return how many lines of each file name a field, comments and prose left out."""
+    """Count the lines of each file that name a field, without comments and prose."""
     found = {}
     for name in checkout.files:
         if field.word not in name:
@@ -111,7 +112,7 @@ def _lines_naming(field: str, source: str) -> Iterator[int]:
 
 
 def calls_outside(checkout: Checkout, called: set[str], allowed: Iterable[str]) -> list[str]:
-    """Return where product code calls one of some functions, outside of actions and `allowed`."""
+    """Return calls of some functions in product code, outside of actions and `allowed`."""
     return [
         f"{name}:{node.lineno}"
         for name in checkout.modules(*PRODUCT)
@@ -127,7 +128,7 @@ def _is_action(name: str) -> bool:
 
 
 def _outside_actions(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below one, without functions that are marked as actions wherever they are."""
+    """Yield the nodes below a node, without functions that are marked as actions."""
     for child in ast.iter_child_nodes(node):
         marks = getattr(child, "decorator_list", ())
         if any(isinstance(each, ast.Call) and _name_of(each.func) in MARKED for each in marks):
@@ -143,7 +144,7 @@ def _name_of(node: ast.expr) -> str:
 
 
 def comparisons_of_types(checkout: Checkout) -> list[str]:
-    """Return where product code branches by an integration's type outside of the registry."""
+    """Return comparisons of integration types in product code outside of the registry."""
     return [
         f"{name}:{node.lineno}"
         for name in checkout.modules(*PRODUCT)
@@ -154,7 +155,10 @@ def comparisons_of_types(checkout: Checkout) -> list[str]:
 
 
 def _nodes_if_named(text: str, *names: str) -> Iterator[ast.AST]:
-    """Yield the nodes of a module that has one of some names: to parse all takes seconds."""
+    """Yield the nodes of a module that contains one of some names.
+
+    Other modules are not parsed, because parsing all modules takes seconds.
+    """
     if re.search(rf"\b(?:{'|'.join(names)})\b", text):
         yield from ast.walk(ast.parse(text))
 
@@ -169,7 +173,7 @@ def _names_type(node: ast.Compare) -> bool:
 
 
 def files_of_silences(checkout: Checkout) -> list[str]:
-    """Return the files of the product that are named after silences, directly or by a folder."""
+    """Return the files of the product whose name or folder contains "silence"."""
     folders = (*PRODUCT, "templates")
     return [
         name
@@ -183,7 +187,7 @@ def _has_content(checkout: Checkout, name: str) -> bool:
 
 
 def crowded_folders(checkout: Checkout) -> dict[str, int]:
-    """Return the folders with more modules than a reader takes in at a glance."""
+    """Return folders with more modules than a reader can take in at a glance."""
     counted = Counter(
         str(Path(name).parent)
         for name in checkout.modules(*PRODUCT, "tests", "bench", "demo", "migrations")
@@ -201,7 +205,7 @@ json.dump({m: len(graph.find_modules_that_directly_import(m)) for m in graph.mod
 
 
 def modules_with_one_importer(checkout: Checkout) -> list[str]:
-    """Return the modules of the product that one other module imports."""
+    """Return the modules of the product that exactly one other module imports."""
     done = subprocess.run(
         (sys.executable, "-c", _IMPORTERS, *PRODUCT),
         cwd=checkout.root,
@@ -213,7 +217,7 @@ def modules_with_one_importer(checkout: Checkout) -> list[str]:
 
 
 def ways(checkout: Checkout) -> dict[str, int]:
-    """Return how many functions of ours run for each of the four requests."""
+    """Count the functions of the project that run for each of the four requests."""
     done = subprocess.run(
         (sys.executable, "-m", "tests.architecture.ways", str(checkout.root)),
         cwd=ROOT,
@@ -228,7 +232,7 @@ def ways(checkout: Checkout) -> dict[str, int]:
 
 
 def measured(checkout: Checkout) -> dict[str, object]:
-    """Return all measures that take no waiting, by their names."""
+    """Return all measures that need no waiting, by name."""
     silences = files_of_silences(checkout)
     found: dict[str, object] = {
         "lines of product": checkout.lines(*PRODUCT),

@@ -1,4 +1,4 @@
-"""Every view has a mark, and who may call it stands in a list as well."""
+"""Every view has an access decorator, and the list of addresses repeats it."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -8,23 +8,23 @@ from flask import Blueprint, Flask
 
 import blueprints
 from tests.support.wire.addresses import Address, listed_addresses
-from web.access.decorators import open_to_anyone, signed_in
+from web.access.decorators import open_to_anyone, sign_in_required
 from web.http.cors import CorsPolicy
-from web.http.endpoints import PageBlueprint, endpoints_of
+from web.http.endpoints import PageBlueprint, get_endpoints
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_every_address_is_for_those_whom_the_list_names(app: Flask) -> None:
-    endpoints = endpoints_of(app).by_name
+def test_access_marks_of_views_match_the_list_of_addresses(app: Flask) -> None:
+    endpoints = get_endpoints(app).by_name
     served = [
         Address(method, rule.rule, endpoints[rule.endpoint].access)
         for rule in app.url_map.iter_rules()
         if rule.endpoint != "static"
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
     ]
-    # Counted and not as sets: an address belongs to one view only.
+    # Counters and not sets, because an address belongs to only one view.
     there, listed = Counter(served), Counter(listed_addresses())
     missing = [str(each) for each in sorted((there - listed).elements())]
     assert not missing, "\n".join(["Add to tests/support/wire/addresses.txt:", *missing])
@@ -49,12 +49,12 @@ def readable() -> str:
 @pytest.mark.parametrize(
     ("kind", "view", "missing"),
     [
-        (PageBlueprint, unmarked, "odd.view does not say who may call it"),
-        (Blueprint, marked, "odd.view is neither a page nor for machines"),
-        (PageBlueprint, readable, "odd.view says which origins .* its URL has variables"),
+        (PageBlueprint, unmarked, "odd.view has no access decorator"),
+        (Blueprint, marked, "odd.view belongs to neither kind of blueprint"),
+        (PageBlueprint, readable, "odd.view has a CORS policy, but its URL has variables"),
     ],
 )
-def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_much(
+def test_views_with_missing_or_wrong_access_marks_are_rejected(
     make_app: Callable[[Settings], Flask],
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
@@ -69,10 +69,10 @@ def test_an_application_does_not_start_with_a_view_that_says_too_little_or_too_m
         make_app(settings)
 
 
-def test_a_view_has_one_mark() -> None:
-    @signed_in
+def test_a_view_cannot_have_two_access_marks() -> None:
+    @sign_in_required
     def view() -> str:
         return "hello"
 
-    with pytest.raises(TypeError, match="view has two marks"):
+    with pytest.raises(TypeError, match="view has two access decorators"):
         open_to_anyone(view)

@@ -1,18 +1,25 @@
-"""Changes of state are actions of the domain: faces check nothing and record nothing themselves.
+"""Only actions of the domain check permissions and record events; interfaces do neither.
 
-Those in `tests/architecture/faces_that_act.txt` do so still. That list only becomes shorter: a file
-that does so no longer has to be taken out.
+`tests/architecture/faces_that_act.txt` lists the exceptions. Files that are no exception any more
+have to be removed from the list.
 """
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-#: What only actions do (`domain/access/actions.py`), and what the marks of views share with them.
+#: Functions that only actions call (`domain/access/actions.py`), and functions that access
+#: decorators of views also call.
 _OF_ACTIONS = frozenset(
-    {"store_event", "stream_event", "prepare_event", "check_takes_changes", "check_feature"}
+    {
+        "store_event",
+        "queue_streamed_event",
+        "prepare_event_storage",
+        "check_not_archived",
+        "check_feature",
+    }
 )
-#: What each face goes through, and transfers of Git, which are a path of their own.
+#: Shared parts of the interfaces, and Git transfers, which have their own checks.
 _SHARED = frozenset(
     {"web/access/decorators.py", "web/http/audit_events.py", "blueprints/git/http_backend.py"}
 )
@@ -22,7 +29,7 @@ _NOT_YET = frozenset(
 )
 
 
-def test_faces_leave_checks_and_events_to_actions() -> None:
+def test_interfaces_leave_checks_and_events_to_actions() -> None:
     found = {str(path) for root in _FACES for path in Path(root).rglob("*.py") if _acts(path)}
     assert found - _SHARED <= _NOT_YET
     assert found >= _NOT_YET, f"Take out of the list: {sorted(_NOT_YET - found)}"
@@ -30,7 +37,7 @@ def test_faces_leave_checks_and_events_to_actions() -> None:
 
 def _acts(path: Path) -> bool:
     text = path.read_text(encoding="utf-8")
-    is_named = any(name in text for name in _OF_ACTIONS)  # to parse all takes seconds
+    is_named = any(name in text for name in _OF_ACTIONS)  # Parsing all files would take seconds.
     return is_named and not _OF_ACTIONS.isdisjoint(_called(ast.parse(text)))
 
 

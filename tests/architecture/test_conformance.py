@@ -1,4 +1,4 @@
-"""docs/evidence/conformance.md tells of every module what its test shows."""
+"""Checks that docs/evidence/conformance.md lists the state of every module of the test plans."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from tests.http.oauth.openid import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "conformance.md"
-#: Which tests repeat which plan.
+#: Test module that repeats each plan.
 PLANS = {
     "oidcc-basic-certification-test-plan": test_openid_conformance,
     "oidcc-config-certification-test-plan": test_metadata,
@@ -54,6 +54,6 @@ def test_the_page_and_the_tests_of_a_plan_agree(plan: str) -> None:
     assert told == list(in_tests(PLANS[plan]))
 
 
-def test_the_page_tells_of_no_other_plan_and_why_something_is_not_offered() -> None:
+def test_the_page_lists_no_other_plan_and_gives_reasons_for_gaps() -> None:
     assert list(in_page()) == list(PLANS)
     assert "| not offered | |" not in PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The description of the interfaces is whole, valid, and says nothing that is no more."""
+"""The OpenAPI description is complete, valid and current."""
 
 import re
 from collections import Counter
@@ -11,17 +11,17 @@ import pytest
 import requests
 from flask import Flask
 
-from domain.releases.changes import Kind
-from domain.releases.matching import calls_to
+from domain.releases.changes import ReleaseChangeKind
+from domain.releases.matching import find_call_matches
 from domain.releases.schedule import SCHEDULE
 from tests.support.service.live import NewService, running
 from web.api.description.described import find_description
 from web.api.operations import Operation
-from web.http.endpoints import MachineBlueprint, find_mark
+from web.http.endpoints import MachineBlueprint, find_access_decorator
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: By how the names of endpoints begin: what programs call and is not described, and why.
+#: Reasons why endpoints for programs are not described, by the first part of their names.
 LEFT_OUT = {
     "acknowledgement.": "pages for people who are not signed in",
     "api_description.graphql": "there is none, which is all that it says",
@@ -35,7 +35,7 @@ LEFT_OUT = {
 
 @pytest.fixture(scope="module")
 def url(new_service: NewService) -> Iterator[str]:
-    """Where one app describes itself to all tests: that takes seconds, and is done once."""
+    """URL of the description; one app serves it to all tests, since building it takes seconds."""
     with running(new_service(only="app")) as live:
         yield f"{live.url}/api/openapi.json"
 
@@ -55,10 +55,10 @@ def document(answer: requests.Response) -> dict[str, Any]:
 
 def is_described(app: Flask, name: str) -> bool:
     view = app.view_functions[name]
-    return find_description(view) is not None or isinstance(find_mark(view), Operation)
+    return find_description(view) is not None or isinstance(find_access_decorator(view), Operation)
 
 
-def test_everything_that_programs_call_is_described_or_left_out_for_a_reason(app: Flask) -> None:
+def test_endpoints_for_programs_are_described_or_left_out_with_a_reason(app: Flask) -> None:
     undescribed = {
         name
         for name in app.view_functions
@@ -72,13 +72,13 @@ def test_everything_that_programs_call_is_described_or_left_out_for_a_reason(app
 
 @pytest.mark.long
 def test_the_description_is_valid(document: dict[str, Any]) -> None:
-    # Takes seconds to load, and each process of xdist imports all files.
+    # Loading it takes seconds, and each process of xdist imports all test files.
     openapi = import_module("openapi_spec_validator")
     validator = openapi.OpenAPIV31SpecValidator(document)
     assert [error.message for error in validator.iter_errors()] == []
 
 
-def test_every_operation_has_a_name_of_its_own_and_a_title(document: dict[str, Any]) -> None:
+def test_every_operation_has_a_unique_name_and_a_title(document: dict[str, Any]) -> None:
     operations = [each for path in document["paths"].values() for each in path.values()]
     named = Counter(each["operationId"] for each in operations)
     assert [name for name, count in named.items() if count > 1] == []
@@ -101,11 +101,11 @@ def test_every_part_of_the_description_is_used(
 
 
 def test_models_of_the_same_name_do_not_hide_each_other(document: dict[str, Any]) -> None:
-    # Pydantic writes the name of the module where two models have one name.
+    # Pydantic prefixes the name of the module if two models have the same name.
     assert [name for name in document["components"]["schemas"] if "__" in name] == []
 
 
-def test_projects_and_groups_may_have_moved(document: dict[str, Any]) -> None:
+def test_operations_of_projects_and_groups_describe_redirects(document: dict[str, Any]) -> None:
     found = [
         (method, "302" in each["responses"], "405" in each["responses"])
         for path, methods in document["paths"].items()
@@ -118,7 +118,7 @@ def test_projects_and_groups_may_have_moved(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-def test_a_url_that_is_too_long_is_answered_as_described(
+def test_the_response_to_an_overlong_url_matches_its_description(
     new_service: NewService, document: dict[str, Any]
 ) -> None:
     described = document["components"]["responses"]["URITooLong"]["content"]["application/json"]
@@ -143,7 +143,7 @@ def test_the_metadata_of_the_server_is_described(
     assert set(schema["required"]) <= set(metadata) <= set(schema["properties"])
 
 
-def test_a_client_that_has_the_description_gets_it_once(
+def test_the_description_is_not_sent_again_to_a_client_with_its_etag(
     url: str, answer: requests.Response
 ) -> None:
     known = {"If-None-Match": answer.headers["ETag"]}
@@ -151,7 +151,7 @@ def test_a_client_that_has_the_description_gets_it_once(
     assert (again.status_code, again.content) == (304, b"")
 
 
-#: The first words of summaries: what an operation does, in the imperative.
+#: First words of summaries: imperatives.
 _VERBS = (
     "Accept Acknowledge Activate Add Approve Archive Assign Change Check Comment Confirm Create "
     "Deactivate Delete Disconnect End Escalate Export Extend Invite Issue Link List Lock Open Page "
@@ -159,19 +159,19 @@ _VERBS = (
     "Reset Resume Return Revoke Rotate Renew Save Send Share Show Snooze Stop Store Summarize Swap "
     "Test Transfer Unarchive Undo Unlink Unlock"
 )
-#: First words of clauses that stand for a subject, and of fragments.
+#: First words of fragments and of clauses that stand for a subject.
 _FRAGMENTS = (
     "Of By For As So What Who Whom Whose Whoever Whatever Whether When Where Why Which Such "
     "With Without In To From At Until While How"
 )
 VERBS, FRAGMENTS = frozenset(_VERBS.split()), frozenset(_FRAGMENTS.split())
 EXCEPTION = re.compile(r"\b\w+Error\b")
-#: Settings describe their values in the words of docs/settings.md.
+#: Settings, whose descriptions are texts of docs/settings.md.
 OF_SETTINGS = re.compile(r"/InstanceSettings(?:Body|OfRelease)?/properties/")
 
 
 def descriptions(found: Any, place: str = "") -> Iterator[tuple[str, str]]:
-    """Return every description below an object, each with its place."""
+    """Yield every description below an object with its path."""
     if isinstance(found, dict):
         if isinstance(found.get("description"), str):
             yield place, found["description"].strip()
@@ -182,7 +182,7 @@ def descriptions(found: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from descriptions(each, place)
 
 
-def test_summaries_begin_with_a_verb_and_name_no_exception(document: dict[str, Any]) -> None:
+def test_summaries_start_with_a_verb_and_name_no_exception(document: dict[str, Any]) -> None:
     summaries = {
         each["summary"]
         for path in document["paths"].values()
@@ -225,18 +225,18 @@ def properties(schema: Any, schemas: dict[str, Any], place: str = "", depth: int
 
 
 @pytest.mark.spec("M2")
-def test_the_schedule_removes_a_field_from_every_response_that_has_it(
+def test_a_field_is_removed_from_all_responses_at_the_same_release(
     document: dict[str, Any],
 ) -> None:
     schemas = document["components"]["schemas"]
-    gone = [each for each in SCHEDULE if each.hosted and each.kind is Kind.FIELD_GONE]
+    gone = [each for each in SCHEDULE if each.hosted and each.kind is ReleaseChangeKind.FIELD_GONE]
     last = {name.rpartition(".")[2] for each in gone for call in each.calls for name in call.fields}
     missing = []
     for path, methods in document["paths"].items():
         if not path.startswith("/api/v4/"):
             continue
         for method, operation in methods.items():
-            concerns = calls_to(method.upper(), re.sub(r"\{[^}]*\}", ":name", path))
+            concerns = find_call_matches(method.upper(), re.sub(r"\{[^}]*\}", ":name", path))
             known = {name for each in concerns for name in each.call.fields}
             shown: set[str] = set()
             for answer in operation["responses"].values():

@@ -1,4 +1,4 @@
-"""What is generated is fresh, and what is written down is true."""
+"""Generated documents are current, and written documents are correct."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import click
 import pytest
 from flask import Flask
 
-from domain.releases.document import document as releases_document
+from domain.releases.document import build_document as releases_document
 from tests.architecture.test_shape import LAYERS, modules
 from tests.coverage.advisories import advisories
 from tests.coverage.advisories import document as advisories_document
@@ -19,10 +19,11 @@ from tests.coverage.permission_matrix import document as permissions_document
 from tests.coverage.rfc_coverage import LEVELS, REASONS, Result, result_of, standards
 from tests.coverage.summary import document as coverage_document
 from web.commands import gatebell
-from web.commands.reference import OUTPUTS, TOPICS
-from web.commands.reference import document as commands_document
+from web.commands.operator_help import TEXTS
+from web.commands.reference import OUTPUT_DESCRIPTIONS, TOPICS
+from web.commands.reference import build_command_reference as commands_document
 from web.settings.reader import Settings
-from web.settings.sections import document as settings_document
+from web.settings.sections import build_settings_reference as settings_document
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,10 +49,15 @@ def test_every_command_belongs_to_one_topic() -> None:
     assert sorted(listed) == gatebell.list_commands(click.Context(gatebell))
 
 
-def test_outputs_belong_to_commands_that_exist() -> None:
-    described = {f"#### gatebell {name}" for name in OUTPUTS if " " in name}
-    alone = {f"### gatebell {name}" for name in OUTPUTS if " " not in name}
+def test_described_outputs_belong_to_existing_commands() -> None:
+    described = {f"#### gatebell {name}" for name in OUTPUT_DESCRIPTIONS if " " in name}
+    alone = {f"### gatebell {name}" for name in OUTPUT_DESCRIPTIONS if " " not in name}
     assert described | alone <= set(commands_document().splitlines())
+
+
+def test_help_for_operators_belongs_to_existing_commands() -> None:
+    document = commands_document()
+    assert [name for name, text in TEXTS.items() if text not in document] == []
 
 
 @pytest.mark.spec("M2")
@@ -60,30 +66,30 @@ def test_the_release_schedule_is_fresh() -> None:
     assert written == releases_document(), "run `make docs`"
 
 
-def test_the_summary_of_what_tests_show_is_fresh() -> None:
+def test_the_summary_of_test_coverage_is_fresh() -> None:
     written = (ROOT / "docs" / "evidence" / "coverage.md").read_text(encoding="utf-8")
     fresh = coverage_document(statements(), marks(), standards(), marks("rfc"))
     assert written == fresh, "run `make docs`"
 
 
-def test_the_list_of_advisories_is_fresh_and_a_test_shows_each() -> None:
+def test_the_list_of_advisories_is_fresh_and_each_has_a_test() -> None:
     known, shown = advisories(), marks("advisory")
     assert set(shown) == {each.id for each in known}
     written = (ROOT / "docs" / "evidence" / "advisories.md").read_text(encoding="utf-8")
     assert written == advisories_document(known, shown), "run `make docs`"
 
 
-def test_tests_name_statements_that_exist() -> None:
+def test_tests_name_existing_statements() -> None:
     assert set(marks()) <= {each.id for each in statements()}
 
 
-def test_tests_name_requirements_that_exist() -> None:
+def test_tests_name_existing_requirements() -> None:
     known = [each.id for standard in standards() for each in standard.requirements]
     assert len(known) == len(set(known))
     assert set(marks("rfc")) <= set(known)
 
 
-def test_every_requirement_is_shown_or_has_a_reason() -> None:
+def test_every_requirement_has_a_test_or_a_reason() -> None:
     shown = marks("rfc")
     for standard in standards():
         for each in standard.requirements:
@@ -92,13 +98,13 @@ def test_every_requirement_is_shown_or_has_a_reason() -> None:
             assert result_of(each, shown) is not Result.NOT_SHOWN, each.id
 
 
-def test_every_setting_is_read_by_somebody() -> None:
+def test_every_setting_is_read_somewhere() -> None:
     unread = {each.name for each in fields(Settings)}
     declared = {ROOT / "web" / "settings" / name for name in ("reader.py", "table.py")}
     for file in (ROOT / "app.py", ROOT / "gunicorn.conf.py", *modules(*LAYERS)):
         text = file.read_text(encoding="utf-8")
         if file in declared or unread.isdisjoint(re.findall(r"\w+", text)):
-            continue  # to parse it takes most of the time
+            continue  # Parsing it would take most of the time.
         tree = ast.parse(text)
         unread -= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         unread -= {name for node in ast.walk(tree) for name in _got_by_name(node)}
@@ -111,7 +117,7 @@ def _got_by_name(node: ast.AST) -> Iterator[str]:
             yield name
 
 
-def test_links_between_documents_lead_somewhere() -> None:
+def test_links_between_documents_are_not_broken() -> None:
     broken = {
         f"{document.name}: {target}#{anchor}"
         for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"))
@@ -129,7 +135,7 @@ def _leads_somewhere(file: Path, anchor: str) -> bool:
 
 
 def _anchors(text: str) -> set[str]:
-    """Return what links may have behind the sign: headings as GitHub and GitLab write them."""
+    """Return the anchors of a document's headings, as GitHub and GitLab write them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 

@@ -1,4 +1,4 @@
-"""Documents, docstrings and comments are plain English; CONTRIBUTING.md has the rules."""
+"""Documents, docstrings and comments follow the rules for plain English in CONTRIBUTING.md."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,20 +10,16 @@ from tests.architecture.english import LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIR
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bench", "blueprints", "demo", "domain", "forms", "models", "web")
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
-#: Documents that are generated, mostly from texts of the product, and the terms of the glossary.
+#: Documents that are generated, mostly from texts of the product, and the glossary.
 GENERATED = {
     *(f"docs/{name}.md" for name in ("command-line", "permissions", "releases", "settings")),
-    *(
-        f"docs/evidence/{name}.md"
-        for name in ("advisories", "coverage", "noisy-neighbors", "reliability", "scale", "soak")
-    ),
     "docs/glossary.md",
     "docs/personal-data.md",
 }
-#: Rules that a document may break where the sentence is clear.
+#: Rules that documents may break in a clear sentence.
 LENIENT = {LONG_SENTENCE, REPEATED_NOUN, SUBJECT_FIRST}
-#: Names of headings and of columns of measurements that stay.
-KEPT = ("hand-over", "clones at once", "e-mail address when you sign in")
+#: Names of headings and of columns of measurements that keep their wording.
+KEPT = ("hand-over", "clones at once")
 
 
 @pytest.mark.parametrize("folder", PRODUCT)

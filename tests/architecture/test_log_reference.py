@@ -1,9 +1,9 @@
-"""The table of log messages in the documents lists what the code logs."""
+"""The tables of log events in the documents list the messages in the code."""
 
 import ast
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,101 +12,141 @@ _FILES = ("web", "domain", "blueprints", "models", "migrations", "app.py", "guni
 _LEVELS = {"exception": "error"} | {
     each: each for each in ("debug", "info", "warning", "error", "critical")
 }
-#: Loggers of this name are gunicorn's own, which the web processes have as `log`.
+#: Name of gunicorn's own logger, which web processes use as `log`.
 _GUNICORN = "gunicorn.error"
-#: Functions that log their first argument as a warning.
-_WRAPPERS = {"_known": "warning"}
-#: Where sentences are logged that other modules write; the page describes them in a list.
-_COMPUTED = {
-    ("gunicorn.conf.py", "sentence"),
-    ("web/admin/instance_state.py", "unknown"),  # the argument of a wrapper
-    ("web/database/clocks.py", "in_words(lead_ms)"),
-    ("web/database/start_checks.py", "_not_migrated(settings)"),
-    ("web/database/start_checks.py", "str(error)"),
-    ("web/server/tls.py", "warning"),
-}
+#: Placeholder for a message that another module composes; the second table describes it.
+_COMPUTED = "(computed)"
 _PLACEHOLDER = re.compile(r"%[sd]")
+_EVENT = re.compile(r"[a-z]+(_[a-z]+)*\.[a-z]+(_[a-z]+)*")
 
 
 class Message(NamedTuple):
-    """A log message: several loggers are separated by commas."""
+    """A log message; if several loggers log it, commas separate the loggers and the events."""
 
     logger: str
     level: str
+    event: str
     text: str
 
 
-def test_every_log_message_is_in_the_table_and_the_other_way_round() -> None:
-    assert sorted(_written()) == sorted({each for each in _logged() if isinstance(each, Message)})
+def test_the_tables_list_exactly_the_log_messages_of_the_code() -> None:
+    assert sorted(_written()) == sorted(set(_logged()))
 
 
-def test_sentences_that_are_computed_are_known() -> None:
-    assert {each for each in _logged() if not isinstance(each, Message)} == _COMPUTED
+def test_every_log_call_has_an_event_key() -> None:
+    keys = [(each, key) for each in _logged() for key in each.event.split(", ")]
+    assert [each for each, key in keys if not _EVENT.fullmatch(key)] == []
+
+
+def test_an_event_key_stands_for_one_message() -> None:
+    texts = {(each.event, each.text) for each in _logged()}
+    assert len(texts) == len({event for event, _ in texts})
+
+
+def test_every_message_is_a_sentence() -> None:
+    texts = [each.text for each in _logged() if each.text != _COMPUTED]
+    assert [text for text in texts if text[0].islower() or not text.endswith(".")] == []
 
 
 def _written() -> list[Message]:
     text = (ROOT / "docs" / "log-events.md").read_text(encoding="utf-8")
     rows = (line.strip("|").split("|") for line in text.splitlines() if line.startswith("| `"))
-    cells = ([cell.strip().replace("`", "") for cell in row] for row in rows)
-    return [Message(*row[:3]) for row in cells if row[1] in _LEVELS]
+    cells = [[cell.strip().replace("`", "") for cell in row] for row in rows]
+    return [
+        *(Message(row[0], row[1], row[2], row[3]) for row in cells if len(row) == 6),
+        *(Message(row[0], row[1], row[2], _COMPUTED) for row in cells if len(row) == 4),
+    ]
 
 
-def _logged() -> Iterator[Message | tuple[str, str]]:
+def _logged() -> Iterator[Message]:
     paths = (ROOT / name for name in _FILES)
     for file in chain.from_iterable(p.rglob("*.py") if p.is_dir() else (p,) for p in paths):
         text = file.read_text(encoding="utf-8")
         if "log" in text:
-            yield from _Module(file.relative_to(ROOT).as_posix(), ast.parse(text)).messages()
+            yield from _Module(ast.parse(text)).messages()
 
 
 class _Module:
-    """A module of the product, with the loggers and texts that its names stand for."""
+    """A module of the product, and the loggers and texts that its names refer to."""
 
-    def __init__(self, path: str, tree: ast.Module) -> None:
-        self._path, self._tree = path, tree
-        self._texts: dict[str, str] = {}
-        self._loggers: dict[str, str] = {}
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree, self._loggers = tree, _loggers_in(tree)
+        #: Texts by attribute name; the same attribute in two classes has two texts.
+        self._texts: dict[str, list[str]] = {}
         for node in ast.walk(tree):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str(text))):
-                    self._texts[name] = text
-                case ast.Assign(
-                    targets=[ast.Name(id=name)],
-                    value=ast.Call(
-                        func=ast.Attribute(attr="getLogger"),
-                        args=[ast.Constant(value=str(logger))],
-                    ),
-                ):
-                    # A class attribute of the same name in two classes means two loggers.
-                    known = self._loggers.get(name)
-                    self._loggers[name] = f"{known}, {logger}" if known else logger
+                    self._texts.setdefault(name, []).append(text)
 
-    def messages(self) -> Iterator[Message | tuple[str, str]]:
-        for node in ast.walk(self._tree):
-            match node:
-                case ast.Call(func=ast.Attribute(attr=level, value=logger), args=[said, *_]) if (
-                    level in _LEVELS and "log" in ast.unparse(logger).rpartition(".")[2]
-                ):
-                    yield self._message(self._logger(logger), _LEVELS[level], said)
-                case ast.Call(func=ast.Name(id=name), args=[said, *_]) if name in _WRAPPERS:
-                    given = {each.arg: each.value for each in node.keywords}
-                    logger = given.get("log", ast.Name(id="_log"))
-                    yield self._message(self._logger(logger), _WRAPPERS[name], said)
-                case ast.Dict() if record := _record(node):
-                    yield record
+    def messages(self) -> Iterator[Message]:
+        for part in self._tree.body:
+            # A class with its own logger does not use the logger of its module.
+            own = _loggers_in(part) if isinstance(part, ast.ClassDef) else {}
+            loggers = self._loggers | own
+            for node in ast.walk(part):
+                yield from self._messages_of(node, loggers)
 
-    def _logger(self, node: ast.expr) -> str:
-        return self._loggers.get(ast.unparse(node).rpartition(".")[2], _GUNICORN)
+    def _messages_of(self, node: ast.AST, loggers: dict[str, str]) -> Iterator[Message]:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=level, value=logger), args=[said, *_]) if (
+                level in _LEVELS and "log" in _last_name(logger)
+            ):
+                name = loggers.get(_last_name(logger), _GUNICORN)
+                yield Message(name, _LEVELS[level], self._event(node), self._text(said))
+            case ast.Dict() if record := _record(node):
+                yield record
 
-    def _message(self, logger: str, level: str, said: ast.expr) -> Message | tuple[str, str]:
-        text = said.value if isinstance(said, ast.Constant) else self._texts.get(ast.unparse(said))
-        if not isinstance(text, str):
-            return self._path, ast.unparse(said)
-        return Message(logger, level, _PLACEHOLDER.sub("…", text))
+    def _text(self, said: ast.expr) -> str:
+        found = self._strings(said)
+        return _PLACEHOLDER.sub("…", found[0]) if len(found) == 1 else _COMPUTED
+
+    def _event(self, call: ast.Call) -> str:
+        extra = next((each.value for each in call.keywords if each.arg == "extra"), None)
+        if not isinstance(extra, ast.Dict):
+            return ""
+        found = [
+            value
+            for key, value in zip(extra.keys, extra.values, strict=True)
+            if isinstance(key, ast.Constant) and key.value == "event"
+        ]
+        return ", ".join(chain.from_iterable(map(self._strings, found)))
+
+    def _strings(self, node: ast.expr) -> list[str]:
+        """Return the possible texts of an expression, or an empty list if they are computed."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return [text]
+            case ast.JoinedStr(values=parts):
+                return ["".join(each) for each in product(*map(self._strings, parts))]
+            case ast.FormattedValue(value=value):
+                return self._strings(value)
+            case ast.Name() | ast.Attribute():
+                return self._texts.get(_last_name(node), [])
+        return []
+
+
+def _loggers_in(tree: ast.AST) -> dict[str, str]:
+    """Return the loggers of a module by the names that they are assigned to."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(
+                    func=ast.Attribute(attr="getLogger"), args=[ast.Constant(value=str(logger))]
+                ),
+            ):
+                # Two classes can have an attribute of the same name, so there are two loggers.
+                found[name] = f"{found[name]}, {logger}" if name in found else logger
+    return found
+
+
+def _last_name(node: ast.expr) -> str:
+    return ast.unparse(node).rpartition(".")[2]
 
 
 def _record(node: ast.Dict) -> Message | None:
-    """Return the message of a record that is made by hand."""
+    """Return the message of a log record that is written as a literal."""
     found = {
         key.value: value.value
         for key, value in zip(node.keys, node.values, strict=True)
@@ -114,4 +154,5 @@ def _record(node: ast.Dict) -> Message | None:
     }
     if {"name", "msg", "levelname"} - found.keys():
         return None
-    return Message(str(found["name"]), str(found["levelname"]).lower(), str(found["msg"]))
+    level = str(found["levelname"]).lower()
+    return Message(str(found["name"]), level, str(found.get("event", "")), str(found["msg"]))

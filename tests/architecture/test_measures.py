@@ -1,4 +1,4 @@
-"""What is counted, in a checkout that is small enough to count by hand."""
+"""Tests the measures of a checkout that is small enough to count by hand."""
 
 import subprocess
 from pathlib import Path
@@ -44,12 +44,12 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_lines_of_the_product_and_of_tests_are_counted_apart(checkout: Checkout) -> None:
+def test_lines_of_the_product_and_of_tests_are_counted_separately(checkout: Checkout) -> None:
     assert checkout.lines(*measures.PRODUCT) == 16
     assert checkout.lines("tests") == 1
 
 
-def test_a_field_is_counted_where_code_names_it(checkout: Checkout) -> None:
+def test_lines_that_name_a_field_are_counted(checkout: Checkout) -> None:
     found = measures.lines_of_field(checkout, Field("comment", "silence"))
     assert found == {"templates/silences/new.html": 1, "web/api/silences.py": 2}
 
@@ -60,7 +60,7 @@ def test_actions_and_hot_paths_may_record_events(checkout: Checkout) -> None:
     assert measures.calls_outside(checkout, measures.STATE_CHECKS, measures.MARKS) == []
 
 
-def test_a_marked_function_is_an_action_wherever_it_is(checkout: Checkout) -> None:
+def test_a_marked_function_counts_as_an_action_in_any_module(checkout: Checkout) -> None:
     found = measures.calls_outside(checkout, measures.PERMISSION_CHECKS, measures.MARKS)
     assert found == ["domain/projects/shares.py:4"]
 

@@ -1,4 +1,4 @@
-"""The table of metrics in the documents lists what the code declares and what the rules use."""
+"""The documents list the metrics of the code and the alerting rules that use them."""
 
 import ast
 import re
@@ -9,14 +9,14 @@ import yaml
 from prometheus_client import ProcessCollector
 
 ROOT = Path(__file__).parents[2]
-#: Modules that declare metrics import one of these.
+#: Imports of modules that declare metrics.
 _DECLARING = re.compile(
     r"^from (?:prometheus_client.* import|web\.metrics import .*\bGauge\b)", re.MULTILINE
 )
 _NAME = re.compile(r"(?:gatebell|process)_[a-z_]+")
 
 
-def test_every_metric_of_the_code_is_in_the_table_and_the_other_way_round() -> None:
+def test_the_table_lists_exactly_the_metrics_of_the_code() -> None:
     assert set(_rules_by_metric()) == {*_declared(), *_of_processes()}
 
 
@@ -49,7 +49,7 @@ def _declared() -> Iterator[str]:
 
 
 def _names_in(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of metrics; families of counters get their ending when they are written."""
+    """Yield the names of metrics; counters get their ending when they are written."""
     counters = {
         argument.value
         for node in ast.walk(tree)

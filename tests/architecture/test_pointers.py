@@ -1,8 +1,8 @@
-"""What documents, docstrings and comments name exists: files, folders, modules and identifiers.
+"""Files, folders, modules and identifiers that documents, docstrings and comments name exist.
 
-Only what stands in backticks is taken for a name, and paths below a folder of the project wherever
-they stand. History is left alone: the changelog, and decision records that were replaced. So are
-guides, which name what their readers have, and which tests follow.
+Text in backticks is checked as a name, and paths below a folder of the project are checked
+everywhere. History is not checked: the changelog, and superseded ADRs. Guides are not checked
+either, because they name files of their readers; other tests follow them.
 """
 
 import re
@@ -28,18 +28,18 @@ FOLDERS = (
     "tests",
 )
 
-#: Written when the service runs or by `make docs`: not in the repository.
+#: Files and folders that the service or `make docs` creates: they are not in the repository.
 MADE_LATER = ("build/", "bench/results/", "instance/")
-#: Names of others: programs, and what databases call theirs.
+#: Names that belong to other programs and to databases.
 FOREIGN_NAMES = frozenset(
     {
         *("checkpoint_timeout", "max_wal_size", "pg_dump"),
-        *("connect_query", "default_pool_size", "query_wait_timeout"),  # of PgBouncer
-        "process_virtual_memory_bytes",  # of prometheus_client
+        *("connect_query", "default_pool_size", "query_wait_timeout"),  # Settings of PgBouncer.
+        "process_virtual_memory_bytes",  # A metric of prometheus_client.
     }
 )
-#: Files beside Python whose words documents may name; rules and manifests are YAML. A patch has
-#: the words of a tutorial.
+#: Types of other files than Python whose words documents may name. A patch has the words of a
+#: tutorial.
 _WITH_WORDS = frozenset({".html", ".js", ".toml", ".css", ".mjs", ".yml", ".yaml", ".patch"})
 
 _SPAN = re.compile(r"`+([^`\n]+)`+")
@@ -48,9 +48,9 @@ _FILE = re.compile(r"[\w./-]*\w\.(?:py|md|toml|html|css|js|mjs|ini|mako|txt)")
 _MODULE = re.compile(rf"(?:python -m )?((?:{'|'.join(FOLDERS)})(?:\.\w+)+)")
 _QUALIFIED = re.compile(r"([A-Za-z]\w*)\.(\w+)(?:\(.*\))?")
 _IDENTIFIER = re.compile(r"(\w*[a-z]_[a-z]\w*|_*[A-Z][a-z0-9]+[A-Z]\w*|[a-z]\w*(?=\())(?:\(.*\))?")
-#: What stands at the beginning of a file, or below the line that ends with a colon.
+#: Docstring at the beginning of a file or after a line that ends with a colon.
 _DOCSTRING = re.compile(r'(\A|:(?:  #[^\n]*)?\n)\s*r?"""((?:.|\n)*?)"""')
-#: With no text of the program behind its sign.
+#: Comment, without strings that contain a number sign.
 _COMMENT = re.compile(r'(?:^|(?<=\s))#[^"\n]*$', re.MULTILINE)
 _DEFINED = re.compile(
     r"^\s*(?:(?:class|(?:async )?def)\s+(\w+)|(\w+(?:, \w+)*)\s*(?::[^=\n]+)?=(?!=)"
@@ -66,7 +66,7 @@ _STATUS = re.compile(r"^Status: replaced", re.MULTILINE)
 
 
 class Source(NamedTuple):
-    """A file of code, with what it defines and every word that it uses."""
+    """A file of code, with its definitions and every word that it uses."""
 
     path: Path
     classes: frozenset[str]
@@ -119,7 +119,7 @@ def _words() -> frozenset[str]:
 
 @cache
 def _owners() -> dict[str, list[Source]]:
-    """Return the files that a name before a dot may stand for: a module, a class or a table."""
+    """Return the files that define a module, class or table, by its name."""
     found: dict[str, list[Source]] = defaultdict(list)
     for source in _sources():
         tables = source.words if source.path.parent.name == "models" else frozenset()
@@ -172,13 +172,13 @@ def _defines(file: Path, name: str) -> bool:
 
 
 def _is_qualified(owner: str, name: str) -> bool:
-    """Tell whether the module, class or table has the name; other owners are not known here."""
+    """Return whether the module, class or table has the name; unknown owners count as having it."""
     named = _owners().get(owner)
     return not named or any(name in source.defined for source in named)
 
 
 def _is_known(span: str, where: str) -> bool:
-    """Tell whether a span in backticks names nothing, or something that exists."""
+    """Return whether a span in backticks is no name, or the name of something that exists."""
     if found := _MODULE.fullmatch(span):
         return _is_module(found[1])
     if _FILE.fullmatch(span) and not span.startswith("/"):
@@ -197,12 +197,12 @@ def _dead_pointers(text: str, where: str) -> Iterator[str]:
     return (f"{where}: {dead}" for dead in (*spans, *paths, *records))
 
 
-def test_what_documents_name_exists() -> None:
+def test_names_in_documents_exist() -> None:
     dead = {dead for where, text in _documents() for dead in _dead_pointers(text, where)}
     assert sorted(dead) == []
 
 
-def test_what_docstrings_and_comments_name_exists() -> None:
+def test_names_in_docstrings_and_comments_exist() -> None:
     dead = {
         dead for source in _sources() for dead in _dead_pointers(source.prose, path_of(source.path))
     }

@@ -1,4 +1,4 @@
-"""What the service and its checks run on: pinned with hashes, under licences that we can meet."""
+"""Requirements of the service and its checks are pinned with hashes and allowed licenses."""
 
 import re
 from collections.abc import Iterator
@@ -12,19 +12,19 @@ PINNED = (
     *("requirements.txt", "requirements-dev.txt", "requirements-fuzz.txt"),
     "tests/stories/canaille/requirements.txt",
 )
-#: As SPDX writes them, and as the classifiers of packages do that have no expression.
+#: Names of SPDX, and names of classifiers for packages without a license expression.
 ALLOWED = frozenset(
     {
         *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
         *("PSF-2.0", "ZPL-2.1", "Apache Software License", "BSD License", "ISC License (ISCL)"),
         *("MIT License", "Python Software Foundation License"),
         "The Unlicense (Unlicense)",
-        # They oblige whoever changes the package itself, which nobody here does.
+        # They only restrict changes to the package itself, and the project makes none.
         *("MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)", "LGPL-3.0-only"),
         "GNU Lesser General Public License v3 (LGPLv3)",
     }
 )
-#: What nobody installs with the service, and what its metadata say or leave out.
+#: Packages that are not installed with the service, and the license that their metadata omit.
 LOOKED_AT = {
     "axe-playwright-python": "MIT, in the file LICENSE that it brings; its axe.min.js is MPL-2.0",
     "docutils": "public domain, but for files under BSD-2-Clause and one of Emacs under the GPL, "
@@ -34,14 +34,14 @@ LOOKED_AT = {
 _PIN = re.compile(r"^([\w.-]+)==\S+.*(?:\n    --hash=sha256:[0-9a-f]{64}(?: \\)?)*", re.MULTILINE)
 
 
-def licences_of(package: str) -> set[str]:
-    """Return the names of the licences that an installed package states."""
+def licenses_of(package: str) -> set[str]:
+    """Return the names of the licenses that an installed package declares."""
     found = metadata(package)
     if "License-Expression" in found:
         return set(re.split(r"[() ]+(?:AND|OR)?[() ]*", found["License-Expression"])) - {""}
     classifiers = found.get_all("Classifier", [])
     stated = {each.split(" :: ")[-1] for each in classifiers if each.startswith("License ::")}
-    stated.discard("OSI Approved")  # which names none
+    stated.discard("OSI Approved")  # It names no license.
     return stated or set(found.get_all("License", ["none"]))
 
 
@@ -57,12 +57,12 @@ def test_every_pin_has_the_hashes_of_its_files(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["requirements.txt", "requirements-dev.txt"])
-def test_the_licence_of_every_pin_is_allowed(file: str) -> None:
+def test_the_license_of_every_pin_is_allowed(file: str) -> None:
     refused = {}
     for each in pins(file):
         try:
-            licences = licences_of(each[1])
-        except PackageNotFoundError:  # for another Python or system
+            licences = licenses_of(each[1])
+        except PackageNotFoundError:  # The pin is for another Python version or system.
             assert " ; " in each[0], each[1]
             continue
         if each[1] not in LOOKED_AT and not licences <= ALLOWED:
@@ -70,5 +70,5 @@ def test_the_licence_of_every_pin_is_allowed(file: str) -> None:
     assert refused == {}
 
 
-def test_what_was_looked_at_is_not_part_of_the_service() -> None:
+def test_manually_checked_packages_are_not_part_of_the_service() -> None:
     assert LOOKED_AT.keys().isdisjoint(each[1] for each in pins("requirements.txt"))

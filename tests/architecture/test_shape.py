@@ -1,4 +1,4 @@
-"""The shape of the code: what import contracts and linters cannot see."""
+"""Tests rules of the code's structure that import contracts and linters cannot check."""
 
 import ast
 import re
@@ -18,16 +18,16 @@ from tests.architecture.measures import Checkout, comparisons_of_types
 ROOT = Path(__file__).parents[2]
 LAYERS = ("blueprints", "domain", "forms", "models", "web")
 
-#: Who may end a transaction: within requests one place, and what runs outside of them.
+#: Modules that may end a transaction: one module within requests, and work outside of requests.
 COMMITTERS = {
     "domain/core/database/locks.py",
-    "web/http/transactions.py",  # and what happens after the one of the request
+    "web/http/transactions.py",  # It also runs what follows the transaction of the request.
     "web/commands/transaction.py",
     "web/jobs/alert_changes.py",
     "web/jobs/mail.py",
     "web/jobs/retention.py",
     "web/jobs/repositories.py",
-    "web/database/sqlite.py",  # where the driver is told
+    "web/database/sqlite.py",  # It configures the driver.
 }
 EMPTY_NAMES = {
     "utils",
@@ -42,7 +42,7 @@ EMPTY_NAMES = {
 }
 MOST_LINES_OF_A_FILE = 600
 MOST_LINES_OF_A_VIEW = 25
-#: Modules of blueprints without views: steps of hot paths, a collector and Git's backend.
+#: Modules of blueprints without views: steps of hot paths, a collector and the Git backend.
 STEPS_OF_VIEWS = {
     "blueprints/alerts/receiving.py",
     "blueprints/git/http_backend.py",
@@ -73,7 +73,7 @@ def path_of(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
-def test_the_only_modules_at_the_root_are_the_app_and_what_starts_it() -> None:
+def test_the_only_modules_at_the_root_are_the_app_and_its_entry_points() -> None:
     # import-linter does not see modules at the root: more of them would escape the contracts.
     starts = {"wsgi.py", "gatebell.py", "gunicorn.conf.py"}
     assert {file.name for file in ROOT.glob("*.py")} == {"app.py", *starts}
@@ -85,13 +85,13 @@ def test_every_package_at_the_root_is_known_to_the_import_contracts() -> None:
 
 
 @pytest.mark.parametrize("package", ["domain", "domain/alerts"])
-def test_a_package_whose_parts_are_imported_one_by_one_does_nothing_itself(package: str) -> None:
-    # Importing a part runs the package too, which is no edge in the graph of imports.
+def test_packages_with_separate_import_contracts_contain_no_code(package: str) -> None:
+    # Importing a part also runs the package, which is no edge in the graph of imports.
     body = ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8")).body
     assert [type(node) for node in body] in ([], [ast.Expr])
 
 
-def test_no_file_is_longer_than_a_reader_can_keep_in_mind() -> None:
+def test_no_file_is_too_long() -> None:
     long = {
         path_of(file): count
         for file in modules(*LAYERS, "tests")
@@ -100,7 +100,7 @@ def test_no_file_is_longer_than_a_reader_can_keep_in_mind() -> None:
     assert long == {}
 
 
-def test_what_a_type_of_integration_does_is_declared_and_compared_nowhere() -> None:
+def test_code_does_not_compare_integration_types() -> None:
     assert comparisons_of_types(Checkout(ROOT)) == []
     template = re.compile(r"type(\.name)? *[!=]= *\"|equalto")
     named = {each.name for each in INTEGRATION_TYPES}
@@ -112,14 +112,14 @@ def test_what_a_type_of_integration_does_is_declared_and_compared_nowhere() -> N
     ] == []
 
 
-def test_a_file_is_named_for_what_is_in_it() -> None:
+def test_files_have_descriptive_names() -> None:
     named = {path_of(file) for file in modules(*LAYERS, "tests") if file.stem in EMPTY_NAMES}
     assert named == set()
     # Tools and readers take such a file for a test.
     assert {path_of(file) for file in modules(*LAYERS) if file.name.startswith("test_")} == set()
 
 
-def test_a_view_parses_asks_and_answers_and_nothing_else() -> None:
+def test_views_are_short() -> None:
     long = {
         f"{path_of(file)}:{node.name}": lines
         for file in modules("blueprints")
@@ -135,7 +135,7 @@ def test_a_transaction_is_ended_in_one_place() -> None:
     ending = {
         path_of(file)
         for file, text in texts(*LAYERS)
-        if ".commit" in text  # to parse all takes seconds
+        if ".commit" in text  # Parsing all files would take seconds.
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute) and node.attr == "commit"
     }
@@ -153,7 +153,7 @@ def test_hooks_of_all_requests_are_registered_in_one_place() -> None:
     assert not hook.search((ROOT / "app.py").read_text(encoding="utf-8"))
 
 
-def test_nothing_is_left_to_be_done_later() -> None:
+def test_the_code_has_no_reminders() -> None:
     marks = {"TO" + "DO", "FIX" + "ME", "X" + "XX"}
     found = {
         f"{path_of(file)}: {mark}"
@@ -164,12 +164,12 @@ def test_nothing_is_left_to_be_done_later() -> None:
     assert found == set()
 
 
-#: What answers with a part of a list, and what refuses the parameters that the list does not know.
+#: Functions that return a part of a list, and functions that reject unknown parameters.
 LIST_ANSWERS = {"page_links", "offset_response"}
 LIST_QUERIES = {"list_query", "token_query"}
 
 
-def test_every_list_refuses_what_it_does_not_know() -> None:
+def test_every_list_rejects_unknown_parameters() -> None:
     careless = set()
     for file, text in texts("blueprints"):
         if not any(answer in text for answer in LIST_ANSWERS):
@@ -184,7 +184,7 @@ def test_every_list_refuses_what_it_does_not_know() -> None:
     assert careless == set()
 
 
-def test_advisory_locks_have_numbers_of_one_table() -> None:
+def test_all_advisory_locks_are_in_one_table() -> None:
     numbers = [lock.value for lock in AdvisoryLock.__members__.values()]
     assert len(set(numbers)) == len(AdvisoryLock.__members__)
     for file in (*ROOT.glob("domain/**/*.py"), *ROOT.glob("web/**/*.py")):
@@ -197,7 +197,7 @@ def test_advisory_locks_have_numbers_of_one_table() -> None:
 
 
 def enums() -> Iterator[type[Enum]]:
-    """Return the enumerations that were imported, those without members left out."""
+    """Return the enumerations of all imported modules, including enumerations without members."""
     waiting = list(Enum.__subclasses__())
     while waiting:
         found = waiting.pop()
@@ -208,8 +208,8 @@ def enums() -> Iterator[type[Enum]]:
 
 @pytest.mark.one_database("sqlite")
 def test_no_member_of_an_enumeration_is_an_empty_tuple(app: Flask) -> None:
-    # Python 3.11.2, which Debian 12 has, makes another object of it.
-    del app  # made, so that all modules are imported
+    # Python 3.11.2 of Debian 12 creates another object for such a member.
+    del app  # The app imports all modules.
     found = list(enums())
     assert len(found) > 20
     empty = [str(each) for one in found for each in one if each.value == () or _is_bare(each)]
@@ -224,8 +224,8 @@ def _is_bare(member: Enum) -> bool:
 _POSSESSIVE_GROUP = re.compile(r"(?<!\|\(\?!\))\)(?:[*+?]|\{[0-9,]+\})\+|\(\?>")
 
 
-def test_possessive_groups_end_with_what_never_matches() -> None:
-    # domain/releases/checker/tokens.py says why.
+def test_possessive_groups_end_with_an_alternative_that_never_matches() -> None:
+    # domain/releases/checker/tokens.py has the reason.
     found = {
         f"{path_of(file)}: {match[0]}"
         for file, text in texts(*LAYERS)

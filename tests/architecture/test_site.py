@@ -1,4 +1,4 @@
-"""The site that `make site` makes of the documents."""
+"""Tests the documentation site that `make site` builds."""
 
 import re
 import subprocess
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from blueprints.help.documents import sections
+from blueprints.help.documents import load_sections
 from tests.support.service.live import ROOT
 
 _SECONDS = 300
 
 
 @pytest.mark.long
-def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_path: Path) -> None:
+def test_the_site_builds_without_warnings_in_the_order_of_the_index(tmp_path: Path) -> None:
     options = (
         "--quiet",
         "--fail-on-warning",
@@ -35,7 +35,10 @@ def test_the_site_is_made_without_a_warning_and_in_the_order_of_the_index(tmp_pa
     linked = re.findall(
         r'<li class="toctree-l1[^"]*"><a class="reference internal" href="(.*?)\.html"', first
     )
-    assert linked == [topic.name for section in sections() for topic in section.topics]
+    assert linked == [topic.name for section in load_sections() for topic in section.topics]
     guide = (tmp_path / "site" / "guides" / "web-application.html").read_text(encoding="utf-8")
     assert '<span class="caption-text">app.py</span>' in guide
+    concepts = (tmp_path / "site" / "concepts.html").read_text(encoding="utf-8")
+    assert 'src="_images/concepts.svg"' in concepts
+    assert (tmp_path / "site" / "_images" / "concepts.svg").is_file()
     assert (tmp_path / "site" / "searchindex.js").stat().st_size > 100_000

@@ -1,4 +1,4 @@
-"""What others wrote and browsers load from us is as its makers published it."""
+"""Vendored files for browsers are identical to the published ones."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +11,7 @@ SUMS = sorted((ROOT / "static" / "vendor").glob("*/SHA256SUMS"))
 
 
 @pytest.mark.parametrize("sums", SUMS, ids=lambda path: path.parent.name)
-def test_vendored_files_are_as_they_were_fetched(sums: Path) -> None:
+def test_vendored_files_match_their_checksums(sums: Path) -> None:
     listed = dict(line.split(" *")[::-1] for line in sums.read_text().splitlines())
     there = {
         file.name: sha256(file.read_bytes()).hexdigest()

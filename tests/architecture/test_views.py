@@ -16,12 +16,12 @@ from domain.core.types.base import Body, Query, Resource
 from models.base import Base
 from tests.architecture.test_shape import modules, path_of
 
-#: Packages whose classes and functions are looked into.
+#: Packages whose classes and functions are inspected.
 OURS = {"blueprints", "domain", "forms", "web"}
 
 
 def used_by(file: Path) -> dict[str, Any]:
-    """Return the globals of a file, and what it takes from the modules among them."""
+    """Return the globals of a file, including attributes that it uses of imported modules."""
     dotted = path_of(file).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     names = vars(import_module(dotted))
     taken = {
@@ -40,7 +40,7 @@ def is_ours(thing: Any) -> bool:
 
 @cache
 def imported_for_types(module: str) -> dict[str, Any]:
-    """Return what a module of ours imports from others of ours for type checkers only."""
+    """Return names of the project that a module imports only for type checkers."""
     file = import_module(module).__file__
     tree = ast.parse(Path(file).read_text(encoding="utf-8") if file else "")
     guarded = (
@@ -63,7 +63,7 @@ def read_annotations(thing: Any) -> dict[str, Any]:
 
 
 def annotations_of(thing: Any) -> Iterator[Any]:
-    """Return what a function takes and returns, or what the public members of a class are."""
+    """Return the annotations of a function, or of the public members of a class."""
     for part in filter(is_ours, thing.__mro__ if isclass(thing) else (thing,)):
         yield from read_annotations(part).values()
         for name, member in vars(part).items():
@@ -73,7 +73,7 @@ def annotations_of(thing: Any) -> Iterator[Any]:
 
 
 def rows_in(thing: Any, known: set[Any]) -> Iterator[type[Base | Row[Any]]]:
-    """Return the row classes that a type, a class or a function leads to."""
+    """Return the row classes that a type, a class or a function refers to."""
     for part in (thing, get_origin(thing), *get_args(thing)):
         if isclass(part) and issubclass(part, (Base, Row)):
             yield part
@@ -97,14 +97,14 @@ def test_no_row_of_the_database_reaches_a_view(package: str) -> None:
 
 
 def below(base: type[Any]) -> Iterator[type[Any]]:
-    """Return all types that are made of one."""
+    """Return all subclasses of a type."""
     for each in base.__subclasses__():
         yield each
         yield from below(each)
 
 
 @pytest.mark.parametrize("base", [Body, Query, Resource])
-def test_what_is_built_at_its_first_use_can_be(base: type[Any]) -> None:
+def test_models_with_deferred_builds_can_be_built(base: type[Any]) -> None:
     for file in modules("domain", "blueprints"):
         import_module(path_of(file).removesuffix(".py").replace("/", "."))
     found = list(below(base))

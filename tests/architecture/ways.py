@@ -1,4 +1,4 @@
-"""Counts the functions of ours that run for four requests: `python -m tests.architecture.ways`.
+"""Counts the project's functions that run for four requests: `python -m tests.architecture.ways`.
 
 A checkout may be given; its application runs in this process.
 """
@@ -26,7 +26,7 @@ _PAGE_STATUS = 200
 
 
 class Trace:
-    """The functions of a folder that run while `is_on`, in all threads."""
+    """Functions of a folder that run while `is_on`, in all threads."""
 
     def __init__(self, root: Path) -> None:
         self._root = f"{root}{os.sep}"
@@ -40,7 +40,7 @@ class Trace:
         if not self.is_on or event != "call":
             return
         code = frame.f_code
-        # Comprehensions are functions for Python alone.
+        # Only Python itself regards comprehensions as functions.
         if code.co_name.startswith("<") and code.co_name != "<lambda>":
             return
         name = code.co_filename
@@ -48,7 +48,7 @@ class Trace:
             self.seen.add((name, code.co_qualname))
 
     def functions(self, request: Callable[[], Any], status: int) -> int:
-        """Return how many functions run for a request that is answered like this."""
+        """Count the functions that run for a request that returns this status."""
         self.seen, self.is_on = set(), True
         answer = request()
         self.is_on = False
@@ -58,7 +58,7 @@ class Trace:
 
 
 class Caller:
-    """Requests of one person, one application and one sender."""
+    """Requests of one user, one application and one sender."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -90,7 +90,7 @@ class Caller:
         return self.browser.post(form.action, data=dict(form.filled(**values)))
 
     def approve(self) -> None:
-        """Let the application have a code."""
+        """Approve the application, which gets a code."""
         digest = hashlib.sha256(_VERIFIER.encode()).digest()
         asked = {
             "client_id": self._client["application_id"],
@@ -121,8 +121,8 @@ class Caller:
         self._token = answer.get_json()["access_token"]
         return answer
 
-    def ask_about_token(self) -> Any:
-        """Ask what the token is."""
+    def request_token_info(self) -> Any:
+        """Request information about the token."""
         headers = {"Authorization": f"Bearer {self._token}"}
         return self._app.test_client(use_cookies=False).get("/oauth/token/info", headers=headers)
 
@@ -134,21 +134,21 @@ class Caller:
         return client.post(url, json={"title": "Disk full"}, headers=headers)
 
     def open_alerts(self) -> Any:
-        """Look at the alerts of a project."""
+        """Request the alerts of a project."""
         return self.browser.get("/acme/shop/-/alerts")
 
 
 def ways(root: Path) -> dict[str, int]:
-    """Return the numbers of functions; the second of two requests counts, with warm caches."""
+    """Count the functions for each request; the second of two requests counts, with warm caches."""
     sys.path.insert(0, str(root))
     os.chdir(root)
     trace = Trace(root)
     from app import create_app  # noqa: PLC0415 - of the checkout that was given
     from web.database.schema import migrate  # noqa: PLC0415
-    from web.settings.reader import read_settings  # noqa: PLC0415
+    from web.settings.reader import parse_settings  # noqa: PLC0415
 
     with TemporaryDirectory() as folder:
-        settings = read_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})
+        settings = parse_settings({"INSTANCE_PATH": folder, "BASE_URL": "http://localhost"})
         migrate(settings)
         caller = Caller(create_app(settings))
         found = {}
@@ -156,7 +156,7 @@ def ways(root: Path) -> dict[str, int]:
             caller.approve()
             found = {
                 "a code exchange": trace.functions(caller.exchange, 200),
-                "a bearer check": trace.functions(caller.ask_about_token, 200),
+                "a bearer check": trace.functions(caller.request_token_info, 200),
                 "an alert": trace.functions(caller.send_alert, 200),
                 "a page": trace.functions(caller.open_alerts, 200),
             }

@@ -1,4 +1,4 @@
-"""An application's own site as a browser meets it: where it sends people from, and back to."""
+"""A website of an application that redirects the browser to Gatebell and receives it back."""
 
 import socket
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from threading import Thread
 from urllib.parse import urlsplit
 
-#: Opens the address of its fragment in a popup when it is pressed, and shows what comes of it.
+#: Page whose button opens the URL in its fragment in a popup, and which shows the result.
 _OPENER = b"""<!doctype html><title>An application</title>
 <button>Sign in with Gatebell</button><output></output>
 <script>
@@ -19,7 +19,7 @@ window.addEventListener("message", (event) => {
   document.querySelector("output").textContent = event.data;
 });
 </script>"""
-#: Tells the page that opened it how it was called.
+#: Page that sends its query to its opener.
 _CALLBACK = b"""<!doctype html><title>Back at the application</title><h1>Back</h1>
 <script>if (window.opener) window.opener.postMessage(location.search, "*");</script>"""
 
@@ -29,7 +29,7 @@ class _Pages(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
-        if parts.path == "/broker":  # signs people in for others, and hands them on
+        if parts.path == "/broker":  # The broker redirects to another site.
             self.send_response(302)
             self.send_header("Location", f"{self.server.hands_on_to}?{parts.query}")
             self.send_header("Content-Length", "0")
@@ -43,7 +43,7 @@ class _Pages(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 class _Server(ThreadingHTTPServer):
@@ -56,7 +56,7 @@ class _ServerOnIPv6(_Server):
 
 
 class ClientSite:
-    """A running site."""
+    """A running website."""
 
     def __init__(self, server: _Server, host: str) -> None:
         self._server = server
@@ -65,16 +65,16 @@ class ClientSite:
         self.broker = f"{self.url}/broker"
 
     def hand_on_to(self, other: "ClientSite") -> None:
-        """Let what comes to the broker go on to another site."""
+        """Redirect responses that reach the broker to another site."""
         self._server.hands_on_to = other.callback
 
 
 @contextmanager
 def running_site(address: str = "127.0.0.1") -> Iterator[ClientSite]:
-    """Run a site on loopback, on a port and so an origin of its own."""
+    """Run a website on a port of loopback, which is a separate origin."""
     is_v6 = ip_address(address).version == 6
     with socket.socket() as namesake:
-        # `localhost` is looked for at ::1 first: a service of that name must not have this port.
+        # `localhost` is resolved to ::1 first, so no service with that name may use this port.
         namesake.bind(("127.0.0.1", 0))
         port = namesake.getsockname()[1] if is_v6 else 0
         server = (_ServerOnIPv6 if is_v6 else _Server)((address, port), _Pages)

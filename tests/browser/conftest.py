@@ -1,4 +1,4 @@
-"""Real Chromium, as Debian packages it."""
+"""Fixtures for Chromium as packaged by Debian."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-#: It asks for nothing of its own on the network, and runs where there is no user namespace.
+#: Options without own network requests, for machines without user namespaces.
 _ARGUMENTS = [
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-#: Milliseconds: a machine that has much to do may stand still for seconds.
+#: Timeout in milliseconds: a busy machine may stop for seconds.
 _PATIENCE = 60_000
 _SIZE: ViewportSize = {"width": 1280, "height": 800}
 
@@ -60,43 +60,43 @@ def _remember_cookies(context: BrowserContext) -> None:
 
 @pytest.fixture
 def visitor(browser: Browser) -> Iterator[BrowserContext]:
-    """A person with a browser of their own."""
+    """A new browser context."""
     with _opened(browser, scripts=True) as context:
         yield context
 
 
 @pytest.fixture(scope="session")
 def shared_page(browser: Browser) -> Iterator[Page]:
-    """A page that test after test gets: to open one costs most of a second of a processor."""
+    """A page that all tests share, since opening one takes most of a second of processor time."""
     with _opened(browser, scripts=True) as context:
         yield context.new_page()
 
 
 @pytest.fixture(scope="session")
 def shared_plain_page(browser: Browser) -> Iterator[Page]:
-    """The same in a browser that runs no scripts."""
+    """A shared page in a browser without scripts."""
     with _opened(browser, scripts=False) as context:
         yield context.new_page()
 
 
 @pytest.fixture
 def page(shared_page: Page) -> Iterator[Page]:
-    """A page of somebody whose browser remembers nothing."""
+    """A page of a browser without cookies and storage."""
     yield shared_page
-    with suppress(Error):  # where a page has no storage, or is just leaving
+    with suppress(Error):  # Some pages have no storage, and others are just navigating.
         shared_page.evaluate("localStorage.clear(), sessionStorage.clear()")
     _forget(shared_page)
 
 
 @pytest.fixture
 def plain_page(shared_plain_page: Page) -> Iterator[Page]:
-    """A page of somebody whose browser runs no scripts."""
+    """A page of a browser without scripts."""
     yield shared_plain_page
     _forget(shared_plain_page)
 
 
 def _forget(page: Page) -> None:
-    """Make a page like a new one; what a test listens to on it, it takes back itself."""
+    """Reset a page; tests remove their own listeners."""
     leave(page)
     page.set_viewport_size(_SIZE)
     page.emulate_media(color_scheme="null", reduced_motion="null")
@@ -108,8 +108,8 @@ def _forget(page: Page) -> None:
 def leave(page: Page) -> None:
     """Bring a page to rest on about:blank.
 
-    A navigation that the test began may still be under way, and Chromium interrupts ours
-    with it, or one of ours with the next: tried again until one of them arrives.
+    A navigation of the test may still be running, and Chromium interrupts our navigation with it,
+    or the next one. So this is repeated until a navigation arrives.
     """
     for _ in range(20):
         with suppress(Error):
@@ -121,7 +121,7 @@ def leave(page: Page) -> None:
 
 @pytest.fixture
 def told(page: Page) -> Iterator[list[str]]:
-    """What pages complained of: errors of scripts, what the policy stopped, and dialogs."""
+    """Errors of scripts, violations of the content security policy, and dialogs of pages."""
     heard: list[str] = []
 
     def hear_error(error: Error) -> None:
@@ -132,7 +132,7 @@ def told(page: Page) -> Iterator[list[str]]:
         dialog.dismiss()
 
     def hear_console(said: ConsoleMessage) -> None:
-        # A form that comes back with a problem is an error for Chromium.
+        # Chromium logs an error for a form that is returned with a problem.
         if said.type == "error" and "status of 422" not in said.text:
             heard.append(said.text)
 
@@ -147,7 +147,7 @@ def told(page: Page) -> Iterator[list[str]]:
 
 @pytest.fixture
 def key(page: Page) -> Iterator[Key]:
-    """The authenticator of the person at the page."""
+    """The authenticator of the user at the page."""
     made = Key(page)
     yield made
     made.put_away()
@@ -155,5 +155,5 @@ def key(page: Page) -> Iterator[Key]:
 
 @pytest.fixture
 def localhost(live_sqlite: LiveGatebell) -> LiveGatebell:
-    """A service that is reached by a name: browsers know no passkeys for numbers."""
+    """A service whose URL has a host name: browsers do not support passkeys for IP addresses."""
     return live_sqlite

@@ -1,13 +1,13 @@
-"""What people do at a page who have no mouse."""
+"""Uses a page with the keyboard."""
 
 from playwright.sync_api import Locator, Page, expect
 
-#: No page of ours has more to go through before the button that it is about.
+#: Maximum number of steps to the main button of any page.
 _MOST_STEPS = 150
-#: Whoever holds the key down: to ask after each step takes most of the time.
+#: Number of steps without a check, since a check after each step takes most of the time.
 _STEPS_AT_ONCE = 10
 _IS_FOCUSED = "node => node === document.activeElement"
-#: Lets the Tab key end there, until `letGo` is called.
+#: Stops the Tab key at an element until `letGo` is called.
 _STOP_AT = """node => {
     const stop = event => {
         if (event.key === "Tab" && document.activeElement === node) event.preventDefault();
@@ -18,7 +18,7 @@ _STOP_AT = """node => {
 
 
 def press(page: Page, target: Locator, key: str = "Enter") -> None:
-    """Go to something with the Tab key, and press another key there."""
+    """Move the focus to an element with the Tab key, and press another key."""
     expect(target).to_be_visible()
     target.evaluate(_STOP_AT)
     for _ in range(_MOST_STEPS // _STEPS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Pages of each subject with something on them, for the walks over every page."""
+"""Pages of each subject with content, for the checks of every page."""
 
 from sqlalchemy import func, select
 
@@ -6,7 +6,7 @@ from domain.access.roles import Role
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
 from domain.oauth.clients.secrets import renew_secret
-from domain.paging.notifications.acknowledging import AcknowledgementLink, seal_link
+from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
 from models import AccessToken, AlertBatch, Identity, PersonalAccessToken
 from tests.browser.looks import NASTY
 from tests.support.accounts.administration import id_of
@@ -41,7 +41,7 @@ def alert_pages(gatebell: LiveGatebell, owner: Person, project: str, name: str) 
 
 
 def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
-    """Return the pages, with a contact that waits for its code, and a channel."""
+    """Return the pages of contacts, with an unconfirmed contact and a channel."""
     email = {"type": "email", "address": "a.very.long.name.of.somebody@pager.example.org"}
     api_caller(gatebell, person, "/user/contacts").done("POST", status=201, json=email)
     phone = ("--type", "email", "--address", "phone@pager.example", "--label", NASTY[:100])
@@ -50,14 +50,14 @@ def contact_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str
     at = f"/projects/{path.replace('/', '%2F')}/notification_channels"
     api_caller(gatebell, person, at).done("POST", status=201, json={**email, "label": "Team"})
     link = AcknowledgementLink(user_id=1, first_batch_id=1, last_batch_id=1)
-    sealed = seal_link(link, [settings_of(gatebell).secret_key], now=now())
+    sealed = sign_link(link, [settings_of(gatebell).secret_key], now=now())
     contacts = "/-/user_settings/contacts"
     own = [contacts, f"{contacts}/rules/{rule['id']}", "/-/on_call", "/-/on_call/cover"]
     return [*own, f"/{path}/-/settings/channels", f"/-/acknowledge/{sealed}"]
 
 
 def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[str]:
-    """Create a policy and routes in a project, and return where they are shown."""
+    """Create a policy and routes in a project, and return the pages that show them."""
     call = api_caller(service, person, f"/projects/{path.replace('/', '%2F')}")
     other = person_for(service, Role.DEVELOPER)
     give_role(service, path, other, Role.DEVELOPER)
@@ -91,7 +91,7 @@ def escalation_pages(service: LiveGatebell, person: Person, path: str) -> list[s
 
 
 def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[str]:
-    """Give a group what its projects use for alerts, and return where it is shown."""
+    """Create the shared objects of a group for alerts, and return the pages that show them."""
     call = api_caller(service, person, f"/groups/{group}")
     name = NASTY[1:100]
     rotations = [f"weekly {person.username} mon 09:00"]
@@ -121,7 +121,7 @@ def _pages_of_group(service: LiveGatebell, person: Person, group: str) -> list[s
 
 
 def heartbeat_pages(gatebell: LiveGatebell, path: str, text: str) -> list[str]:
-    """Return the pages, with one that is down, one by cron's format and a new one."""
+    """Return the pages of heartbeats: one is down, one has a cron schedule, and one is new."""
     line = "".join(filter(str.isprintable, text))
     options = ("--every", "1h", "--grace", "0s", "--description", text, "--environment", line)
     down = heartbeat(gatebell, *options, project=path, name=line[:100])
@@ -134,14 +134,14 @@ def heartbeat_pages(gatebell: LiveGatebell, path: str, text: str) -> list[str]:
     return [at, f"{at}/new", f"{at}/{down.id}", f"{at}/{down.id}/edit", f"{at}/{cron.id}"]
 
 
-#: The name in URLs of a provider that cannot be reached.
+#: Slug of a provider that cannot be reached.
 SLUG = "out-of-reach"
 
 
 def identity_pages(gatebell: LiveGatebell, person: Person, nasty: str) -> list[str]:
-    """Return the pages of somebody who is connected with one provider, and could be with another.
+    """Return the pages of a user who is connected with one of two providers.
 
-    The last one is that of a sign-in that came to nothing.
+    The last page belongs to a failed sign-in.
     """
     add_provider(gatebell, nasty, SLUG)
     with database_of(gatebell) as session:
@@ -173,13 +173,13 @@ def add_provider(gatebell: LiveGatebell, nasty: str, slug: str) -> int:
 
 
 def remove_providers(gatebell: LiveGatebell) -> None:
-    """Remove all, so that nobody finds them on the sign-in page."""
+    """Remove all providers, so that other tests do not see them on the sign-in page."""
     for each in gatebell.cli("identity-providers", "list")["identity_providers"]:
         gatebell.cli("identity-providers", "delete", str(each["id"]))
 
 
 def incident_pages(gatebell: LiveGatebell, person: Person, project: str, nasty: str) -> list[str]:
-    """Return the pages of a project's incidents, the first of which has alerts 1 and 2."""
+    """Return the pages of a project's incidents; the first incident has alerts 1 and 2."""
     call = api_caller(gatebell, person, f"/projects/{project.replace('/', '%2F')}")
     conditions = {"severities": ["low"], "labels": {"team": nasty}}
     rule = call.done(
@@ -202,7 +202,7 @@ def incident_pages(gatebell: LiveGatebell, person: Person, project: str, nasty: 
 
 
 def silence_pages(gatebell: LiveGatebell, person: Person, path: str, comment: str) -> list[str]:
-    """Return the pages, with a silence of the first alert, one that has ended, and a window."""
+    """Return the pages with a silence of the first alert, an ended silence, and a window."""
     call = api_caller(gatebell, person, f"/projects/{path}")
     body = {"matchers": 'severity="critical"', "duration": "2h", "comment": comment}
     active = call.done("POST", "/silences", json=body, status=201)["id"]
@@ -228,7 +228,7 @@ def silence_pages(gatebell: LiveGatebell, person: Person, path: str, comment: st
 def token_pages(
     gatebell: LiveGatebell, person: Person, client: ClientCredentials, project: str, nasty: str
 ) -> list[str]:
-    """Fill the pages with what is hard to show, and return where they are."""
+    """Create tokens with texts that are hard to display, and return their pages."""
     # Groups have the same pages.
     script, namespace = script_of(gatebell, person), namespace_of(gatebell, "projects", project)
     make_bot_token(script, namespace, name=nasty[:100], description=nasty[:255])
@@ -270,7 +270,7 @@ def _renew(gatebell: LiveGatebell, client: ClientCredentials) -> None:
 
 
 def webhook_pages(gatebell: LiveGatebell, person: Person, path: str) -> list[str]:
-    """Return the pages of webhooks, of which one has a delivery that failed."""
+    """Return the pages of webhooks; one webhook has a failed delivery."""
     call = api_caller(gatebell, person, f"/projects/{path.replace('/', '%2F')}/webhooks")
     given = {"url": "https://hooks.example/in?key=hidden", "events": "*", "labels": 'team="db"'}
     webhook = call.done("POST", status=201, json=given)["id"]

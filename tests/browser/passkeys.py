@@ -1,4 +1,4 @@
-"""People with an authenticator at a page, and what they do there."""
+"""Actions of users with an authenticator."""
 
 from playwright.sync_api import CDPSession, Page, expect
 
@@ -8,7 +8,7 @@ from tests.support.signing_in.second_factors import SECURITY
 
 
 class Key:
-    """The authenticator that Chromium pretends to have."""
+    """Chromium's virtual authenticator."""
 
     def __init__(self, page: Page) -> None:
         self._chromium: CDPSession = page.context.new_cdp_session(page)
@@ -25,7 +25,7 @@ class Key:
         self._id = made["authenticatorId"]
 
     def is_used_by(self, *, owner: bool) -> None:
-        """Let it recognize its owner's finger, or somebody else's."""
+        """Recognize the finger of the owner or of another person."""
         self._chromium.send(
             "WebAuthn.setUserVerified", {"authenticatorId": self._id, "isUserVerified": owner}
         )
@@ -35,13 +35,13 @@ class Key:
         return len(kept["credentials"])
 
     def put_away(self) -> None:
-        """Leave the page without it."""
+        """Remove the authenticator from the page."""
         self._chromium.send("WebAuthn.disable")
         self._chromium.detach()
 
 
 def give_password(page: Page, person: Person) -> None:
-    page.get_by_label("User name or e-mail address").fill(person.username)
+    page.get_by_label("User name or email address").fill(person.username)
     page.get_by_label("Password", exact=True).fill(person.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
 

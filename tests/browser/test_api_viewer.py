@@ -1,4 +1,4 @@
-"""The API page: to read, to try out with a token or by OAuth, and without scripts."""
+"""The API page: reading, trying out requests with a token or OAuth, and use without scripts."""
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -27,7 +27,7 @@ def execute(page: Page) -> None:
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_the_page_or_an_operation(
+def test_the_api_page_and_an_operation_have_no_problems(
     live_sqlite: LiveGatebell, page: Page, told: list[str]
 ) -> None:
     open_operation(page, live_sqlite, "Environments", "/api/v4/projects/{id}/environments")

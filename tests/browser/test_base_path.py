@@ -1,4 +1,4 @@
-"""Below a path of a host, in the browser: scripts, styles and sign-in, and nothing beside it."""
+"""Scripts, styles and sign-in of a service below a path of a host, in a browser."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ def proxy() -> Iterator[PathProxy]:
 
 @pytest.fixture(scope="module")
 def below(proxy: PathProxy, new_service: NewService) -> Iterator[LiveGatebell]:
-    """The service as it is known: every request goes through the proxy."""
+    """The service behind the proxy, with the proxy's URL."""
     live = new_service(only="web", BASE_URL=proxy.url)
     proxy.target, live.url = live.port, proxy.url
     with running(live):
@@ -37,14 +37,14 @@ def test_pages_and_their_scripts_work_below_a_path(
     endpoint.accepted(title="Disk full")
     alerts = f"{proxy.url}/{endpoint.project}/-/alerts"
     page.goto(alerts)
-    page.get_by_label("User name or e-mail address").fill(alice(below).username)
+    page.get_by_label("User name or email address").fill(alice(below).username)
     page.get_by_label("Password", exact=True).fill(alice(below).password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("link", name="Disk full").wait_for()
     assert page.url == alerts
     page.get_by_role("link", name="Disk full").focus()
-    page.keyboard.press("a")  # the page's script acknowledges it, and the page comes again
-    page.get_by_text("is acknowledged now").wait_for()
+    page.keyboard.press("a")  # The page's script acknowledges it, and the page is reloaded.
+    page.get_by_text("is now acknowledged").wait_for()
     assert page.url.startswith(alerts)
     leave(page)
     assert (told, proxy.strays) == ([], [])

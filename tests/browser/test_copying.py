@@ -1,4 +1,4 @@
-"""Copy buttons: whole words on a telephone, and they copy wherever the service is reached."""
+"""Copy buttons: complete labels on a phone, and copying on any host."""
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
@@ -8,18 +8,18 @@ from tests.support.accounts.people import alice, make_application
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 
-#: As under http on another host than this one, where browsers offer no clipboard.
+#: Simulates http on another host, where browsers offer no clipboard.
 WITHOUT_CLIPBOARD = "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined});"
 
 
 @pytest.fixture
 def page(visitor: BrowserContext) -> Page:
-    """A page of its own: what is to run before its scripts stays with it."""
+    """A separate page, because its initial script cannot be removed."""
     return visitor.new_page()
 
 
 def open_application(page: Page, gatebell: LiveGatebell) -> str:
-    """Open the page of an application, and return the ID that can be copied there."""
+    """Open the page of an application, and return the application ID, which can be copied."""
     application = make_application(gatebell, alice(gatebell))
     have_signed_in(page, gatebell, alice(gatebell))
     page.goto(f"{gatebell.url}/-/user_settings/applications/{application.id}")
@@ -47,7 +47,7 @@ def test_a_value_is_copied(live_sqlite: LiveGatebell, page: Page, script: str) -
     assert pasted(page, live_sqlite) == client_id
 
 
-def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_a_value_is_selected_if_it_cannot_be_copied(live_sqlite: LiveGatebell, page: Page) -> None:
     page.add_init_script(f"{WITHOUT_CLIPBOARD} Document.prototype.execCommand = () => false;")
     client_id = open_application(page, live_sqlite)
     page.get_by_role("button", name="Copy Application ID").click()
@@ -56,9 +56,9 @@ def test_what_cannot_be_copied_is_selected(live_sqlite: LiveGatebell, page: Page
 
 
 @pytest.mark.long
-def test_the_word_on_a_button_never_breaks(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_labels_of_copy_buttons_are_not_wrapped(live_sqlite: LiveGatebell, page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
-    endpoint = connect(live_sqlite, kind="prometheus")  # whose snippets have long titles
+    endpoint = connect(live_sqlite, kind="prometheus")  # Its snippets have long titles.
     have_signed_in(page, live_sqlite, alice(live_sqlite))
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings"
     page.goto(f"{settings}/integrations/{endpoint.id}/credentials")

@@ -1,4 +1,4 @@
-"""Every page, light and wide, dark and narrow: axe finds nothing, nothing sticks out."""
+"""Checks every page in light and dark mode: axe finds no problems, and nothing overflows."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -42,19 +42,19 @@ from tests.support.mail.email_links import new_address, waiting_link
 from tests.support.registry.notifications import notify, pushed
 from tests.support.service.live import LiveGatebell
 
-#: The pages that say why there is nothing to be seen.
+#: Error pages, which explain why there is nothing to show.
 REFUSALS = {
     "/nothing/here": HTTPStatus.NOT_FOUND,
     "/oauth/authorize?client_id=unknown": HTTPStatus.BAD_REQUEST,
     f"/users/auth/{SLUG}/callback": HTTPStatus.BAD_REQUEST,
 }
-#: Every twentieth page is looked at in `make test`, and all in `make test-long`.
+#: `make test` checks every twentieth page, and `make test-long` checks all.
 PARTS = 20
 
 
 @pytest.fixture(scope="module")
 def addresses(live_sqlite: LiveGatebell) -> Iterator[tuple[Person, list[str]]]:
-    """Somebody with one of everything, and where it is shown."""
+    """A user with objects of all kinds, and the pages that show them."""
     alice = make_user(live_sqlite)
     path = make_project(live_sqlite, alice)
     application = make_application(
@@ -155,7 +155,7 @@ def place_pages(path: str, *, other: str) -> list[str]:
 @pytest.mark.parametrize(
     "part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))]
 )
-def test_nothing_is_wrong_with_any_page(
+def test_every_page_has_no_problems(
     live_sqlite: LiveGatebell, page: Page, addresses: tuple[Person, list[str]], part: int
 ) -> None:
     person, paths = addresses

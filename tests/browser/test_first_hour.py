@@ -1,4 +1,4 @@
-"""The first hour with Gatebell: a developer's, and a maintainer's, without mouse or scripts too."""
+"""First steps with Gatebell as a developer and as a maintainer, also without a mouse or scripts."""
 
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -17,7 +17,7 @@ CALLBACK = "http://127.0.0.1:1/callback"
 
 
 def redirect_after(page: Page, button: str) -> dict[str, list[str]]:
-    """Press a button by the keyboard and return the parameters with which the browser leaves."""
+    """Press a button with the keyboard and return the parameters of the redirect."""
     with page.expect_request(lambda request: request.url.startswith(CALLBACK)) as left:
         press(page, page.get_by_role("button", name=button))
     return parse_qs(urlsplit(left.value.url).query)
@@ -71,9 +71,7 @@ def test_a_developer_registers_an_application_approves_it_and_gets_a_token(
 
 
 @pytest.mark.spec("A3")
-def test_who_presses_cancel_goes_back_with_access_denied(
-    gatebell: LiveGatebell, page: Page
-) -> None:
+def test_cancel_redirects_with_access_denied(gatebell: LiveGatebell, page: Page) -> None:
     client = make_application(gatebell, alice(gatebell), redirect_uris=(CALLBACK,))
     have_signed_in(page, gatebell, alice(gatebell))
     page.goto(authorization_url(gatebell, client))
@@ -86,7 +84,7 @@ def test_who_presses_cancel_goes_back_with_access_denied(
 
 @pytest.mark.long
 @pytest.mark.spec("H1", "H2", "H5", "H6", "J5")
-def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test_alert(
+def test_a_maintainer_connects_a_project_with_the_keyboard(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -104,7 +102,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     page.keyboard.type("Nagios")
     press(page, page.get_by_role("button", name="Add integration"))
 
-    # The credentials: masked until they are wanted, and copied in the clear.
+    # The credentials are masked until the user reveals them, and copied in clear text.
     key = page.locator("#authorization-key")
     assert (key.text_content() or "").startswith("gbk-")
     expect(key).to_be_hidden()
@@ -113,7 +111,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     press(page, page.locator(".secret-box > summary").first)
     expect(key).to_be_visible()
 
-    # Somebody else has seen it: a new one, after the question has been left once.
+    # The key was seen, so it is reset, after the confirmation was cancelled once.
     seen, reset = key.text_content() or "", page.locator("summary").filter(has_text="Reset key")
     press(page, reset)
     page.keyboard.press("Tab")
@@ -127,7 +125,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
     press(page, page.get_by_role("link", name="Send test alert").first)
     press(page, page.get_by_role("button", name="Send test alert"))
     expect(page.locator("main")).to_contain_text("Disk almost full on web-1")
-    expect(page.locator("main")).to_contain_text("the sender says “high”")
+    expect(page.locator("main")).to_contain_text("reported as “high”")
 
     press(page, page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts"))
     row = page.get_by_role("row").filter(has_text="Disk almost full on web-1")
@@ -139,7 +137,7 @@ def test_a_maintainer_without_a_mouse_connects_a_project_and_acknowledges_a_test
 
 
 @pytest.mark.long
-def test_a_maintainer_without_scripts_does_the_same(
+def test_a_maintainer_connects_a_project_without_scripts(
     gatebell: LiveGatebell, plain_page: Page
 ) -> None:
     page, bob = plain_page, make_user(gatebell, name="bob")
@@ -161,9 +159,9 @@ def test_a_maintainer_without_scripts_does_the_same(
     page.get_by_role("navigation", name="Project").get_by_role("link", name="Alerts").click()
     page.get_by_label("Select alert 1").check()
     page.get_by_role("button", name="Acknowledge").click()
-    expect(page.locator(".flashes")).to_contain_text("1 alert is acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("1 alert is now acknowledged.")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".flashes")).to_contain_text("1 alert is as before.")
+    expect(page.locator(".flashes")).to_contain_text("1 alert was restored.")
     page.get_by_role("row").filter(has_text="Disk almost full").get_by_role("link").click()
     page.get_by_role("button", name="Acknowledge").click()
     expect(page.locator("main")).to_contain_text("Acknowledged")

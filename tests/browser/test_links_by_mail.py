@@ -1,4 +1,4 @@
-"""A new account, and a new password, by a link: with real e-mail and by the keyboard."""
+"""Links for a new account and a new password, with real email and with the keyboard."""
 
 import re
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def mailbox() -> Mailbox:
 
 @pytest.fixture(scope="module")
 def service(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]:
-    """A service with its worker, which sends mail to the mailbox, and where anybody signs up."""
+    """A service with open sign-up and its worker, which sends email to the mailbox."""
     with (
         running_mail_server(mailbox) as port,
         running(new_service("sqlite", MAIL_URL=f"smtp://127.0.0.1:{port}", SIGN_UP="open")) as live,
@@ -34,7 +34,7 @@ def service(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]
 
 
 def link_to(mailbox: Mailbox, person: Person) -> str:
-    """Return the newest link to a person, once its message has arrived."""
+    """Return the newest link in a message to a person, after the message has arrived."""
 
     def texts() -> list[str]:
         sent = zip(mailbox.messages, mailbox.recipients, strict=True)
@@ -48,22 +48,22 @@ def link_to(mailbox: Mailbox, person: Person) -> str:
 
 
 @pytest.mark.long
-def test_somebody_new_gets_a_link_and_makes_an_account(
+def test_a_visitor_creates_an_account_with_a_link(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
     person = newcomer()
     SECRETS.remember(person.password)
     page.goto(f"{service.url}/users/sign_in?next=/-/user_settings/profile")
     page.get_by_role("link", name="Sign up").press("Enter")
-    expect(page.get_by_label("E-mail address")).to_be_focused()
+    expect(page.get_by_label("Email address")).to_be_focused()
     problems = problems_of(page)
     page.keyboard.type(person.email)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Look into your mail")
+    expect(page.get_by_role("status")).to_contain_text("Check your email")
 
     link = link_to(mailbox, person)
     page.goto(link)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Make your account")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Create your account")
     expect(page.get_by_label("User name")).to_be_focused()
     problems += problems_of(page)
     for text in (person.username, "Dora Day", person.password, person.password):
@@ -75,23 +75,23 @@ def test_somebody_new_gets_a_link_and_makes_an_account(
 
     page.context.clear_cookies()
     page.goto(link)
-    expect(page.get_by_role("status")).to_contain_text("There is an account for")
+    expect(page.get_by_role("status")).to_contain_text("An account for")
     assert problems == []
 
 
 @pytest.mark.long
-def test_somebody_in_a_hurry_gets_a_link_and_signs_in(
+def test_a_user_resets_a_password_with_a_link_and_signs_in(
     service: LiveGatebell, mailbox: Mailbox, page: Page
 ) -> None:
     person, new = make_user(service), random_password()
     SECRETS.remember(new)
     page.goto(f"{service.url}/users/sign_in")
     page.get_by_role("link", name="Forgot your password?").press("Enter")
-    expect(page.get_by_label("User name or e-mail address")).to_be_focused()
+    expect(page.get_by_label("User name or email address")).to_be_focused()
     problems = problems_of(page)
     page.keyboard.type(person.email)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("a link is on its way")
+    expect(page.get_by_role("status")).to_contain_text("a link was sent to its email address")
 
     link = link_to(mailbox, person)
     page.goto(link)
@@ -102,14 +102,14 @@ def test_somebody_in_a_hurry_gets_a_link_and_signs_in(
     page.keyboard.press("Tab")
     page.keyboard.type(new)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Sign in with the new one")
-    page.get_by_label("User name or e-mail address").fill(person.username)
+    expect(page.get_by_role("status")).to_contain_text("Sign in with your new password")
+    page.get_by_label("User name or email address").fill(person.username)
     page.get_by_label("Password", exact=True).fill(new)
     page.keyboard.press("Enter")
     expect(page.get_by_role("navigation").first).to_be_visible()
 
     page.goto(link)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Forgotten password")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Reset your password")
     expect(page.locator("main")).to_be_visible()
     problems += problems_of(page)
     assert problems == []

@@ -1,4 +1,4 @@
-"""Members, invitations, settings and images: nothing is wrong, also without scripts."""
+"""Checks of the pages of members, invitations, settings and images, also without scripts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from tests.support.service.live import LiveGatebell, NewService, running
 
 @dataclass(frozen=True, kw_only=True)
 class House:
-    """A service that sends e-mail and knows a registry, neither of which anybody answers."""
+    """A service that sends email and has a registry; both servers are unreachable."""
 
     service: LiveGatebell
     owner: Person
@@ -33,7 +33,7 @@ class House:
 
     @property
     def group(self) -> str:
-        """The path of the project's group."""
+        """Path of the project's group."""
         return self.project.partition("/")[0]
 
 
@@ -71,7 +71,7 @@ def house(new_service: NewService) -> Iterator[House]:
 
 
 def with_questions(page: Page, url: str) -> list[str]:
-    """Say what is wrong with a page, as it is, and with its first and its last question open."""
+    """Return the problems of a page as it is, and with its first and its last confirmation open."""
     problems = problems_at(page, url)
     for number in sorted({0, page.locator("details.confirm").count() - 1}):
         page.locator("details.confirm > summary").nth(number).click()
@@ -81,7 +81,7 @@ def with_questions(page: Page, url: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_the_pages_of_an_owner(house: House, page: Page) -> None:
+def test_the_pages_of_an_owner_have_no_problems(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     tokens = f"/groups/{house.group}/-/access_tokens"
     registry = f"/{house.project}/-/container_registry"
@@ -100,7 +100,7 @@ def test_nothing_is_wrong_with_the_pages_of_an_owner(house: House, page: Page) -
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) -> None:
+def test_the_pages_of_a_guest_have_no_problems(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.guest)
     url, link = house.service.url, link_to(house.service, house.guest.email)
     problems = with_questions(page, f"{url}/{house.project}/-/settings/members")
@@ -111,7 +111,7 @@ def test_nothing_is_wrong_with_the_pages_of_a_guest(house: House, page: Page) ->
 
 
 @pytest.mark.long
-def test_the_present_tab_is_in_view_on_a_telephone(house: House, page: Page) -> None:
+def test_the_current_tab_is_visible_on_a_phone(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.set_viewport_size({"width": 360, "height": 800})
     for path, name in (("", "Overview"), ("/-/settings/general", "Settings")):
@@ -124,7 +124,7 @@ def test_the_present_tab_is_in_view_on_a_telephone(house: House, page: Page) -> 
 
 
 @pytest.mark.long
-def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Page) -> None:
+def test_a_rejected_form_has_no_problems(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.goto(f"{house.service.url}/{house.project}/-/settings/general")
     page.get_by_label("Name").fill("  ")
@@ -136,7 +136,9 @@ def test_a_form_that_is_refused_has_nothing_wrong_with_it(house: House, page: Pa
 
 
 @pytest.mark.long
-def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_page: Page) -> None:
+def test_a_tag_is_not_deleted_while_the_registry_is_unavailable(
+    house: House, plain_page: Page
+) -> None:
     have_signed_in(plain_page, house.service, house.owner)
     url = f"{house.service.url}/{house.project}/-/container_registry/{house.repository}"
     plain_page.goto(url)
@@ -148,26 +150,28 @@ def test_a_tag_is_not_deleted_while_the_registry_is_away(house: House, plain_pag
 
 
 @pytest.mark.long
-def test_a_role_is_changed_in_its_row_by_the_keyboard(house: House, page: Page) -> None:
+def test_a_role_is_changed_with_the_keyboard(house: House, page: Page) -> None:
     have_signed_in(page, house.service, house.owner)
     page.goto(f"{house.service.url}/{house.project}/-/settings/members")
-    # The letter that the name of the role begins with.
+    # The key is the first letter of the role.
     press(page, page.get_by_label("Role of developer"), "r")
     press(page, page.get_by_role("button", name="Change the role of developer"))
-    expect(page.locator(".flashes")).to_contain_text(f"is now Reporter of {house.project}.")
+    changed = f"now has the Reporter role in {house.project}."
+    expect(page.locator(".flashes")).to_contain_text(changed)
 
 
 @pytest.mark.long
-def test_a_member_gets_another_role_and_leaves_without_scripts(
+def test_a_role_is_changed_and_a_member_leaves_without_scripts(
     house: House, plain_page: Page
 ) -> None:
     goer = make_user(house.service, name="goer")
     give_role(house.service, house.project, goer, Role.REPORTER)
     have_signed_in(plain_page, house.service, house.owner)
     plain_page.goto(f"{house.service.url}/{house.project}/-/settings/members")
-    plain_page.get_by_label(f"Role of {goer.username} here").select_option("Developer")
+    plain_page.get_by_label(f"Role of {goer.username}").select_option("Developer")
     plain_page.get_by_role("button", name=f"Change the role of {goer.username}").click()
-    expect(plain_page.locator(".flashes")).to_contain_text(f"{goer.username} is now Developer of")
+    changed = f"{goer.username} now has the Developer role in"
+    expect(plain_page.locator(".flashes")).to_contain_text(changed)
     have_signed_in(plain_page, house.service, goer)
     plain_page.goto(f"{house.service.url}/{house.project}")
     plain_page.get_by_role("link", name="Members").click()

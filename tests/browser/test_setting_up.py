@@ -1,4 +1,4 @@
-"""Two pages that wait while something is set up, and turn green without a reload."""
+"""Pages that wait during a setup and show its success without a reload."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.support.service.live import LiveGatebell
 
 
 @pytest.mark.long
-def test_the_credentials_page_turns_green_by_itself(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_the_credentials_page_updates_itself(live_sqlite: LiveGatebell, page: Page) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(page, live_sqlite, alice(live_sqlite))
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings"
@@ -29,17 +29,15 @@ def test_the_credentials_page_turns_green_by_itself(live_sqlite: LiveGatebell, p
     expect(setup).to_contain_text("Add --header 'Authorization: Bearer KEY'")
     assert problems_of(page) == []
     endpoint.accepted(title="Here")
-    expect(setup).to_contain_text("Deliveries arrive.")
+    expect(setup).to_contain_text("Receiving deliveries.")
     expect(setup.locator(".notice.good")).to_be_visible()
-    expect(page.get_by_role("status").filter(has_text="Deliveries arrive.")).to_have_count(1)
-    # What somebody has opened meanwhile stays as it is.
+    expect(page.get_by_role("status").filter(has_text="Receiving deliveries.")).to_have_count(1)
+    # Boxes that the user has opened in the meantime stay open.
     expect(page.locator("#authorization-key")).to_be_visible()
 
 
 @pytest.mark.long
-def test_the_page_of_an_application_turns_green_by_itself(
-    live_sqlite: LiveGatebell, page: Page
-) -> None:
+def test_the_page_of_an_application_updates_itself(live_sqlite: LiveGatebell, page: Page) -> None:
     owner, user = make_user(live_sqlite, name="owner"), make_user(live_sqlite)
     client = make_application(live_sqlite, owner)
     have_signed_in(page, live_sqlite, owner)
@@ -57,11 +55,13 @@ def test_the_page_of_an_application_turns_green_by_itself(
     expect(setup).to_contain_text(re.compile(r"It works: first authorized .* by " + user.username))
 
 
-def test_without_scripts_a_button_asks_again(live_sqlite: LiveGatebell, plain_page: Page) -> None:
+def test_the_setup_can_be_checked_again_without_scripts(
+    live_sqlite: LiveGatebell, plain_page: Page
+) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(plain_page, live_sqlite, alice(live_sqlite))
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings"
     plain_page.goto(f"{settings}/integrations/{endpoint.id}/credentials")
     endpoint.accepted(title="Here")
     plain_page.get_by_role("link", name="Check again").click()
-    expect(plain_page.locator("#setup")).to_contain_text("Deliveries arrive.")
+    expect(plain_page.locator("#setup")).to_contain_text("Receiving deliveries.")

@@ -1,4 +1,4 @@
-"""What every page has: exact times, results that stay in view, questions with a way out."""
+"""Parts of every page: exact times, messages that stay visible, and confirmations."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -33,7 +33,7 @@ def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint:
     first, second = (page.locator(".when time").nth(number) for number in (0, 1))
     exact = first.get_attribute("title") or ""
     expect(first).to_have_text(RELATIVE)
-    first.click()  # what a finger does
+    first.click()  # A tap on a phone is a click.
     expect(first).to_have_text(exact)
     expect(second).to_have_text(RELATIVE)
     page.get_by_role("button", name="Exact").focus()
@@ -45,7 +45,8 @@ def test_exact_times_need_no_mouse(gatebell: LiveGatebell, page: Page, endpoint:
     expect(second).to_have_text(RELATIVE)
 
 
-#: Adds a time to the page, so many seconds before the page was made; its script writes the words.
+#: Adds a time to the page, at an offset in seconds before the page's time; its script adds the
+#: text.
 _ADD_TIME = """
 seconds => {
   const time = document.createElement("time");
@@ -58,7 +59,7 @@ seconds => {
 """
 
 
-def test_a_script_words_times_as_the_server_does(
+def test_the_script_formats_times_as_the_server_does(
     gatebell: LiveGatebell, page: Page, told: list[str]
 ) -> None:
     page.goto(gatebell.url)
@@ -75,9 +76,7 @@ def test_a_script_words_times_as_the_server_does(
 
 
 @pytest.mark.long
-def test_without_scripts_the_exact_time_is_in_the_text(
-    gatebell: LiveGatebell, plain_page: Page
-) -> None:
+def test_without_scripts_exact_times_are_shown(gatebell: LiveGatebell, plain_page: Page) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
     plain_page.goto(f"{gatebell.url}/-/user_settings/activity")
     time = plain_page.locator("td time").first
@@ -86,7 +85,7 @@ def test_without_scripts_the_exact_time_is_in_the_text(
 
 
 @pytest.mark.long
-def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
+def test_the_message_after_a_key_is_visible_and_can_be_dismissed(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint
 ) -> None:
     have_signed_in(page, gatebell, alice(gatebell))
@@ -95,7 +94,7 @@ def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
     rows.last.get_by_role("link").focus()
     page.keyboard.press("a")
     told = page.locator(".flashes")
-    expect(told).to_contain_text("1 alert is acknowledged now.")
+    expect(told).to_contain_text("1 alert is now acknowledged.")
     expect(rows.last.get_by_role("link")).to_be_focused()
     expect(told).to_be_in_viewport(ratio=1)
     expect(rows.last).to_be_in_viewport()
@@ -104,7 +103,7 @@ def test_the_result_of_a_key_is_in_view_and_can_be_dismissed(
 
 
 @pytest.mark.long
-def test_a_question_stays_where_it_was_asked_and_has_a_way_out(
+def test_a_confirmation_stays_in_place_and_can_be_cancelled(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     have_signed_in(page, gatebell, make_user(gatebell, name="boss", admin=True))

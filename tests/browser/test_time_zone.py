@@ -1,4 +1,4 @@
-"""The time zone of the browser is offered in the profile, and pages are in it then."""
+"""The profile offers the browser's time zone, and pages use it afterwards."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ def there(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def test_the_zone_of_the_browser_is_taken_by_the_keyboard_and_offered_for_quiet_hours(
+def test_the_time_zone_of_the_browser_is_offered_and_saved(
     gatebell: LiveGatebell, there: Page
 ) -> None:
     person = make_user(gatebell)
     have_signed_in(there, gatebell, person)
     there.goto(f"{gatebell.url}/-/user_settings/profile")
-    offer = there.get_by_role("button", name="Use Asia/Tokyo, the zone of this browser")
+    offer = there.get_by_role("button", name="Use Asia/Tokyo (time zone of this browser)")
     offer.focus()
     there.keyboard.press("Enter")
     zone = there.get_by_label("Time zone")
@@ -41,6 +41,6 @@ def test_the_zone_of_the_browser_is_taken_by_the_keyboard_and_offered_for_quiet_
     there.goto(f"{gatebell.url}/-/user_settings/contacts")
     there.get_by_label("From").fill("22:00")
     there.get_by_label("Until").fill("07:00")
-    there.get_by_role("button", name="Use Asia/Tokyo, the zone of this browser").click()
+    there.get_by_role("button", name="Use Asia/Tokyo (time zone of this browser)").click()
     there.get_by_role("button", name="Save preferences").click()
     expect(there.get_by_label("Time zone")).to_have_value("Asia/Tokyo")

@@ -1,4 +1,4 @@
-"""`gatebell audit-streams …`: destinations of the audit log on the command line."""
+"""Tests of `gatebell audit-streams`, which manages destinations of the audit log."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.spec("K1")
-def test_a_destination_is_managed_by_commands(gatebell: LiveGatebell) -> None:
+def test_a_destination_can_be_managed_with_commands(gatebell: LiveGatebell) -> None:
     with running_receiver() as receiver:
         made = gatebell.cli("audit-streams", "create", "--url", receiver.url)
         assert (made["state"], made["secret"][:6]) == ("active", "whsec_")

@@ -1,4 +1,4 @@
-"""The command line: JSON in and out, errors as JSON, beside the running service."""
+"""Tests of the command line with a running service: JSON output, and errors as JSON."""
 
 import json
 import re
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.long
-def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -> None:
+def test_an_installation_can_be_set_up_by_script(live_postgres: LiveGatebell) -> None:
     name, group = unique("carol"), unique("crew")
     user = live_postgres.cli("users", "create", name, "--email", f"{name}@example.org")
     assert set(user) >= {"id", "username", "password"}
@@ -51,7 +51,7 @@ def test_an_installation_is_scripted_from_nothing(live_postgres: LiveGatebell) -
         assert (event.kind, event.details) == (kind, {"by": "command"})
 
 
-def test_credentials_of_clients_are_made_and_work(live_sqlite: LiveGatebell) -> None:
+def test_created_client_credentials_work(live_sqlite: LiveGatebell) -> None:
     owner = alice(live_sqlite).username
     token = live_sqlite.cli("tokens", "create", owner, "--name", "script", "--scopes", "read_user")
     (listed,) = live_sqlite.cli("tokens", "list", owner)["tokens"][:1]
@@ -91,21 +91,21 @@ def test_a_given_password_is_read_from_standard_input_and_not_printed(
 
 ERRORS = (
     ("not found", "members", "add", "{project}", "nobody-here", "Guest"),
-    ("has no role of their own", "members", "remove", "{project}", "{alice}"),
+    ("is not a direct member of", "members", "remove", "{project}", "{alice}"),
     ("is already a member", "members", "add", "{group}", "{alice}", "Guest"),
-    ("needs an owner", "members", "change", "{group}", "{alice}", "Guest"),
+    ("must have an owner", "members", "change", "{group}", "{alice}", "Guest"),
     ("is not a role", "members", "add", "{project}", "{alice}", "king"),
     ("not found", "members", "add", "no/such", "{alice}", "Guest"),
     ("already exists", "projects", "create", "{project}"),
     ("not found", "projects", "create", "no-such-group/x"),
-    ("belongs to a group", "projects", "create", "alone"),
+    ("must contain a group", "projects", "create", "alone"),
     ("reserved", "groups", "create", "oauth"),
     ("already exists", "users", "create", "{alice}", "--email", "other@example.org"),
-    ("e-mail address", "users", "create", "new-one", "--email", "nonsense"),
-    ("A user name may", "users", "create", "new one", "--email", "new@example.org"),
+    ("email address", "users", "create", "new-one", "--email", "nonsense"),
+    ("A user name can", "users", "create", "new one", "--email", "new@example.org"),
     ("Project not found", "integrations", "create", "no/such", "--type", "http",
      "--name", "x"),
-    ("starts with https://", "integrations", "create", "{project}", "--type", "external",
+    ("must start with https://", "integrations", "create", "{project}", "--type", "external",
      "--name", "x"),
     ("scope", "tokens", "create", "{alice}", "--name", "x", "--scopes", "fly"),
     ("scope", "applications", "create", "x", "--owner", "{alice}", "--scopes", "fly",
@@ -119,7 +119,7 @@ ERRORS = (
 
 
 @pytest.mark.long
-def test_what_went_wrong_is_one_json_object_on_standard_error(app: Flask) -> None:
+def test_an_error_is_one_json_object_on_standard_error(app: Flask) -> None:
     known = {"alice": "alice", "group": "acme", "project": "acme/shop"}
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme", "--owner", "alice")
@@ -146,7 +146,7 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
     }
     try:
         within_two_seconds(lambda: len({endpoint.accepted()["iid"] for _ in range(12)}) == 12)
-        # A fingerprint that was given still counts.
+        # A fingerprint in the alert is still used.
         assert len({endpoint.accepted(fingerprint="x")["iid"] for _ in range(4)}) == 1
     finally:
         gatebell.cli(*set_to, "on")
@@ -156,7 +156,7 @@ def test_a_setting_reaches_every_process_within_two_seconds(gatebell: LiveGatebe
 
 
 def within_two_seconds(is_so: Callable[[], bool]) -> None:
-    """Ask until it is so; what is asked later than two seconds from now has to be so."""
+    """Check a condition until it is true; it must be true for a check after two seconds."""
     began = asked_at = monotonic()
     while not is_so():
         assert asked_at - began < 2
@@ -165,7 +165,7 @@ def within_two_seconds(is_so: Callable[[], bool]) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
+def test_pruning_prints_the_number_of_removed_rows(gatebell: LiveGatebell) -> None:
     removed = gatebell.cli("prune")
     assert set(removed) >= {"deliveries", "sign_ins", "access_tokens"}
     assert all(count >= 0 for count in removed.values())
@@ -174,7 +174,7 @@ def test_pruning_prints_how_many_rows_went(gatebell: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("I1")
-def test_metrics_count_what_became_of_alerts_in_all_processes(gatebell: LiveGatebell) -> None:
+def test_metrics_count_alert_outcomes_of_all_processes(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     before = counted(gatebell)
     for number in range(10):

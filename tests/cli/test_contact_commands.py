@@ -1,4 +1,4 @@
-"""Contacts of people and channels of projects on the command line."""
+"""Tests of commands for contacts of users and channels of projects."""
 
 import pytest
 from flask import Flask
@@ -39,16 +39,16 @@ def test_no_command_prints_the_secret_of_an_address(crew: Flask) -> None:
 
 
 WRONG = (
-    (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "e-mail"),
+    (("contacts", "create", "alice", "--type", "email", "--address", "nobody"), "email address"),
     (("contacts", "create", "zoe", "--type", "email", "--address", "a@b.example"), "zoe"),
-    (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot read"),
+    (("contacts", "create", "alice", "--type", "apprise", "--address", "x"), "cannot parse"),
     (("channels", "create", "acme/no", "--type", "email", "--address", "a@b.example"), "not found"),
     (("contacts", "delete", "alice", "7"), "not found"),
 )
 
 
 @pytest.mark.long
-def test_what_cannot_be_done_is_said(crew: Flask) -> None:
+def test_invalid_contacts_are_rejected_with_a_reason(crew: Flask) -> None:
     for arguments, words in WRONG:
         done = crew.test_cli_runner().invoke(args=arguments)
         assert done.exit_code == 1, arguments
@@ -56,7 +56,7 @@ def test_what_cannot_be_done_is_said(crew: Flask) -> None:
 
 
 @pytest.mark.long
-def test_an_address_is_there_once(crew: Flask) -> None:
+def test_an_address_can_be_added_only_once(crew: Flask) -> None:
     arguments = ("contacts", "create", "alice", "--type", "email", "--address", "a@b.example")
     operate(crew, *arguments)
     assert crew.test_cli_runner().invoke(args=arguments).exit_code == 1

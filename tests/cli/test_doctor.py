@@ -1,4 +1,4 @@
-"""`gatebell doctor` says what is wrong with an installation, `mail test` whether mail leaves."""
+"""Tests of `gatebell doctor` and `gatebell mail test`."""
 
 import json
 import os
@@ -12,8 +12,8 @@ from platform import python_version
 import pytest
 from flask import Flask
 
-from domain.core.hosts import WORKER_HEARTBEAT, HostReport, record_host_report, record_turn
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.core.hosts import WORKER_HEARTBEAT_JOB, HostReport, record_host_report, record_run
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import AlertChange
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
@@ -21,9 +21,9 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.commands import operate
 from tests.support.service.live import NewService, running
 from tests.support.service.ports import free_port
-from web.commands.doctor import FORGED, judge_headers
+from web.commands.doctor import FORGED_ADDRESS, evaluate_forwarded_headers
 from web.extensions import db
-from web.sealing.sealer import HEADER, new_probe
+from web.sealing.sealer import DOCTOR_HEADER, create_proxy_probe
 from web.services import services
 from web.settings.reader import Settings
 
@@ -41,8 +41,8 @@ def diagnosis(app: Flask) -> tuple[int, States]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_service_that_runs_is_well(new_service: NewService, kind: str) -> None:
-    # One of its own: on one that tests share, pages of others may be overdue.
+def test_a_running_service_passes_all_checks(new_service: NewService, kind: str) -> None:
+    # The service is not shared, because pages of other tests could be overdue.
     with running(new_service(kind)) as gatebell:
         told = gatebell.cli("doctor")
     states = {each["check"]: each["state"] for each in told["checks"]}
@@ -65,42 +65,42 @@ def test_a_python_that_was_built_without_optimization_is_a_warning(
 
 
 @pytest.mark.long
-def test_what_is_missing_is_said_and_the_exit_status_tells(app: Flask) -> None:
+def test_missing_parts_are_reported_and_set_the_exit_status(app: Flask) -> None:
     status, found = diagnosis(app)
     assert status == 1
     assert found["worker"] == (
         "failed",
-        "No background worker has ever reported: nobody is paged.",
+        "No background worker has ever reported, so nobody is paged.",
     )
     assert found["database"][0] == found["migrations"][0] == "ok"
-    # Nobody listens at BASE_URL.
+    # No server listens at BASE_URL.
     assert found["proxy"][0] == "failed"
 
 
 def test_a_report_ahead_of_the_clock_does_not_show_that_a_worker_runs(app: Flask) -> None:
     with app.app_context():
         ahead = now() + timedelta(hours=1)
-        record_turn(WORKER_HEARTBEAT, session=db.session(), now=ahead)
+        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=ahead)
         db.session.commit()
     _, found = diagnosis(app)
-    said = "The background worker has reported at a time ahead of the clock only."
+    said = "The latest report of the background worker has a time in the future."
     assert found["worker"] == ("failed", said)
 
 
-def test_changes_that_nobody_processes_are_named(app: Flask) -> None:
+def test_unprocessed_changes_are_reported(app: Flask) -> None:
     with app.app_context():
         since = now() - timedelta(minutes=10)
-        record_turn(WORKER_HEARTBEAT, session=db.session(), now=now())
+        record_run(WORKER_HEARTBEAT_JOB, session=db.session(), now=now())
         change = {"project_id": 1, "alert_id": 1, "kind": "opened", "created_at": since}
         db.session.add(AlertChange(follower="escalations", severity=0, **change))
         db.session.commit()
     _, found = diagnosis(app)
-    said = "Changes of alerts have waited for 10 minutes: nobody is paged for them."
+    said = "Alert changes have been waiting for 10 minutes, so nobody is paged for them."
     assert found["pages"] == ("warning", said)
 
 
 @pytest.mark.one_database("postgres")
-def test_a_database_that_is_away_does_not_end_the_other_checks(
+def test_an_unavailable_database_does_not_stop_the_other_checks(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     away = f"postgresql://gatebell:secret-word@127.0.0.1:{free_port()}/gatebell"
@@ -115,12 +115,12 @@ def test_a_database_that_is_away_does_not_end_the_other_checks(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_a_pg_dump_that_cannot_make_a_backup_is_told(
+def test_an_unsuitable_pg_dump_is_reported(
     app: Flask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "pg_dump"
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    for version, said in (("9.6.24", "9 is older than Postgres"), ("999.1", "999 can make")):
+    for version, said in (("9.6.24", "9 is older than Postgres"), ("999.1", "999 can back up")):
         program.write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}'\n")
         program.chmod(0o755)
         _, found = diagnosis(app)
@@ -141,24 +141,24 @@ def report(app: Flask, name: str) -> None:
 
 
 @pytest.mark.long
-def test_web_servers_that_count_rate_limits_separately_are_told(app: Flask) -> None:
+def test_separate_rate_limit_counters_of_web_servers_are_reported(app: Flask) -> None:
     report(app, "one:8000 web")
     report(app, "one:8000 worker")
     report(app, "two:8000 worker")
     _, found = diagnosis(app)
     assert found["rate limits"] == (
         "ok",
-        "Rate limits are counted on this host, and no other one reports.",
+        "Rate limits are counted on this host, and no other host reports.",
     )
     report(app, "two:8000 web")
     _, found = diagnosis(app)
     state, said = found["rate limits"]
     assert state == "warning"
-    assert said.startswith("one:8000, two:8000 count rate limits separately, so clients may do 2 ")
+    assert said.startswith("one:8000, two:8000 count rate limits separately, so clients can send 2")
 
 
 @pytest.mark.long
-def test_a_store_of_all_hosts_counts_for_all(
+def test_an_unreachable_shared_rate_limit_store_is_reported(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     store = f"redis://127.0.0.1:{free_port()}"
@@ -168,60 +168,60 @@ def test_a_store_of_all_hosts_counts_for_all(
     _, found = diagnosis(app)
     assert found["rate limits"] == (
         "failed",
-        "RATELIMIT_STORAGE_URI does not answer: each web process counts separately.",
+        "RATELIMIT_STORAGE_URI is unreachable, so each web process counts separately.",
     )
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_file_counts_as_open_to_others_only_where_they_reach_it(
+def test_a_readable_file_is_reported_only_if_its_folder_is_accessible(
     app: Flask, settings: Settings
 ) -> None:
     (settings.instance_path / "gatebell.db").chmod(0o644)
     settings.instance_path.chmod(0o755)
     _, found = diagnosis(app)
-    assert "Others can read" in found["keys"][1]
+    assert "Other users can read" in found["keys"][1]
     settings.instance_path.chmod(0o700)
     _, found = diagnosis(app)
     assert found["keys"] == ("ok", "SECRET_KEY matches the database.")
 
 
 SEEN = (
-    (0, FORGED, "ok", "through 0 proxies"),
-    (1, "203.0.113.9", "ok", "through 1 proxy; this host is seen as 203.0.113.9"),
-    (1, f"{FORGED}, 203.0.113.9", "ok", "through 1 proxy"),
-    (1, FORGED, "failed", "clients can choose their own IP address"),
+    (0, FORGED_ADDRESS, "ok", "through 0 proxies"),
+    (1, "203.0.113.9", "ok", "through 1 proxy. The address of this host is 203.0.113.9"),
+    (1, f"{FORGED_ADDRESS}, 203.0.113.9", "ok", "through 1 proxy"),
+    (1, FORGED_ADDRESS, "failed", "clients can choose their own IP address"),
     (0, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1."),
-    (1, f"{FORGED}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
-    # The proxy replaces what the client sent, as the files of deploy/ do.
+    (1, f"{FORGED_ADDRESS}, 203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2."),
+    # The proxy replaces the header that the client sent, as the files of deploy/ do.
     (2, "203.0.113.9", "failed", "Set TRUSTED_PROXIES=1, unless"),
     (3, "203.0.113.9, 10.0.0.2", "failed", "Set TRUSTED_PROXIES=2, unless"),
-    (2, f"{FORGED}, 203.0.113.9", "failed", "clients can choose their own IP address"),
-    # It removes the header.
+    (2, f"{FORGED_ADDRESS}, 203.0.113.9", "failed", "clients can choose their own IP address"),
+    # The proxy removes the header.
     (1, "", "failed", "Set TRUSTED_PROXIES=0, unless"),
 )
 
 
-def test_what_proxies_do_to_addresses_is_found_out(
+def test_the_number_of_proxies_is_detected(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     apps = [make_app(replace(settings, trusted_proxies=trusted)) for trusted in range(4)]
     for trusted, forwarded, state, sentence in SEEN:
         app = apps[trusted]
         with app.app_context():
-            probe = new_probe()
-        headers = {HEADER: probe} | ({"X-Forwarded-For": forwarded} if forwarded else {})
+            probe = create_proxy_probe()
+        headers = {DOCTOR_HEADER: probe} | ({"X-Forwarded-For": forwarded} if forwarded else {})
         body = app.test_client().get("/healthz", headers=headers).data
-        found = judge_headers(body, trusted=trusted)
+        found = evaluate_forwarded_headers(body, trusted=trusted)
         assert found.state == state
         assert sentence in found.message
-        # Nobody else is told anything.
-        headers[HEADER] = f"{probe}x"
+        # Requests without a valid probe get no information.
+        headers[DOCTOR_HEADER] = f"{probe}x"
         assert app.test_client().get("/healthz", headers=headers).get_json() == {"status": "ok"}
 
 
 @pytest.mark.long
-def test_mail_leaves_or_the_reason_is_said(
+def test_a_test_message_is_sent_or_the_error_is_reported(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     mailbox = Mailbox()
@@ -235,8 +235,8 @@ def test_mail_leaves_or_the_reason_is_said(
     assert done.exit_code == 1
     assert "no such mailbox" in json.loads(done.stderr)["error"]
     assert diagnosis(app)[1]["mail"][0] == "failed"
-    message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
+    message = NewEmail(key="k", recipient="a@acme.example", subject="s", text="t")
     with app.app_context():
-        queue_messages([message], session=db.session(), keyring=services().keyring, now=now())
+        queue_emails([message], session=db.session(), keyring=services().keyring, now=now())
         db.session.commit()
     assert operate(app, "mail", "status")["waiting"] == 1

@@ -1,4 +1,4 @@
-"""Every kind of thing can be listed, shown, created, changed and deleted from the command line."""
+"""Tests that every kind of object has commands to list, show, create, change and delete it."""
 
 import json
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from tests.support.alerts.senders import PAYLOADS
 from tests.support.service.commands import operate
 from web.commands import gatebell
 
-#: What things have no command for, and why.
+#: Commands that a kind of object does not have, with the reason.
 _WITHOUT: Mapping[str, frozenset[str]] = {
-    # Sent by monitoring systems.
+    # Monitoring systems send alerts.
     "alerts": frozenset({"create"}),
-    # Not created, but given to people and projects.
+    # Members are added and removed instead.
     "members": frozenset({"create", "delete"}),
-    # They are what senders posted: sent again, one is a new delivery. They go with their time.
+    # Deliveries are received reports: a replay is a new delivery, and old ones are pruned.
     "deliveries": frozenset({"create", "change", "delete"}),
-    # What they are is fixed: another value is another token.
+    # Tokens cannot be changed, since another value is another token.
     "tokens": frozenset({"change", "delete"}),
-    # An address that changes has to be confirmed anew, so it is another one.
+    # A changed address needs a new confirmation, so it is another contact.
     "contacts": frozenset({"change"}),
     "channels": frozenset({"change"}),
-    # Kept for the record: they expire.
+    # Silences are kept for the record, and expire.
     "silences": frozenset({"delete"}),
 }
 _KINDS = (
@@ -46,7 +46,7 @@ _VERBS = frozenset({"list", "show", "create", "change", "delete"})
 
 
 @pytest.mark.long
-def test_a_kind_of_thing_has_the_commands_that_one_expects() -> None:
+def test_every_kind_of_object_has_the_expected_commands() -> None:
     for kind in _KINDS:
         group = gatebell.get_command(None, kind)  # type: ignore[arg-type]
         missing = _VERBS - set(group.commands)  # type: ignore[union-attr]
@@ -64,7 +64,7 @@ def named(things: list[dict[str, Any]]) -> list[str]:
 
 
 @pytest.mark.long
-def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> None:
+def test_groups_projects_members_and_users_can_be_listed_and_shown(app: Flask) -> None:
     made(app)
     operate(app, "groups", "create", "acme/tools")
     listed = operate(app, "groups", "list")["groups"]
@@ -84,7 +84,7 @@ def test_groups_projects_members_and_users_are_listed_and_shown(app: Flask) -> N
 
 
 @pytest.mark.long
-def test_applications_are_changed_renewed_and_deleted(app: Flask) -> None:
+def test_applications_can_be_changed_renewed_and_deleted(app: Flask) -> None:
     made(app)
     board = ("create", "Board", "--owner", "alice", "--scopes", "read_user api")
     new = operate(app, "applications", *board, "--redirect-uri", "https://board.example/cb")
@@ -104,7 +104,7 @@ def test_applications_are_changed_renewed_and_deleted(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_integrations_get_a_new_key_and_alerts_a_new_status(app: Flask) -> None:
+def test_integration_keys_can_be_reset_and_alert_statuses_changed(app: Flask) -> None:
     made(app)
     nagios = ("create", "acme/shop", "--type", "http", "--name", "Nagios")
     endpoint = operate(app, "integrations", *nagios)
@@ -159,7 +159,7 @@ def test_the_tool_of_a_payload_is_recognized(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) -> None:
+def test_rejected_deliveries_can_be_replayed_after_their_cause_is_fixed(app: Flask) -> None:
     made(app)
     words = ("create", "acme/shop", "--type", "http", "--name", "Nagios")
     endpoint = operate(app, "integrations", *words)
@@ -183,7 +183,7 @@ def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) ->
 
     assert "is off" in fails("replay", *of_it, "--last", "1h")
     operate(app, "integrations", "change", *of_it, "--active")
-    assert fails("replay", *of_it) == "Give either --last or --since."
+    assert fails("replay", *of_it) == "Use either `--last` or `--since`."
     assert "is not a time" in fails("replay", *of_it, "--since", "yesterday")
     assert "must have an offset" in fails("replay", *of_it, "--since", "2020-01-01T12:00")
     since = ("--since", "2020-01-01T00:00:00Z", "--until", "2020-01-02T00:00:00+01:00")
@@ -202,7 +202,7 @@ def test_refused_deliveries_are_replayed_once_their_cause_is_gone(app: Flask) ->
 
 
 @pytest.mark.long
-def test_what_pages_people_is_changed_and_the_rest_stays(app: Flask) -> None:
+def test_changes_of_paging_objects_keep_the_other_fields(app: Flask) -> None:
     made(app)
     place = "acme/shop"
     rotation = ("--rotation", "weekly alice mon 09:00")

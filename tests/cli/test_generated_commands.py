@@ -1,4 +1,4 @@
-"""Commands that are made from actions of the domain do and say what the API does."""
+"""Tests that commands generated from domain actions behave like the API."""
 
 import json
 from typing import Any
@@ -24,8 +24,8 @@ def shop(app: Flask) -> str:
     return "acme/shop"
 
 
-def refused(app: Flask, *arguments: str) -> dict[str, Any]:
-    """Return what a command says that fails."""
+def failure(app: Flask, *arguments: str) -> dict[str, Any]:
+    """Return the error of a command that fails."""
     done = app.test_cli_runner().invoke(args=arguments)
     assert done.exit_code in {1, 2}, done.output
     found: dict[str, Any] = json.loads(done.stderr)
@@ -33,7 +33,7 @@ def refused(app: Flask, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, shop: str) -> None:
+def test_an_archived_project_rejects_changes_but_can_be_read(app: Flask, shop: str) -> None:
     made = operate(app, "silences", "create", shop, *WEB)
     operate(app, "projects", "archive", shop)
     for arguments in (
@@ -43,12 +43,12 @@ def test_an_archived_project_refuses_changes_and_answers_questions(app: Flask, s
         ("maintenance-windows", "create", shop, *WINDOW),
         ("integrations", "create", shop, "--type", "http"),
     ):
-        assert "is archived" in refused(app, *arguments)["error"], arguments
+        assert "is archived" in failure(app, *arguments)["error"], arguments
     assert operate(app, "silences", "show", shop, str(made["id"])) == made
 
 
 @pytest.mark.long
-def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
+def test_a_list_is_printed_completely(app: Flask, shop: str) -> None:
     for number in range(103):
         operate(app, "silences", "create", shop, "--matcher", f"n={number}", "--for", "1h")
     listed = operate(app, "silences", "list", shop)
@@ -58,7 +58,7 @@ def test_a_list_is_printed_whole(app: Flask, shop: str) -> None:
 
 
 @pytest.mark.long
-def test_a_cursor_leads_through_a_list_without_numbered_pages(
+def test_a_list_without_page_numbers_can_be_read_with_a_cursor(
     app: Flask, shop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint = operate(app, "integrations", "create", shop, "--type", "http")
@@ -68,7 +68,7 @@ def test_a_cursor_leads_through_a_list_without_numbered_pages(
         assert (
             app.test_client().post(path, json={"title": title}, headers=headers).status_code == 200
         )
-    for limit in ("_MOST_LISTED", "_PER_PAGE"):
+    for limit in ("_MAX_LISTED", "_PAGE_SIZE"):
         monkeypatch.setattr(generated, limit, 2)
     newest = operate(app, "deliveries", "list", shop, str(endpoint["id"]))
     oldest = operate(
@@ -80,7 +80,7 @@ def test_a_cursor_leads_through_a_list_without_numbered_pages(
 
 
 @pytest.mark.long
-def test_an_integration_that_stays_as_it_was_is_no_event(app: Flask, shop: str) -> None:
+def test_an_unchanged_integration_causes_no_event(app: Flask, shop: str) -> None:
     made = operate(app, "integrations", "create", shop, "--type", "http", "--name", "Nagios")
     of_it = (shop, str(made["id"]))
     operate(app, "integrations", "change", *of_it, "--resolve-after-minutes", "5")
@@ -102,24 +102,24 @@ def test_options_are_the_fields_of_the_body(app: Flask, shop: str) -> None:
     helped = app.test_cli_runner().invoke(args=("maintenance-windows", "create", "-h")).output
     assert "[default: UTC]" in helped
     assert "--per-page" not in app.test_cli_runner().invoke(args=("silences", "list", "-h")).output
-    assert "Missing option" in refused(app, "silences", "create", shop)["error"]
+    assert "Missing option" in failure(app, "silences", "create", shop)["error"]
     assert (
-        "ends_at or duration"
-        in refused(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01T00:00Z")["error"]
+        "`ends_at` and `duration` cannot be combined."
+        in failure(app, "silences", "create", shop, *WEB, "--ends-at", "2030-01-01T00:00Z")["error"]
     )
-    assert "is not one of" in refused(app, "silences", "list", shop, "--state", "odd")["error"]
+    assert "is not one of" in failure(app, "silences", "list", shop, "--state", "odd")["error"]
 
 
-def test_a_flag_is_on_off_or_left_as_it_is(app: Flask, shop: str) -> None:
+def test_a_flag_can_be_on_off_or_unchanged(app: Flask, shop: str) -> None:
     assert operate(app, "flap-settings", "set", shop, "--off")["enabled"] is False
     assert operate(app, "flap-settings", "set", shop, "--openings", "9")["enabled"] is False
     assert operate(app, "flap-settings", "set", shop, "--on")["enabled"] is True
 
 
-def test_each_change_leaves_one_event_without_free_text(app: Flask, shop: str) -> None:
+def test_each_change_causes_one_event_without_free_text(app: Flask, shop: str) -> None:
     made = operate(app, "silences", "create", shop, *WEB, "--comment", "the secret plan")
     again = ("silences", "change", shop, str(made["id"]), "--comment", "the secret plan")
-    operate(app, *again)  # it changes nothing
+    operate(app, *again)  # The command changes nothing.
     with app.app_context():
         found = db.session.scalars(select(AuditEvent).where(AuditEvent.kind.like("silence.%")))
         events = [(each.kind, each.actor_name, each.details) for each in found]
@@ -128,7 +128,7 @@ def test_each_change_leaves_one_event_without_free_text(app: Flask, shop: str) -
     assert "secret plan" not in str(events)
 
 
-def test_what_is_missing_is_said_by_its_option(app: Flask, shop: str) -> None:
+def test_an_error_names_the_missing_option(app: Flask, shop: str) -> None:
     for arguments, missing in (
         (("audit-streams", "create"), "'--url'"),
         (("webhooks", "create", shop), "'--url'"),

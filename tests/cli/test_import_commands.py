@@ -1,4 +1,4 @@
-"""`gatebell import …`: what other on-call tools export becomes schedules, policies and so on."""
+"""Tests of `gatebell import`, which creates schedules, policies and more from exports."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def path(gatebell: LiveGatebell, alice: Person) -> str:
 
 @pytest.fixture
 def renamed(tmp_path: Path, alice: Person) -> Callable[[Path], Path]:
-    """Copy an export in which Alice is a person of this test, and Bob and Carol are nobody yet."""
+    """Copy an export whose Alice is the user of this test, while Bob and Carol have no account."""
 
     def rename(text: str) -> str:
         for name in ("bob", "carol"):
@@ -53,7 +53,7 @@ def outcomes(report: dict[str, Any], kind: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_backup_of_opsgenie_is_tried_taken_over_and_found_again(
+def test_an_opsgenie_backup_can_be_tried_imported_and_imported_again(
     gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:
     given = (str(renamed(BACKUP)), "--project", path, "--create-users")
@@ -96,27 +96,27 @@ def test_a_backup_of_opsgenie_is_tried_taken_over_and_found_again(
 
 
 @pytest.mark.long
-def test_an_export_of_grafana_oncall_is_taken_over_by_team(
+def test_a_grafana_oncall_export_is_imported_by_team(
     gatebell: LiveGatebell, path: str, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:
     given = (str(renamed(GRAFANA)), "--team", f"Shop={path}")
     done = gatebell.cli("import", "grafana-oncall", *given)
     assert outcomes(done, "schedules") == {"Shop primary": "created"}
-    # Nobody but Alice has an account, and none was asked for.
+    # Only Alice has an account, and the import was not asked to create others.
     assert sorted(outcomes(done, "users").values()) == ["exists", "left out", "left out"]
     notes = " ".join(done["schedules"][0]["notes"])
     assert "has no account" in notes
     schedule = gatebell.cli("schedules", "show", path, "Shop primary")
     users = {user["username"] for each in schedule["rotations"] for user in each["users"]}
     assert users == {alice.username}
-    # What belongs to no team has no project.
+    # An object without a team has no project.
     assert outcomes(done, "policies") == {"Shop chain": "created", "Quiet": "left out"}
     assert outcomes(done, "integrations") == {"Alertmanager": "created", "Deploys": "created"}
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_group_takes_over_what_its_projects_share(
+def test_a_backup_can_be_imported_into_a_group(
     gatebell: LiveGatebell, path: str, renamed: Callable[[Path], Path]
 ) -> None:
     group = path.split("/", maxsplit=1)[0]
@@ -127,7 +127,7 @@ def test_a_group_takes_over_what_its_projects_share(
     assert outcomes(done, "policies") == {"Shop_escalation": "created"}
     policy = gatebell.cli("escalations", "show", group, "Shop_escalation")
     assert {each["type"] for step in policy["steps"] for each in step["targets"]} >= {"schedule"}
-    # Alerts come in at projects.
+    # Alerts are received by projects.
     assert set(outcomes(done, "integrations").values()) == {"left out"}
     assert "--integrations" in done["integrations"][0]["notes"][0]
     members = gatebell.cli("members", "list-direct", group)
@@ -142,7 +142,7 @@ def test_a_group_takes_over_what_its_projects_share(
         ("created", path)
     }
     assert gatebell.cli("schedules", "list", path)["on_call_schedules"] == []
-    # What was changed since then stays as it is.
+    # Later changes are kept.
     gatebell.cli("schedules", "change", group, "Shop_schedule", "--time-zone", "Asia/Tokyo")
     again = gatebell.cli("import", "opsgenie", *given, "--integrations", path)
     assert again["summary"]["created"] == 0
@@ -154,7 +154,7 @@ def test_a_group_takes_over_what_its_projects_share(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_members_who_are_missing_are_added_if_asked_for(
+def test_missing_members_are_added_on_request(
     gatebell: LiveGatebell, alice: Person, renamed: Callable[[Path], Path]
 ) -> None:
     elsewhere = make_project(gatebell, make_user(gatebell))
@@ -168,7 +168,7 @@ def test_members_who_are_missing_are_added_if_asked_for(
 
 
 @pytest.mark.one_database("sqlite")
-def test_what_is_wrong_is_refused_in_words(
+def test_invalid_imports_are_rejected_with_a_reason(
     gatebell: LiveGatebell, path: str, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken.json"

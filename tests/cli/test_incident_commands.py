@@ -1,4 +1,4 @@
-"""`gatebell incidents …`: each command prints one JSON object."""
+"""Tests of `gatebell incidents`, whose commands each print one JSON object."""
 
 import pytest
 from flask import Flask
@@ -13,7 +13,7 @@ def project(app: Flask, settings: Settings) -> IncidentProject:
     return IncidentProject(app, settings)
 
 
-def test_incidents_are_opened_listed_shown_and_closed(project: IncidentProject) -> None:
+def test_incidents_can_be_opened_listed_shown_and_closed(project: IncidentProject) -> None:
     app = project.app
     project.fire("Disk full", severity="high")
     create = ("incidents", "create", PROJECT)
@@ -41,12 +41,12 @@ def test_incidents_are_opened_listed_shown_and_closed(project: IncidentProject) 
 
 
 @pytest.mark.long
-def test_a_wrong_command_changes_nothing(project: IncidentProject) -> None:
+def test_an_invalid_command_changes_nothing(project: IncidentProject) -> None:
     for arguments, said in (
-        (("create", PROJECT), "Give a title, or alerts"),
+        (("create", PROJECT), "The incident has no title."),
         (("create", PROJECT, "--alert", "1"), "Alert 1 not found"),
-        (("create", PROJECT, "--title", "x", "--assignee", "nobody"), "can be assigned to"),
-        (("create", PROJECT, "--title", " "), "A title has 1 to 255 characters."),
+        (("create", PROJECT, "--title", "x", "--assignee", "nobody"), "Assignees must be members"),
+        (("create", PROJECT, "--title", " "), "The title must have 1 to 255 characters."),
         (("update", PROJECT, "1", "--title", "x"), "Incident 1 not found"),
         (("show", "acme/shops", "1"), "not found"),
     ):

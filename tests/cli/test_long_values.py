@@ -1,4 +1,4 @@
-"""Values that are too long are refused in a sentence, the same on each kind of database."""
+"""Tests that values which are too long are rejected in a sentence, on each database."""
 
 import pytest
 from flask import Flask
@@ -10,7 +10,7 @@ LONG_PART = "x" * 120
 VERY_LONG = "x" * 3_000
 TOO_LONG = (
     ("up to 100 letters", "users", "create", LONG_PART, "--email", "a@people.example"),
-    ("not an e-mail address", "users", "create", "new", "--email", f"{LONG}@people.example"),
+    ("not a valid email address", "users", "create", "new", "--email", f"{LONG}@people.example"),
     ("at most 100 characters", "users", "create", "new", "--email", "a@people.example",
      "--display-name", LONG),
     ("up to 100 letters", "groups", "create", LONG_PART),
@@ -37,7 +37,7 @@ TOO_LONG = (
 
 
 @pytest.mark.long
-def test_values_that_are_too_long_are_refused_in_a_sentence(app: Flask) -> None:
+def test_values_that_are_too_long_are_rejected_in_a_sentence(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
@@ -47,15 +47,15 @@ def test_values_that_are_too_long_are_refused_in_a_sentence(app: Flask) -> None:
         assert isinstance(done.exception, SystemExit), arguments
         said = app.json.loads(done.stderr)["error"]
         assert sentence in said, arguments
-    # And none of them has left anything, or the connection in a bad state.
+    # The errors leave no rows, and the connection stays usable.
     assert len(operate(app, "users", "list")["users"]) == 1
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_what_no_rule_foresees_is_refused_in_a_sentence_too(
+def test_database_errors_about_long_values_are_reported_in_a_sentence(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.accounts.names.LONGEST_NAME", 9_999)
+    monkeypatch.setattr("domain.accounts.names.MAX_DISPLAY_NAME_LENGTH", 9_999)
     options = ("--email", "a@people.example", "--display-name", LONG)
     done = app.test_cli_runner().invoke(args=["users", "create", "new", *options])
     assert done.exit_code == 1

@@ -1,4 +1,4 @@
-"""Commands that rename, move and delete groups and projects."""
+"""Tests of commands that rename, transfer and delete groups and projects."""
 
 from datetime import UTC, datetime
 
@@ -14,14 +14,14 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.long
-def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
+def test_groups_and_projects_can_be_transferred_and_deleted(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     for path in ("acme", "acme/eu", "corp"):
         operate(app, "groups", "create", path, "--owner", "alice")
     operate(app, "projects", "create", "acme/eu/shop")
     changed = operate(app, "groups", "change", "acme", "--path", "acme-inc", "--name", "Acme")
     assert (changed["full_path"], changed["name"]) == ("acme-inc", "Acme")
-    # The former path is understood.
+    # The former path still works.
     changed = operate(app, "projects", "change", "acme/eu/shop", "--path", "store")
     assert changed["path_with_namespace"] == "acme-inc/eu/store"
     moved = operate(app, "projects", "transfer", "acme-inc/eu/store", "corp")
@@ -48,13 +48,13 @@ def test_groups_and_projects_are_moved_and_deleted(app: Flask) -> None:
     assert operate(app, "projects", "unarchive", "eu/shop")["archived"] is False
     refused = app.test_cli_runner().invoke(args=["groups", "delete", "eu"])
     assert refused.exit_code == 1
-    assert "eu has 1 project, 1 direct member. Add --yes to delete it." in refused.stderr
+    assert "eu contains 1 project, 1 direct member. Use `--yes` to delete it." in refused.stderr
     assert operate(app, "groups", "delete", "eu", "--yes")["contents"]["projects"] == 1
     gone = app.test_cli_runner().invoke(args=["groups", "delete", "eu", "--yes"])
     assert "Group not found" in gone.stderr
 
 
-def test_a_group_without_an_owner_of_its_own_does_not_come_to_the_top(app: Flask) -> None:
+def test_a_group_without_its_own_owner_cannot_become_a_top_level_group(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     operate(app, "groups", "create", "acme/eu")
     refused = app.test_cli_runner().invoke(args=["groups", "transfer", "acme/eu"])
@@ -62,7 +62,7 @@ def test_a_group_without_an_owner_of_its_own_does_not_come_to_the_top(app: Flask
     assert "would have no owner" in refused.stderr
 
 
-def test_an_archived_project_is_not_changed_and_can_be_deleted(app: Flask) -> None:
+def test_an_archived_project_can_be_deleted_but_not_changed(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
@@ -78,7 +78,7 @@ def test_an_archived_project_is_not_changed_and_can_be_deleted(app: Flask) -> No
 
 
 @pytest.mark.long
-def test_a_long_list_has_pages(app: Flask) -> None:
+def test_a_long_list_is_paginated(app: Flask) -> None:
     with app.app_context():
         rows = [{"name": f"g{number}", "path": f"g{number}"} for number in range(1_003)]
         db.session.execute(
@@ -93,7 +93,7 @@ def test_a_long_list_has_pages(app: Flask) -> None:
     assert len(found) == 1_003
 
 
-def test_a_personal_namespace_is_that_of_the_owner_and_follows_the_account(app: Flask) -> None:
+def test_a_personal_namespace_follows_its_account(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     runner = app.test_cli_runner()
     assert "not found" in runner.invoke(args=["projects", "create", "alice/shop"]).stderr
@@ -109,7 +109,7 @@ def test_a_personal_namespace_is_that_of_the_owner_and_follows_the_account(app: 
 
 
 @pytest.mark.long
-def test_a_project_is_shared_with_a_group_by_its_path(app: Flask) -> None:
+def test_a_project_can_be_shared_with_a_group_by_its_path(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@example.com")
     operate(app, "users", "create", "bob", "--email", "bob@example.com")
     operate(app, "groups", "create", "acme", "--owner", "alice")

@@ -1,4 +1,4 @@
-"""The program `gatebell` itself: from anywhere, with tables, completion and errors as JSON."""
+"""Tests of the program `gatebell`: working directory, tables, completion and errors."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from web.commands import gatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: What a shell says when it completes `gatebell users cre` with our script.
+#: Commands with which a shell completes `gatebell users cre` with the script.
 _COMPLETED = {
     "bash": "COMP_WORDS=(gatebell users cre) COMP_CWORD=2; _gatebell_completion gatebell; "
     'echo "${COMPREPLY[@]}"',
@@ -25,13 +25,13 @@ _COMPLETED = {
 }
 
 
-def said(app: Flask, *arguments: str) -> tuple[int, str, str]:
+def run_command(app: Flask, *arguments: str) -> tuple[int, str, str]:
     done = app.test_cli_runner().invoke(args=arguments)
     return done.exit_code, done.stdout, done.stderr
 
 
 @pytest.mark.long
-def test_it_works_from_any_directory_with_the_callers_file_names(
+def test_the_program_works_from_any_directory_with_relative_file_names(
     tmp_path: Path, live_sqlite: LiveGatebell
 ) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('of somebody else')", encoding="utf-8")
@@ -50,17 +50,17 @@ def test_it_works_from_any_directory_with_the_callers_file_names(
     assert (tmp_path / "bundle.pem").exists()
 
 
-def test_it_lists_our_commands_alone_and_says_its_version(app: Flask) -> None:
-    status, listed, _ = said(app, "--help")
+def test_the_help_lists_only_own_commands_and_the_version_is_printed(app: Flask) -> None:
+    status, listed, _ = run_command(app, "--help")
     assert status == 0
     assert not {"routes", "run", "shell", "limiter"} & {
         line.split()[0] for line in listed.splitlines() if line.startswith("  ")
     }
-    assert said(app, "--version")[1].startswith("Gatebell 0.")
+    assert run_command(app, "--version")[1].startswith("Gatebell 0.")
 
 
 def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
-    """Return the words of each command below a group."""
+    """Yield the words of each command below a group."""
     for name in group.list_commands(None):  # type: ignore[arg-type]
         yield (*names, name)
         command = group.get_command(None, name)  # type: ignore[arg-type]
@@ -69,21 +69,21 @@ def commands_of(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.long
-def test_each_command_is_there_and_says_what_it_does(app: Flask) -> None:
+def test_each_command_has_help(app: Flask) -> None:
     for words in commands_of(gatebell):
-        status, told, wrong = said(app, *words, "--help")
+        status, told, wrong = run_command(app, *words, "--help")
         assert (status, wrong) == (0, ""), words
         assert told.startswith(f"Usage: gatebell {' '.join(words)}"), words
 
 
-def test_wrong_arguments_are_one_json_object_too(app: Flask) -> None:
+def test_errors_of_arguments_are_one_json_object(app: Flask) -> None:
     for arguments, sentence, help_of in (
         (("userz",), "No such command 'userz'. Did you mean 'users'?", "gatebell"),
         (("users", "create"), "Missing argument 'NAME'.", "gatebell users create"),
         (("tokens", "list", "alice", "--all"), "No such option '--all'.", "gatebell tokens list"),
         (("prune", "--output", "xml"), "'xml' is not one of", "gatebell prune"),
     ):
-        status, out, told = said(app, *arguments)
+        status, out, told = run_command(app, *arguments)
         assert (status, out) == (2, "")
         refused = json.loads(told)
         assert sentence in refused["error"]
@@ -91,7 +91,7 @@ def test_wrong_arguments_are_one_json_object_too(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_a_wrong_setting_is_told_in_the_same_way(live_sqlite: LiveGatebell) -> None:
+def test_an_invalid_setting_is_reported_as_json(live_sqlite: LiveGatebell) -> None:
     done = subprocess.run(
         [ROOT / "scripts" / "gatebell", "users", "list"],
         env=live_sqlite.environment | {"PORT": "many"},
@@ -103,12 +103,12 @@ def test_a_wrong_setting_is_told_in_the_same_way(live_sqlite: LiveGatebell) -> N
     assert json.loads(done.stderr)["error"].startswith("PORT must be")
 
 
-def test_a_table_is_aligned_and_leaves_the_terminal_alone(app: Flask) -> None:
+def test_a_table_is_aligned_and_contains_no_control_characters(app: Flask) -> None:
     operate(
         app, "users", "create", "alice", "--email", "a@example.org", "--display-name", "愛\u202e"
     )
     operate(app, "users", "create", "bob", "--email", "bob@example.org", "--display-name", "Bob")
-    status, shown, _ = said(app, "users", "list", "--output", "table")
+    status, shown, _ = run_command(app, "users", "list", "--output", "table")
     assert status == 0
     assert "\u202e" not in shown
     header, bob, alice, *_ = [
@@ -117,13 +117,13 @@ def test_a_table_is_aligned_and_leaves_the_terminal_alone(app: Flask) -> None:
     assert header.startswith("ID  USERNAME")
     assert bob.index("bob") == header.index("USERNAME") == alice.index("alice")
     assert "愛\\u202e" in alice
-    # In front of the command as well.
-    assert said(app, "--output", "table", "users", "list")[1] == shown
+    # The option can also precede the command.
+    assert run_command(app, "--output", "table", "users", "list")[1] == shown
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("shell", ["bash", "fish"])
-def test_shells_complete_commands_with_our_script(tmp_path: Path, shell: str) -> None:
+def test_shells_complete_commands_with_the_script(tmp_path: Path, shell: str) -> None:
     program = shutil.which(shell)
     if program is None:
         pytest.skip(f"{shell} is not installed")
@@ -144,9 +144,9 @@ def test_shells_complete_commands_with_our_script(tmp_path: Path, shell: str) ->
     assert done.stdout.split()[:1] == ["create"], done.stderr
 
 
-def test_zsh_takes_our_script(app: Flask) -> None:
+def test_zsh_accepts_the_script(app: Flask) -> None:
     program = shutil.which("zsh")
-    script = said(app, "completion", "zsh")[1]
+    script = run_command(app, "completion", "zsh")[1]
     assert script.strip().startswith("#compdef gatebell")
     if program is None:
         pytest.skip("zsh is not installed")
@@ -154,7 +154,7 @@ def test_zsh_takes_our_script(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_settings_are_listed_with_where_they_come_from(live_sqlite: LiveGatebell) -> None:
+def test_settings_are_listed_with_their_source(live_sqlite: LiveGatebell) -> None:
     live_sqlite.cli("settings", "set", "refresh_replay_seconds", "20")
     try:
         listed = {each["name"]: each for each in live_sqlite.cli("settings", "list")["settings"]}

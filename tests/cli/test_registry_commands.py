@@ -1,4 +1,4 @@
-"""The commands about the container registry."""
+"""Tests of the commands for the container registry."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def test_certificates_are_printed_and_written(gatebell: LiveGatebell, tmp_path: 
     assert "cannot be written" in done.stderr
 
 
-def test_a_key_is_made_with_a_notice(gatebell: LiveGatebell) -> None:
+def test_a_key_is_created_with_a_notice_period(gatebell: LiveGatebell) -> None:
     made = gatebell.cli("registry", "rotate-key", "--notice-hours", "48")
     assert made["keys"][0]["kid"] == made["kid"]
     assert made["keys"][0]["state"] == "waiting"
@@ -36,7 +36,7 @@ def test_a_key_is_made_with_a_notice(gatebell: LiveGatebell) -> None:
     assert [each["state"] for each in now["keys"]] == ["signing"]
 
 
-def test_the_configuration_is_ready(gatebell: LiveGatebell) -> None:
+def test_the_printed_configuration_is_complete(gatebell: LiveGatebell) -> None:
     printed = gatebell.cli("registry", "configuration")
     ready = yaml.safe_load(printed["configuration"])
     assert ready["auth"]["token"]["service"] == "container_registry"

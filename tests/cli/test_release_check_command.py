@@ -1,4 +1,4 @@
-"""`gatebell releases check`: what a consumer's CI runs."""
+"""Tests of `gatebell releases check`, which consumers run in CI."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_line_for_each_finding_and_status_1(gatebell: LiveGatebell, folder: Path) -> None:
+def test_findings_are_printed_one_per_line_with_status_1(
+    gatebell: LiveGatebell, folder: Path
+) -> None:
     done = gatebell.run_cli("releases", "check", str(folder), "--release", "18.0")
     assert done.returncode == 1
     [line] = done.stdout.splitlines()
@@ -34,7 +36,7 @@ def test_a_line_for_each_finding_and_status_1(gatebell: LiveGatebell, folder: Pa
     assert done.stderr.endswith("2 files read: 1 finding up to release 18.0.\n")
 
 
-def test_the_text_tells_what_is_only_possible(gatebell: LiveGatebell, folder: Path) -> None:
+def test_possible_findings_are_printed_as_warnings(gatebell: LiveGatebell, folder: Path) -> None:
     (folder / "a.py").write_text("project.operations_access_level = 'private'\n")
     done = gatebell.run_cli("releases", "check", str(folder / "a.py"))
     assert done.stdout.startswith(f"{folder}/a.py:1: warning: ")
@@ -43,7 +45,7 @@ def test_the_text_tells_what_is_only_possible(gatebell: LiveGatebell, folder: Pa
     assert told == {"a.py": "possible", "users.py": "sure"}
 
 
-def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> None:
+def test_the_status_is_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> None:
     file = str(folder / "src" / "users.py")
     assert gatebell.run_cli("releases", "check", file, "--release", "16.11").returncode == 0
     done = gatebell.run_cli("releases", "check", str(folder / "src" / "fine.py"))
@@ -51,7 +53,7 @@ def test_status_0_if_nothing_breaks(gatebell: LiveGatebell, folder: Path) -> Non
     assert done.stderr == "1 file read: nothing breaks up to release 18.0.\n"
 
 
-def test_status_2_for_what_cannot_be_read_and_for_wrong_arguments(
+def test_the_status_is_2_for_unreadable_files_and_invalid_arguments(
     gatebell: LiveGatebell, folder: Path
 ) -> None:
     chart = str(folder / "src" / "chart.yaml")
@@ -93,7 +95,7 @@ def test_sarif_has_a_rule_for_each_change_and_a_result_for_each_finding(
 
 
 @pytest.mark.long
-def test_it_runs_as_a_program_of_its_own(gatebell: LiveGatebell, folder: Path) -> None:
+def test_the_check_runs_as_a_separate_program(gatebell: LiveGatebell, folder: Path) -> None:
     done = gatebell.run_program("releases", "check", str(folder / "src" / "users.py"))
     assert done.returncode == 1, done.stderr
     assert "users.py:3: " in done.stdout

@@ -1,4 +1,4 @@
-"""`gatebell settings set release`: what it says, and whom it asks."""
+"""Tests of `gatebell settings set release`: its output, and its confirmation."""
 
 import json
 import os
@@ -28,14 +28,14 @@ def as_before(gatebell: LiveGatebell) -> Iterator[None]:
 
 
 @pytest.mark.long
-def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> None:
+def test_a_script_gets_the_breaks_without_a_confirmation(gatebell: LiveGatebell) -> None:
     done = gatebell.run_cli("settings", "set", "RELEASE", "17.0")
     told = json.loads(done.stdout)
     assert (done.returncode, told["name"], told["value"]) == (0, "release", "17.0")
     assert (told["rehearsal"]["running"], told["rehearsal"]["release"]) == ("18.0", "17.0")
     assert "From release 18.0 back to 17.0: " in done.stderr
-    assert " taken back." in done.stderr
-    assert "No recorded call" not in done.stderr, "calls are compared with what is ahead"
+    assert " reverted." in done.stderr
+    assert "No recorded calls" not in done.stderr, "calls are compared with what is ahead"
 
     again = gatebell.run_cli("settings", "set", "release", "17.0")
     assert (json.loads(again.stdout), again.stderr) == ({"name": "release", "value": "17.0"}, "")
@@ -44,8 +44,8 @@ def test_a_script_is_told_what_breaks_and_not_asked(gatebell: LiveGatebell) -> N
 
     reset = gatebell.run_cli("settings", "reset", "release")
     assert "From release 17.0 to 18.0: " in reset.stderr
-    # Other tests have called what is ahead, unless this is the first one.
-    assert re.search(r"No recorded call is concerned\.|, last 20", reset.stderr)
+    # Other tests have called affected operations, unless this test is the first one.
+    assert re.search(r"No recorded calls are affected\.|, last 20", reset.stderr)
     assert json.loads(reset.stdout)["rehearsal"]["release"] == "18.0"
     wrong = gatebell.run_cli("settings", "set", "release", "soon")
     assert (wrong.returncode, wrong.stdout) == (1, "")
@@ -66,14 +66,14 @@ def test_tokens_that_get_an_expiry_are_counted(gatebell: LiveGatebell) -> None:
         assert token["expires_at"] is not None
 
 
-def asked(done: Done | subprocess.CompletedProcess[str]) -> bool:
-    """Return whether somebody was asked, and check that they were told what breaks."""
+def asks_for_confirmation(done: Done | subprocess.CompletedProcess[str]) -> bool:
+    """Return whether a confirmation was requested, and check that the breaks were shown."""
     assert "From release 18.0 back to 17.0: " in done.stderr
     return "Change the running release to 17.0? [y/N]" in done.stderr
 
 
 @pytest.mark.long
-def test_a_person_at_a_terminal_is_asked(gatebell: LiveGatebell) -> None:
+def test_a_user_at_a_terminal_has_to_confirm(gatebell: LiveGatebell) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, b"n\n")
     try:
@@ -91,16 +91,16 @@ def test_a_person_at_a_terminal_is_asked(gatebell: LiveGatebell) -> None:
         os.close(theirs)
         os.close(ours)
     assert done.returncode == 1, done.stderr
-    assert asked(done)
+    assert asks_for_confirmation(done)
     assert stored_settings(gatebell) == {}
 
 
 @pytest.mark.parametrize("more", [(), ("--yes",)])
-def test_who_agrees_is_asked_once_or_not_at_all(
+def test_a_confirmation_is_requested_once_or_skipped_by_an_option(
     gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
     done = gatebell.run_cli(*SET_RELEASE, *more, stdin="y\n")
     assert done.returncode == 0, done.stderr
-    assert asked(done) is (not more)
+    assert asks_for_confirmation(done) is (not more)
     assert stored_settings(gatebell) == {"release": "17.0"}

@@ -1,4 +1,4 @@
-"""On-call schedules by command: each prints one JSON object."""
+"""Tests of commands for on-call schedules, which each print one JSON object."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.long
-def test_a_schedule_is_created_listed_shown_and_deleted(gatebell: LiveGatebell) -> None:
+def test_a_schedule_can_be_created_listed_shown_and_deleted(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     project = make_project(gatebell, alice)
     at = ("schedules",)
@@ -37,11 +37,11 @@ def test_a_schedule_is_created_listed_shown_and_deleted(gatebell: LiveGatebell) 
     assert gatebell.cli(*at, "list", project) == {"on_call_schedules": [], "total": 0}
 
 
-def test_what_cannot_be_read_is_refused_in_words(gatebell: LiveGatebell) -> None:
+def test_invalid_values_are_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, make_user(gatebell))
     for option, word, said in (
         ("--rotation", "monthly alice", "weekly alice,bob mon 09:00"),
-        ("--rotation", "weekly nobody-at-all", "no member with this user name"),
+        ("--rotation", "weekly nobody-at-all", "No member has this user name"),
         ("--time-zone", "Berlin", "Europe/Berlin"),
     ):
         given = {"--name": unique("any"), "--time-zone": "UTC", option: word}

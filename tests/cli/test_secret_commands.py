@@ -1,4 +1,4 @@
-"""`gatebell secrets`: how far a change of the secret key has come, and what is brought over."""
+"""Tests of `gatebell secrets`: the progress of a key rotation, and re-encryption."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Make = Callable[..., Flask]
 
 @pytest.fixture
 def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
-    """Makes a host of one database that has these keys."""
+    """Return a function that creates hosts of one database with different keys."""
 
     def make(key: str, *fallbacks: str) -> Flask:
         return make_app(replace(settings, secret_key=key, secret_key_fallbacks=fallbacks))
@@ -36,8 +36,8 @@ def host(settings: Settings, make_app: Callable[[Settings], Flask]) -> Make:
     return make
 
 
-def see(app: Flask, name: str, *keys: str) -> None:
-    """Let a host of that name say that it is there."""
+def report_host(app: Flask, name: str, *keys: str) -> None:
+    """Record a host with its keys."""
     moment = system_clock()
     sighting = HostReport(
         name=name,
@@ -58,7 +58,7 @@ def next_step(app: Flask) -> str:
 
 
 def let_time_pass(app: Flask) -> None:
-    """Make the use of every key but the present one an old story."""
+    """Make the last use of every key older, except the newest one."""
     with app.app_context():
         newest = app.extensions["gatebell"].keyring.fingerprints[0]
         for use in db.session.scalars(select(SecretKeyUse)):
@@ -68,7 +68,7 @@ def let_time_pass(app: Flask) -> None:
 
 
 def made(app: Flask) -> dict[str, Any]:
-    """Store something of each kind."""
+    """Store an object of each kind."""
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme", "--owner", "alice")
     operate(app, "projects", "create", "acme/shop")
@@ -83,7 +83,7 @@ def made(app: Flask) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(host: Make) -> None:
+def test_a_command_with_a_wrong_key_is_rejected_with_a_sentence(host: Make) -> None:
     made(host(OLD))
     done = (
         host(LOST)
@@ -96,7 +96,7 @@ def test_a_command_with_another_key_is_refused_with_a_sentence_that_names_it(hos
 
 
 @pytest.mark.long
-def test_a_database_from_before_is_known_by_what_the_key_opens(host: Make) -> None:
+def test_the_key_of_an_older_database_is_checked_by_decryption(host: Make) -> None:
     app = host(OLD)
     made(app)
     with app.app_context():
@@ -118,7 +118,7 @@ def test_a_lost_key_can_be_forgotten(host: Make) -> None:
 
 
 @pytest.mark.long
-def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
+def test_readiness_fails_if_other_hosts_use_an_unknown_key(host: Make) -> None:
     one, other = host(OLD), host(OLD)
     made(one)
     assert other.test_client().get("/readyz").status_code == 200
@@ -133,24 +133,24 @@ def test_readiness_notices_a_key_that_others_write_with(host: Make) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
+def test_the_status_shows_the_next_safe_step_of_a_rotation(host: Make) -> None:
     app = host(OLD)
     made(app)
-    see(app, "one web", OLD)
-    see(app, "other web", OLD)
+    report_host(app, "one web", OLD)
+    report_host(app, "other web", OLD)
     assert next_step(app).startswith("There is one key.")
 
     app = host(OLD, NEW)
-    see(app, "one web", OLD, NEW)
-    assert next_step(app).startswith("Wait: other web must know ")
-    see(app, "other web", OLD, NEW)
-    assert next_step(app).startswith("Every host has every key: swap")
+    report_host(app, "one web", OLD, NEW)
+    assert next_step(app).startswith("Wait until every host has every key: other web needs ")
+    report_host(app, "other web", OLD, NEW)
+    assert next_step(app).startswith("Every host has every key. Swap")
 
     app = host(NEW, OLD)
     operate(app, "groups", "create", "second")
-    see(app, "one web", NEW, OLD)
-    assert next_step(app).startswith("Wait: other web must write with ")
-    see(app, "other web", NEW, OLD)
+    report_host(app, "one web", NEW, OLD)
+    assert next_step(app).startswith("Wait until these hosts write with ")
+    report_host(app, "other web", NEW, OLD)
     assert next_step(app) == "Run `gatebell secrets reencrypt`."
     assert operate(app, "secrets", "reencrypt")["reencrypted"]["integration_keys"] == 1
     assert next_step(app).startswith("Keep SECRET_KEY_FALLBACKS")
@@ -158,7 +158,7 @@ def test_each_step_of_a_rotation_says_when_it_is_safe(host: Make) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -> None:
+def test_used_credentials_are_rehashed_until_the_old_key_can_be_removed(host: Make) -> None:
     kept = made(host(OLD))
     app = host(NEW, OLD)
     operate(app, "groups", "create", "second")
@@ -176,7 +176,7 @@ def test_what_is_presented_is_hashed_anew_until_the_old_key_may_go(host: Make) -
     assert set(after["hashed_with_older"].values()) | set(
         after["encrypted_with_older"].values()
     ) == {0}
-    assert after["next"] == "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
+    assert after["next"] == "SECRET_KEY_FALLBACKS is no longer needed. Remove it on every host."
     use(host(NEW), kept)
 
 
@@ -185,7 +185,7 @@ def _secrets() -> list[ApplicationSecret]:
 
 
 def use(app: Flask, kept: dict[str, Any]) -> None:
-    """Present everything, and see that it is accepted."""
+    """Use all credentials, and check that they are accepted."""
     client = app.test_client()
     bearer = {"Authorization": f"Bearer {kept['token']['token']}"}
     assert client.get("/api/v4/user", headers=bearer).status_code == 200
@@ -201,7 +201,7 @@ def use(app: Flask, kept: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-def test_an_integration_key_that_is_replaced_meanwhile_stays_as_it_is(host: Make) -> None:
+def test_reencryption_keeps_integration_keys(host: Make) -> None:
     app = host(OLD)
     made(app)
     newer = host(NEW, OLD)
@@ -213,15 +213,15 @@ def test_an_integration_key_that_is_replaced_meanwhile_stays_as_it_is(host: Make
         assert keyring.digest(keyring.decrypt(row.key_ciphertext)) == row.key_digest
 
 
-def test_nothing_is_encrypted_anew_while_a_host_could_not_read_it(host: Make) -> None:
+def test_reencryption_is_rejected_while_a_host_does_not_have_the_new_key(host: Make) -> None:
     app = host(NEW, OLD)
-    see(app, "other web", OLD)
+    report_host(app, "other web", OLD)
     done = app.test_cli_runner().invoke(args=["secrets", "reencrypt"])
     assert done.exit_code == 1
     assert "other web" in json.loads(done.stderr)["error"]
 
 
-def test_every_encrypted_column_is_brought_over(host: Make) -> None:
+def test_every_encrypted_column_is_reencrypted(host: Make) -> None:
     columns = {
         column
         for table in Base.metadata.tables.values()

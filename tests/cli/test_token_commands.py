@@ -1,4 +1,4 @@
-"""Personal access tokens from the command line."""
+"""Tests of commands for personal access tokens."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ DAY = timedelta(days=1)
 
 @pytest.mark.one_database("postgres")
 @pytest.mark.spec("G4")
-def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebell) -> None:
+def test_operators_can_list_a_user_s_tokens_and_revoke_one(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     kept, lost = make_token(gatebell, alice), make_token(gatebell, alice, name="lost")
     assert Api(gatebell, lost.clear).send("GET", "/user").status_code == 200
@@ -29,7 +29,7 @@ def test_operators_list_the_tokens_of_a_user_and_revoke_one(gatebell: LiveGatebe
     assert Api(gatebell, kept.clear).send("GET", "/user").status_code == 200
 
 
-def test_a_token_that_is_revoked_already_has_no_second_event(gatebell: LiveGatebell) -> None:
+def test_revoking_a_revoked_token_causes_no_event(gatebell: LiveGatebell) -> None:
     name = unique("lost")
     lost = make_token(gatebell, make_user(gatebell), name=name)
     for _ in range(2):
@@ -37,26 +37,26 @@ def test_a_token_that_is_revoked_already_has_no_second_event(gatebell: LiveGateb
     assert [event.kind for event in events_with_subject(gatebell, name)] == ["token.revoked"]
 
 
-def test_no_command_makes_a_token_that_lives_longer_than_the_settings_allow(
+def test_a_token_cannot_exceed_the_maximum_lifetime(
     gatebell: LiveGatebell,
 ) -> None:
     create = ("tokens", "create", make_user(gatebell).username, "--name", "x", "--scopes", "api")
     refused = gatebell.run_cli(*create, "--days", "3000")
     assert refused.returncode == 1
-    assert "The expiry must be a day from" in refused.stderr
+    assert "The expiry date must be from" in refused.stderr
     assert (
         gatebell.cli(*create, "--days", "3")["expires_at"] == (now() + 3 * DAY).date().isoformat()
     )
 
 
-def test_what_does_not_exist_is_said_in_one_line(gatebell: LiveGatebell) -> None:
+def test_missing_users_and_tokens_are_reported(gatebell: LiveGatebell) -> None:
     for arguments in (("list", "nobody-of-this-name"), ("revoke", "9" * 9), ("revoke", "9" * 30)):
         done = gatebell.run_cli("tokens", *arguments)
         assert (done.returncode, done.stdout) == (1, ""), arguments
         assert "not found" in done.stderr, arguments
 
 
-def test_tokens_that_were_dead_for_a_year_are_pruned(gatebell: LiveGatebell) -> None:
+def test_tokens_that_were_invalid_for_a_year_are_pruned(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     revoked, expired, recent, ended = (make_token(gatebell, alice) for _ in range(4))
     change(gatebell, revoked.id, revoked_at=now() - 366 * DAY)

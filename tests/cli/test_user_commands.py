@@ -1,4 +1,4 @@
-"""`gatebell users …` and `gatebell settings …`: what the pages do, for an operator with a shell."""
+"""Tests of `gatebell users` and `gatebell settings`."""
 
 import pytest
 import requests
@@ -12,7 +12,7 @@ from tests.support.service.live import LiveGatebell
 
 @pytest.fixture
 def charlie(live_sqlite: LiveGatebell) -> Person:
-    """Somebody who may be changed."""
+    """Create a user whom tests can change."""
     return make_user(live_sqlite, name="charlie")
 
 
@@ -21,7 +21,7 @@ def whoami(gatebell: LiveGatebell, token: str) -> int:
     return requests.get(f"{gatebell.url}/api/v4/user", headers=headers, timeout=30).status_code
 
 
-def test_a_user_is_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Person) -> None:
+def test_a_user_can_be_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Person) -> None:
     token = make_token(live_sqlite, charlie).clear
     assert live_sqlite.cli("users", "lock", charlie.username)["state"] == "blocked"
     assert whoami(live_sqlite, token) == 401
@@ -31,7 +31,9 @@ def test_a_user_is_locked_and_unlocked(live_sqlite: LiveGatebell, charlie: Perso
     assert whoami(live_sqlite, token) == 200
 
 
-def test_what_changes_nothing_is_no_event(live_sqlite: LiveGatebell, charlie: Person) -> None:
+def test_a_command_without_a_change_causes_no_event(
+    live_sqlite: LiveGatebell, charlie: Person
+) -> None:
     for _ in range(2):
         live_sqlite.cli("users", "lock", charlie.username)
         live_sqlite.cli("users", "change", charlie.username, "--admin")
@@ -48,7 +50,7 @@ def test_a_password_is_reset_and_printed(live_sqlite: LiveGatebell, charlie: Per
     assert page.url.endswith("/-/user_settings/security")
 
 
-def test_users_are_listed_a_part_at_a_time(live_sqlite: LiveGatebell, charlie: Person) -> None:
+def test_the_list_of_users_is_paginated(live_sqlite: LiveGatebell, charlie: Person) -> None:
     found = live_sqlite.cli("users", "list", "--search", charlie.username.upper())
     (only,) = found["users"]
     assert (only["username"], only["state"], only["bot"]) == (charlie.username, "active", False)
@@ -59,7 +61,7 @@ def test_users_are_listed_a_part_at_a_time(live_sqlite: LiveGatebell, charlie: P
     assert below["users"] == []
 
 
-def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell) -> None:
+def test_a_missing_user_is_reported(live_sqlite: LiveGatebell) -> None:
     for command in ("lock", "reset-password"):
         done = live_sqlite.run_cli("users", command, "nobody-at-all")
         assert done.returncode == 1, command
@@ -67,7 +69,7 @@ def test_who_does_not_exist_is_said(live_sqlite: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
+def test_a_setting_can_be_changed_listed_and_reset(live_sqlite: LiveGatebell) -> None:
     assert live_sqlite.cli("settings", "set", "PAGE_SIZE", "33")["value"] == 33
     changed = live_sqlite.cli("settings", "list", "--changed")["settings"]
     assert {"page_size": "33"}.items() <= {each["name"]: each["value"] for each in changed}.items()
@@ -81,7 +83,7 @@ def test_a_setting_is_changed_listed_and_reset(live_sqlite: LiveGatebell) -> Non
     assert live_sqlite.run_cli("settings", "reset", "port").returncode == 1
 
 
-def test_an_application_of_the_instance_is_nobodys_own(
+def test_an_instance_wide_application_has_no_owner(
     live_sqlite: LiveGatebell, charlie: Person
 ) -> None:
     made = live_sqlite.cli(

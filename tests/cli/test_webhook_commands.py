@@ -1,4 +1,4 @@
-"""`gatebell webhooks …`: webhooks of projects on the command line."""
+"""Tests of `gatebell webhooks`, which manages webhooks of projects."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.support.service.receiver import running_receiver
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_a_webhook_is_managed_by_commands(gatebell: LiveGatebell) -> None:
+def test_a_webhook_can_be_managed_with_commands(gatebell: LiveGatebell) -> None:
     path = make_project(gatebell, alice(gatebell))
     with running_receiver() as receiver:
         events = ("--events", "alert.opened,alert.resolved", "--labels", 'team="db"')

@@ -1,9 +1,8 @@
 """Writes docs/evidence/advisories.md: published vulnerabilities, and the tests against them.
 
-The advisories are data, `tests/rfc/advisories.toml`: a section, and for each identifier the
-product, what was wrong there, what happens here, and the text that this was compared with. Tests
-name what they show:
-`@pytest.mark.advisory("CVE-2023-34246", …)`.
+`tests/rfc/advisories.toml` holds the advisories in sections. Each has an identifier, the product,
+its vulnerability, the behavior of Gatebell, and the source. Tests name the advisories that they
+cover: `@pytest.mark.advisory("CVE-2023-34246", …)`.
 """
 
 import sys
@@ -17,29 +16,29 @@ from tests.coverage.coverage_table import ROOT, marks
 ADVISORIES = ROOT / "tests" / "rfc" / "advisories.toml"
 
 _INTRODUCTION = """\
-# Advisories of the field
+# Advisories
 
-Holes that were published in other authorization servers, clients, libraries of tokens and
-receivers of alerts, and what happens here instead: {count} advisories, each with the tests that
-show it. Written by `make docs` from `tests/rfc/advisories.toml`.
+This page lists {count} published vulnerabilities of other authorization servers, clients, token
+libraries and alert receivers. For each vulnerability, it shows the behavior of Gatebell and the
+tests of it. `make docs` generates the page from `tests/rfc/advisories.toml`.
 
-What it was was compared in November 2026 with what the last column names, as public copies have
-it: the GitHub Advisory Database, the records of the CVE programme, osv.dev, the databases of
-RubySec, of PyPA (for Python) and of Go, or what the finder published. The words are our own.
+The descriptions are in our own words. In November 2026, they were compared with public copies of
+the sources in the last column. These are the GitHub Advisory Database, the CVE records, osv.dev,
+the databases of RubySec, PyPA (Python) and Go, and publications of the finders.
 
-What is found in Gatebell itself is reported as [SECURITY.md](../../SECURITY.md) says.
+[SECURITY.md](../../SECURITY.md) describes how to report vulnerabilities of Gatebell.
 """
 
 
 class Advisory(NamedTuple):
-    """A published hole of somebody else."""
+    """A published vulnerability of another product."""
 
     id: str
     section: str
     product: str
     was: str
     here: str
-    #: What `was` was compared with.
+    #: Text that `was` was compared with.
     source: str
 
 
@@ -66,10 +65,10 @@ def _rows(known: Sequence[Advisory], shown: Mapping[str, Sequence[str]]) -> Iter
             section = each.section
             yield from ("", f"## {section}", "")
             yield from (
-                "| advisory | product | what it was | here | tests | source |",
+                "| advisory | product | vulnerability | Gatebell | tests | source |",
                 "|---" * 6 + "|",
             )
-        # The file alone: it is renamed less often than its tests.
+        # Only the file, because files are renamed less often than tests.
         files = dict.fromkeys(test.partition("::")[0] for test in shown.get(each.id, ()))
         tests = "<br>".join(f"`{file}`" for file in files)
         yield f"| {each.id} | {each.product} | {each.was} | {each.here} | {tests} | {each.source} |"

@@ -1,7 +1,7 @@
 """Writes build/docs/statements.md: the tests of each statement in docs/evidence/statements.md.
 
-Tests say it themselves, by `@pytest.mark.spec("A3", …)` on a function, a class or, as
-`pytestmark`, a file. They are read, not run.
+Tests name statements with `@pytest.mark.spec("A3", …)` on a function, a class or, as `pytestmark`,
+a file. They are read, not run.
 """
 
 import ast
@@ -20,10 +20,10 @@ _ROW = re.compile(r"\| (?P<id>[A-Z][0-9]+) \| (?P<text>.*) \|")
 _HEADING = re.compile(r"## (?P<title>[A-Z]\. .*)")
 
 _INTRODUCTION = """\
-# Which tests show which statement
+# Tests of each statement
 
-Generated from the marks of the tests by `make docs`; the statements are those of
-[statements.md](../../docs/evidence/statements.md). {shown} of {all} statements are shown by a test.
+`make docs` generates this page from the marks of the tests. {shown} of {all}
+[statements](../../docs/evidence/statements.md) have a test.
 """
 
 
@@ -36,7 +36,7 @@ class Statement(NamedTuple):
 
 
 def statements() -> list[Statement]:
-    """Return the statements in their order."""
+    """Return all statements in their order."""
     found, section = [], ""
     for line in (
         (ROOT / "docs" / "evidence" / "statements.md").read_text(encoding="utf-8").splitlines()
@@ -50,12 +50,12 @@ def statements() -> list[Statement]:
 
 @cache
 def marks(mark: str = "spec", tests: Path = ROOT / "tests") -> dict[str, list[str]]:
-    """Return the tests by the ids that their marks of this name hold."""
+    """Return the tests by the ids in their marks of this name."""
     found: dict[str, list[str]] = defaultdict(list)
     for file in sorted(tests.rglob("test_*.py")):
         text = file.read_text(encoding="utf-8")
         if f".{mark}(" not in text:
-            continue  # to parse it takes most of the time
+            continue  # Parsing it would take most of the time.
         where = file.relative_to(tests.parent).as_posix()
         for name, identifier in _marks_in(ast.parse(text), mark):
             found[identifier].append(f"{where}{name}")
@@ -80,7 +80,7 @@ def _rows(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Ite
 
 
 def _marks_in(tree: ast.AST, mark: str, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield each id in a mark below the node, with the name of what the mark stands on."""
+    """Yield each id in a mark below the node, with the name of the marked function or class."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.FunctionDef | ast.ClassDef):
             yield from _marks_in(child, mark, f"{name}::{child.name}")
@@ -98,14 +98,14 @@ def _is_mark(node: ast.AST, mark: str) -> TypeIs[ast.Call]:
 
 
 def main() -> None:
-    """Print the document, or, with --missing, the statements that no test shows."""
+    """Print the document, or, with --missing, the statements without a test."""
     known, shown = statements(), marks()
     if "--missing" not in sys.argv:
         sys.stdout.write(document(known, shown))
         return
     missing = [each for each in known if each.id not in shown]
     sys.stdout.writelines(f"{each.id:4} {each.text}\n" for each in missing)
-    sys.stdout.write(f"{len(missing)} of {len(known)} statements are shown by no test.\n")
+    sys.stdout.write(f"{len(missing)} of {len(known)} statements have no test.\n")
 
 
 if __name__ == "__main__":

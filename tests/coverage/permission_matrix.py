@@ -10,8 +10,8 @@ from flask import Flask
 from app import create_app
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.access.roles import Role
-from web.api.description.views import described_views
-from web.settings.reader import read_settings
+from web.api.description.views import list_described_views
+from web.settings.reader import parse_settings
 
 _INTRODUCTION = """\
 # Permissions of roles
@@ -46,9 +46,9 @@ def document(app: Flask) -> str:
 
 
 def _summaries(app: Flask) -> Mapping[str, str]:
-    """Return the summaries of operations with a role, by the names of the permissions."""
+    """Return the summaries of operations that need a role, by the names of their permissions."""
     found: dict[str, str] = {}
-    for view in described_views(app):
+    for view in list_described_views(app):
         name = ".".join(view.name.split(".")[:2])
         permission = PERMISSIONS.get(name)
         if permission and permission.target is not Target.INSTANCE and _has_role(permission):
@@ -73,7 +73,7 @@ def _tables(summaries: Mapping[str, str]) -> Iterator[str]:
 
 
 def _cell(permission: Permission, role: Role) -> str:
-    """Return the mark of a role: everywhere, in projects only, or nowhere."""
+    """Return the mark of a role: everywhere, only in projects, or nowhere."""
     if permission.least is None:
         is_open = permission.in_private is None or role >= permission.in_private
         return "●" if is_open else "public projects"
@@ -87,7 +87,7 @@ def _cell(permission: Permission, role: Role) -> str:
 def main() -> None:
     """Print the text, for an application with the default settings."""
     with TemporaryDirectory() as folder:
-        app = create_app(read_settings({"INSTANCE_PATH": folder, "SECRET_KEY": "0" * 64}))
+        app = create_app(parse_settings({"INSTANCE_PATH": folder, "SECRET_KEY": "0" * 64}))
         sys.stdout.write(document(app))
 
 

@@ -1,7 +1,7 @@
-"""Writes docs/evidence/coverage.md: the number of statements and requirements that tests show.
+"""Writes docs/evidence/coverage.md: the number of statements and requirements with a test.
 
-The tables that name every test are long and change whenever a test is renamed, so they are not
-kept in the repository: `make docs` writes them to build/docs/.
+The tables that name every test are long and change whenever a test is renamed, so they are not kept
+in the repository: `make docs` writes them to build/docs/.
 """
 
 import sys
@@ -12,23 +12,23 @@ from tests.coverage.coverage_table import Statement, marks, statements
 from tests.coverage.rfc_coverage import Standard, standards, summary
 
 _INTRODUCTION = """\
-# What the tests show
+# Test coverage
 
-Generated from the marks of the tests by `make docs`, which also writes the tables with the names
-of the tests: `build/docs/statements.md` and `build/docs/standards.md`.
+`make docs` generates this page from the marks of the tests. It also writes tables with the names of
+the tests to `build/docs/statements.md` and `build/docs/standards.md`.
 
 ## Statements of the specification
 
-Those of [statements.md](statements.md). {shown} of {all} are shown by a test.
+{shown} of {all} [statements](statements.md) have a test.
 """
 
 _STANDARDS = """\
 
 ## Requirements of the standards
 
-Those that the standards put on an authorization server, an OpenID provider or a resource server,
-from `tests/rfc/requirements/`. Every one is shown on the wire by a test, or has a reason why it is
-not done.
+The table counts the requirements of each standard for authorization servers, OpenID providers and
+resource servers, from `tests/rfc/requirements/`. Each requirement has a test that examines requests
+and responses, or a reason why it is not implemented.
 """
 
 
@@ -52,7 +52,7 @@ def document(
 
 
 def _sections(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    yield from ("", "| section | statements | shown |", "|---|---|---|")
+    yield from ("", "| section | statements | tested |", "|---|---|---|")
     for section, group in groupby(known, key=lambda each: each.section):
         ids = [each.id for each in group]
         yield f"| {section} | {len(ids)} | {sum(each in shown for each in ids)} |"
@@ -61,7 +61,7 @@ def _sections(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) ->
 def _missing(known: Sequence[Statement], shown: Mapping[str, Sequence[str]]) -> Iterator[str]:
     missing = [each for each in known if each.id not in shown]
     if missing:
-        yield from ("", "Shown by no test:", "")
+        yield from ("", "Statements without a test:", "")
         yield from (f"- {each.id}: {each.text}" for each in missing)
 
 

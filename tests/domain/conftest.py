@@ -1,4 +1,4 @@
-"""Databases without an app: a migrated one of a test's own, and an empty one in memory."""
+"""Databases without an app: a migrated one for each test, and an empty one in memory."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def engine(settings: Settings) -> Iterator[Engine]:
-    """A migrated database, of each kind in turn."""
+    """An engine for a migrated database, of each kind in turn."""
     opened = open_engine(settings)
     yield opened
     opened.dispose()
@@ -21,14 +21,14 @@ def engine(settings: Settings) -> Iterator[Engine]:
 
 @pytest.fixture
 def session(engine: Engine) -> Iterator[Session]:
-    """A session of a migrated database; what it does is rolled back unless a test commits."""
+    """A session of a migrated database; its changes are rolled back unless a test commits."""
     with Session(engine) as opened:
         yield opened
 
 
 @pytest.fixture
 def in_memory() -> Iterator[Session]:
-    """A session of an empty SQLite in memory, for rules that no statement depends on."""
+    """A session of an empty SQLite in memory, for rules that do not depend on SQL."""
     engine = create_engine("sqlite://")
     Base.metadata.create_all(engine)
     with Session(engine) as opened:

@@ -1,4 +1,4 @@
-"""What became of everything that was sent while something broke."""
+"""Counts what happened to everything that was sent during a fault."""
 
 import re
 from collections import Counter
@@ -7,36 +7,36 @@ from dataclasses import dataclass, field
 
 from tests.support.mail.mail_server import Mailbox
 
-#: 0.1.0 named no project.
+#: Release 0.1.0 did not name the project.
 _SEVERAL = re.compile(r"\[\w+\] (\d+) alerts(?: in |: )")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What was sent was answered, reset or unheard; what was answered 200 is stored or lost."""
+    """Counts the results of a load: answered, reset, unheard, stored and lost requests."""
 
     database: str
-    #: Who sends what, and how.
+    #: The senders, and their kind of connection.
     load: str
     sent: int
-    #: Answers by status.
+    #: Number of responses by status.
     answered: Counter[int]
-    #: Connections that ended without an answer: nothing was promised there.
+    #: Connections that ended without a response, so that the alert may be stored or not.
     reset: int
-    #: Connections that nobody took.
+    #: Connections that were not accepted.
     unheard: int
-    #: None where requests of many kinds were sent, which leave different things.
+    #: Number of stored alerts; None if requests of many kinds were sent.
     stored: int | None
-    #: Answered 200, and not stored.
+    #: Alerts that were answered with 200 but are not stored.
     lost: int
-    #: Stored more than once.
+    #: Alerts that are stored more than once.
     doubled: int
-    #: Seconds that the slowest answer took, whatever it said.
+    #: Seconds of the slowest response, with any status.
     longest_wait: float
-    #: The same of somebody who asked for a page meanwhile; None where nobody did.
+    #: The longest wait of a visitor of a page meanwhile; None if there was no visitor.
     others_wait: float | None
-    #: Seconds from the end of the fault to the next alert that was accepted, the longest of them;
-    #: None where the fault lasted as long as the load.
+    #: Longest time in seconds from the end of a fault to the next accepted alert; None if the fault
+    #: lasted as long as the load.
     recovery: float | None
 
     def __str__(self) -> str:
@@ -51,50 +51,50 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True)
 class Pages:
-    """What people were sent while those who send were killed."""
+    """Counts the messages that users got while workers were killed."""
 
     kills: int
     pages: int
     messages: int
     lost: int
-    #: Messages that left once more, as they were or with what came later.
+    #: Messages that were sent again, unchanged or combined with later pages.
     doubled: int
 
 
 @dataclass
 class Kept:
-    """What the running test has counted, for the document about all of them."""
+    """Collects the counts of the running test, for the document about all faults."""
 
     accounts: list[Account] = field(default_factory=list)
     pages: list[Pages] = field(default_factory=list)
 
     def clear(self) -> None:
-        """Begin with another test."""
+        """Reset the counts for the next test."""
         self.accounts.clear()
         self.pages.clear()
 
 
-#: Of the test that runs: tests/faults/conftest.py empties it.
+#: Counts of the running test; tests/faults/conftest.py resets them.
 KEPT = Kept()
 
 
 def doubled_in(titles: Iterable[str]) -> int:
-    """Return how many were stored more often than once."""
+    """Return the number of duplicates."""
     return sum(count - 1 for count in Counter(titles).values())
 
 
 def assert_each_was_sent(mailbox: Mailbox, pages: int, *, kills: int) -> None:
-    """Check the account of what the mail server took: a kill may double one message.
+    """Check the messages that the mail server got: a kill can double one message.
 
-    A message about several alerts has their number in its subject. What was sent when a worker was
-    killed leaves once more, as it was or in one message with what came later.
+    A message about several alerts has their number in its subject. Messages that were being sent
+    when a worker was killed are sent again, unchanged or combined with later pages.
     """
-    # A long subject begins on the line after its name.
+    # A long subject starts on the line after its header name.
     first = {str(each["Message-ID"]): str(each["Subject"]).strip() for each in mailbox.messages}
     counts = [
         int(found[1]) if (found := _SEVERAL.match(subject)) else 1 for subject in first.values()
     ]
-    # Of how many messages, and how many pages they have between them.
+    # Numbers of messages, with the number of pages in them.
     doubled = {(0, 0)}
     for count in counts:
         doubled |= {(number + 1, sent + count) for number, sent in doubled if number < kills}

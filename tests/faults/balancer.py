@@ -1,4 +1,4 @@
-"""Hosts of one service behind a balancer, and clients that use it all the time."""
+"""Hosts of one service behind a balancer, and clients that use it continuously."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _numbers = count()
 
 
 class Balancer:
-    """Sends each request to the next host that is in service."""
+    """Sends each request to the next host in service."""
 
     def __init__(self, hosts: list[LiveGatebell]) -> None:
         self.hosts = hosts
@@ -42,7 +42,7 @@ class Balancer:
 
     @contextmanager
     def pick(self) -> Iterator[LiveGatebell]:
-        """Give the host for one request."""
+        """Choose the host for one request."""
         with self._changed:
             host = self._serving[next(self._turn) % len(self._serving)]
             self._busy[host.url] += 1
@@ -54,7 +54,7 @@ class Balancer:
                 self._changed.notify_all()
 
     def restart(self, host: LiveGatebell, *, change: Callable[[LiveGatebell], None]) -> None:
-        """Take a host out of service, change it, and put it back when it says that it is ready."""
+        """Take a host out of service, change it, and put it back when it is ready."""
         with self._changed:
             self._serving.remove(host)
             assert self._changed.wait_for(lambda: not self._busy[host.url], _READY_SECONDS)
@@ -69,7 +69,7 @@ class Balancer:
             self._serving.append(host)
 
     def restart_all(self, change: Callable[[LiveGatebell], None]) -> None:
-        """Change one host after another; each of those that serve stays ready."""
+        """Change one host after another; the others stay ready."""
         for host in self.hosts:
             self.restart(host, change=change)
             assert all(is_ready(each) for each in self.hosts), [h.log_text() for h in self.hosts]
@@ -81,19 +81,19 @@ def is_ready(host: LiveGatebell) -> bool:
 
 @dataclass
 class Record:
-    """What the clients heard."""
+    """Collects the results of the clients."""
 
     answers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    #: How often each title was accepted. Each is sent twice, so that the second is grouped.
+    #: Number of accepted alerts by title. Each title is sent twice, so that the second is grouped.
     accepted: Counter[str] = field(default_factory=Counter)
-    #: How often a client has used everything.
+    #: Number of times that a client has used everything.
     rounds: int = 0
     clients: int = 0
     slowest: float = 0.0
 
     def wait_for_rounds(self, more: int) -> None:
-        """Wait until everything was used so many times more, however slow the machine."""
+        """Wait for this number of additional rounds, on slow machines as well."""
         wanted, deadline = self.rounds + more, monotonic() + _ROUNDS_SECONDS
         while self.rounds < wanted:
             assert monotonic() < deadline, self.failures
@@ -102,7 +102,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """Somebody with a browser, an application, a script and a monitoring system."""
+    """Represents a user with a browser, an application, a script and a monitoring system."""
 
     balancer: Balancer
     record: Record
@@ -113,7 +113,7 @@ class Client:
     browser: requests.Session
 
     def use_everything(self, refresh_token: str) -> str:
-        """Ask for one thing of each kind, each wherever it happens; return the next token."""
+        """Send a request of each kind to any host, and return the next refresh token."""
         pair = self._token(grant_type="refresh_token", refresh_token=refresh_token)
         if not pair:
             return refresh_token
@@ -144,7 +144,7 @@ class Client:
         self._ask(path, "GET", path, headers={"Authorization": f"Bearer {token}"})
 
     def _approve(self) -> str:
-        """Open the consent page at one host and press its button at another one."""
+        """Open the consent page on one host, and submit it on another."""
         parameters = {
             "client_id": self.application.client_id,
             "redirect_uri": self.application.redirect_uri,
@@ -191,7 +191,7 @@ MakeClient = Callable[[Balancer, Record], Client]
 
 
 def client_of_database(balancer: Balancer, record: Record) -> Client:
-    """Make a client, put into a database in the shape of this release."""
+    """Create a client in a database with the schema of this release."""
     host = balancer.hosts[0]
     person = make_user(host)
     token = host.cli("tokens", "create", person.username, "--name", "x", "--scopes", "api")
@@ -210,7 +210,7 @@ def client_of_database(balancer: Balancer, record: Record) -> Client:
 def clients_at_work(
     balancer: Balancer, how_many: int, *, pause: float = 0, make: MakeClient = client_of_database
 ) -> Iterator[Record]:
-    """Let clients work for as long as the block runs, with so many seconds between rounds."""
+    """Run clients for the duration of the block, with a pause between rounds."""
     record, end = Record(clients=how_many), Event()
     clients = [make(balancer, record) for _ in range(how_many)]
 

@@ -1,4 +1,4 @@
-"""Somebody who wants something else while others break things, and may have to wait for them."""
+"""A user who sends requests while a test breaks something, and who may be delayed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ _PATIENCE_SECONDS = 20
 
 @dataclass
 class Bystander:
-    """What somebody saw who asked again and again."""
+    """Counts the responses to repeated requests."""
 
     answers: int = 0
 
     def is_served(self) -> None:
-        """Wait until they got some answers more: whoever is held up gets none."""
+        """Wait for some more responses, which a blocked user would not get."""
         wanted, deadline = self.answers + _SOME, monotonic() + _PATIENCE_SECONDS
         while self.answers < wanted:
             assert monotonic() < deadline, "held up"
@@ -29,7 +29,7 @@ class Bystander:
 
 @contextmanager
 def bystander(gatebell: LiveGatebell, path: str = "/users/sign_in") -> Iterator[Bystander]:
-    """Ask for something again and again while the block runs, and count the answers."""
+    """Send requests repeatedly for the duration of the block, and count the responses."""
     seen, end = Bystander(), Event()
     thread = Thread(target=_ask_on, args=(gatebell, path, seen, end))
     thread.start()
@@ -43,7 +43,7 @@ def bystander(gatebell: LiveGatebell, path: str = "/users/sign_in") -> Iterator[
 
 def _ask_on(gatebell: LiveGatebell, path: str, seen: Bystander, end: Event) -> None:
     while not end.is_set():
-        # New connections are what is refused first where there is no room.
+        # New connections are the first to be rejected when there is no space.
         with KeptConnection(gatebell.port) as connection:
             answer = connection.get(path, "Connection: close")
         seen.answers += answer.status == 200

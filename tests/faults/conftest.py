@@ -1,4 +1,4 @@
-"""Services and databases that tests may break, because nobody else uses them."""
+"""Fixtures: services and databases that tests can break, because they are not shared."""
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from tests.faults.reliability import keep
 from tests.support.database.postgres import Postgres, memory_directory, own_server
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService, running
 from web.database.schema import migrate
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
-#: Makes a service for a kind of database and the settings that follow, and starts it.
+#: Creates and starts a service with a kind of database and settings.
 Start = Callable[..., LiveGatebell]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BreakablePostgres:
-    """A server that may be stopped; whoever stops it starts it again."""
+    """Represents a server that a test can stop, and that the same test starts again."""
 
     server: PostgresServer
     template: str
 
     def new_database(self) -> str:
-        """Return the address of a migrated database."""
+        """Return the URL of a migrated database."""
         return Postgres(self.server.get_uri()).new_database(template=self.template)
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_counted_yet() -> None:
-    """Count for each test anew."""
+    """Reset the counts before each test."""
     KEPT.clear()
 
 
@@ -40,7 +40,7 @@ def nothing_is_counted_yet() -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: "pytest.CallInfo[None]"
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Keep what a test has counted that passed, where somebody wants it."""
+    """Store the counts of a passed test, if --accounts names a folder."""
     report = yield
     folder, mark = item.config.getoption("--accounts"), item.get_closest_marker("fault")
     if folder and mark and call.when == "call" and report.passed:
@@ -52,18 +52,18 @@ def pytest_runtest_makereport(
 
 @pytest.fixture(scope="session")
 def breakable_postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BreakablePostgres]:
-    """A Postgres server that nobody uses but the tests of this folder, one after the other."""
+    """Run a PostgreSQL server for the tests of this folder, which use it one after another."""
     with own_server(memory_directory()) as server:
         template = Postgres(server.get_uri()).new_database()
         path = str(tmp_path_factory.mktemp("template"))
         given = {"INSTANCE_PATH": path, "DATABASE_URL": template, "SECRET_KEY": SECRET_KEY}
-        migrate(read_settings(given))
+        migrate(parse_settings(given))
         yield BreakablePostgres(server=server, template=template)
 
 
 @pytest.fixture
 def start(new_service: NewService) -> Iterator[Start]:
-    """Starts services of the test's own, and stops them in the end."""
+    """Return a function that starts services of the test, and stop them at the end."""
     started: list[LiveGatebell] = []
 
     def start_one(kind: str, **settings: str) -> LiveGatebell:
@@ -79,7 +79,7 @@ def start(new_service: NewService) -> Iterator[Start]:
 
 @pytest.fixture(scope="session")
 def on_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A web server on Postgres that several tests may break; afterwards it goes on."""
+    """Run a web server on PostgreSQL that several tests break, and that recovers afterwards."""
     with running(new_service("postgres", only="web")) as live:
         yield live
 
@@ -88,7 +88,7 @@ def on_postgres(new_service: NewService) -> Iterator[LiveGatebell]:
 def on_breakable_postgres(
     breakable_postgres: BreakablePostgres, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveGatebell]:
-    """A web server on the Postgres that may be stopped; it does not wait long for it."""
+    """Run a web server with short timeouts on the PostgreSQL server that tests can stop."""
     made = LiveGatebell(
         instance_path=tmp_path_factory.mktemp("breakable"),
         database_url=breakable_postgres.new_database(),

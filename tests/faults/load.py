@@ -1,4 +1,4 @@
-"""Senders that go on sending whatever happens, and remember what they were told."""
+"""Senders that continue during a fault, and record the responses."""
 
 import sys
 from collections import Counter
@@ -25,27 +25,27 @@ _loads = count(1)
 
 @dataclass
 class Answers:
-    """What the senders heard."""
+    """Collects the responses that the senders got."""
 
-    #: What the titles of this load begin with: no other load has sent the like.
+    #: Beginning of this load's titles, which no other load uses.
     name: str
-    #: Title and number of each alert that was answered 200.
+    #: Title and number of each alert that was answered with 200.
     accepted: dict[str, int] = field(default_factory=dict)
     answered: Counter[int] = field(default_factory=Counter)
-    #: Connections that ended without an answer; a killed process promised nothing.
+    #: Connections that ended without a response, for example of a killed process.
     reset: int = 0
-    #: Connections that nobody took.
+    #: Connections that were not accepted.
     unheard: int = 0
     refused: list[requests.Response] = field(default_factory=list)
     slowest: float = 0.0
-    #: How long somebody waited who asked for a page meanwhile.
+    #: Longest wait of a visitor who requested a page meanwhile.
     others_wait: float | None = None
-    #: What was answered to them.
+    #: Statuses of the visitor's responses.
     visits: Counter[int] = field(default_factory=Counter)
     recovery: float | None = None
     load: str = ""
     _ended_at: float | None = None
-    #: Between two alerts of a sender: some are on their way at any time, and others get a turn.
+    #: Pause between two alerts of a sender, so that other requests get a turn.
     pause_seconds: float = 0.01
     lock: Lock = field(default_factory=Lock)
 
@@ -60,7 +60,7 @@ class Answers:
                 self.refused.append(answer)
 
     def fault_ends(self) -> None:
-        """Measure from now on until an alert is accepted again; a kill ends as it begins."""
+        """Measure the time until the next accepted alert; a kill ends when it begins."""
         with self.lock:
             self._ended_at = monotonic()
 
@@ -76,7 +76,7 @@ class Answers:
             self.reset += not is_unheard
 
     def wait_for(self, more: int) -> None:
-        """Wait until so many more are accepted: however slow the machine, the load was there."""
+        """Wait until this number of additional alerts is accepted, on slow machines as well."""
         wanted, deadline = len(self.accepted) + more, monotonic() + _LOAD_SECONDS
         while len(self.accepted) < wanted:
             assert monotonic() < deadline, self.answered
@@ -89,13 +89,13 @@ class Answers:
 
 @contextmanager
 def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
-    """Send different alerts from several senders, for as long as the block runs.
+    """Send different alerts from several senders for the duration of the block.
 
-    Each sender keeps its connection, or has a new one for each alert. Somebody visits a page
-    meanwhile.
+    Each sender keeps its connection, or opens a new one for each alert. Meanwhile, a visitor
+    requests a page.
     """
     answers, numbers, end = Answers(f"load {next(_loads)}, alert "), count(), Event()
-    answers.load = f"{SENDERS} senders, {'kept' if kept else 'new'} connections"
+    answers.load = f"senders: {SENDERS}, {'keep-alive' if kept else 'new'} connections"
     visitor = Thread(target=_visit_until, args=(end, endpoint, answers))
     visitor.start()
     with ThreadPoolExecutor(SENDERS) as senders:
@@ -113,7 +113,7 @@ def load_on(endpoint: Endpoint, *, kept: bool = True) -> Iterator[Answers]:
 
 
 def _visit_until(end: Event, endpoint: Endpoint, answers: Answers) -> None:
-    """Ask for a page now and then, and remember the longest wait and what was answered."""
+    """Request a page regularly, and record the longest wait and the statuses."""
     with requests.Session() as browser:
         browser.trust_env = False
         while not end.wait(_VISIT_PAUSE_SECONDS):
@@ -159,7 +159,7 @@ def _send(session: requests.Session, endpoint: Endpoint, answers: Answers, title
 def assert_nothing_was_lost(
     gatebell: LiveGatebell, endpoint: Endpoint, answers: Answers
 ) -> Account:
-    """Compare what was answered 200 with what is stored of it; return and print the account."""
+    """Compare the alerts answered with 200 to the stored ones; return and print the account."""
     everything = alerts_of(gatebell, endpoint.project)
     stored = [alert for alert in everything if alert.title.startswith(answers.name)]
     by_title = {alert.title: alert.iid for alert in stored}

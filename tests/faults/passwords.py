@@ -1,4 +1,4 @@
-"""People who try passwords."""
+"""Helpers that try passwords."""
 
 import requests
 

@@ -17,7 +17,7 @@ _SECONDS = 60
 
 
 def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS, pause: float = 0.1) -> None:
-    """Wait for what has to happen, however slow the machine."""
+    """Wait until a condition is true, with a timeout that allows for slow machines."""
     deadline = monotonic() + seconds
     while not is_so():
         assert monotonic() < deadline
@@ -25,17 +25,17 @@ def wait_until(is_so: Callable[[], object], *, seconds: int = _SECONDS, pause: f
 
 
 def web_processes(live: LiveGatebell) -> list[int]:
-    """Return the processes that serve clients, the oldest first."""
+    """Return the processes that serve clients, oldest first."""
     return [pid for pid in _server_processes(live) if not _has_low_priority(pid)]
 
 
 def heavy_processes(live: LiveGatebell) -> list[int]:
-    """Return the processes that answer heavy requests, the oldest first."""
+    """Return the processes that answer heavy requests, oldest first."""
     return [pid for pid in _server_processes(live) if _has_low_priority(pid)]
 
 
 def _server_processes(live: LiveGatebell) -> list[int]:
-    # Where nobody supervises the web server, it is the service.
+    # Without a supervisor, the web server is the service's process.
     supervised = [pid for pid, words in children(live.pid) if "-m gunicorn" in words]
     return [pid for pid, _ in children(supervised[0] if supervised else live.pid)]
 
@@ -48,7 +48,7 @@ def _has_low_priority(pid: int) -> bool:
 
 
 def children(parent: int) -> list[tuple[int, str]]:
-    """Return the processes that one has started, each with its command line, the oldest first."""
+    """Return the child processes with their command lines, oldest first."""
     try:
         found = psutil.Process(parent).children()
     except psutil.NoSuchProcess:
@@ -65,20 +65,20 @@ def _command_line(process: psutil.Process) -> str:
 
 
 def is_held(pid: int) -> bool:
-    """Tell whether a process has stopped after SIGSTOP."""
+    """Return whether a process has stopped after SIGSTOP."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     return status.partition("State:")[2].split()[0] == "T"
 
 
 def new_worker(service: LiveGatebell) -> "subprocess.Popen[bytes]":
-    """Start a background worker beside a service; whoever starts it ends it."""
+    """Start a background worker for a service; the caller stops it."""
     command = [sys.executable, "-m", "web.jobs.worker"]
     return subprocess.Popen(command, cwd=ROOT, env=service.environment)
 
 
 @contextmanager
 def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run a background worker, and kill it in the end."""
+    """Run a background worker, and kill it at the end."""
     with new_worker(service) as worker:
         try:
             yield worker
@@ -88,9 +88,9 @@ def running_worker(service: LiveGatebell) -> Iterator["subprocess.Popen[bytes]"]
 
 @contextmanager
 def frozen(first: int | None) -> Iterator[None]:
-    """Stop a process and its children, as a disk that hangs does; let them go on in the end."""
+    """Stop a process and its children, as a hanging disk does, and continue them at the end."""
     assert first is not None
-    os.kill(first, signal.SIGSTOP)  # else it would start others
+    os.kill(first, signal.SIGSTOP)  # Otherwise it would start other processes.
     stopped = [first]
     for pid, _ in children(first):
         os.kill(pid, signal.SIGSTOP)

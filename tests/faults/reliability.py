@@ -1,7 +1,7 @@
 """Writes docs/evidence/reliability.md: the cost of each fault, from the counts of its test.
 
-`make faults` empties the folder of accounts, runs the tests and, if none of them failed, writes the
-document. Each test that is marked `fault` leaves a file there, with the figures of that run alone.
+`make faults` empties the folder of accounts, runs the tests and writes the document if all of them
+passed. Each test that is marked `fault` stores a file there, with the figures of that run.
 """
 
 import json
@@ -22,52 +22,55 @@ Run = dict[str, Any]
 _INTRODUCTION = """\
 # Reliability
 
-What faults cost while alerts pour in. `make faults` writes this: it breaks a running service in
-each of these ways, counts what the senders were told, and compares it with what is stored. A test
-fails if anything is lost that was answered 200, or if anything is stored twice, so two columns
-hold zeros; the others hold what came out. On SQLite and on Postgres, where both can break so.
+This page shows the effects of faults while clients send alerts. `make faults` generates it. Each
+test causes a fault in a running service, counts the responses, and compares them with the stored
+alerts. A test fails if an alert that was accepted with 200 is lost, or if an alert is stored twice.
+The columns *lost* and *duplicated* are therefore always 0. Faults that can affect both databases
+are tested on SQLite and on Postgres.
 
 {machine}
 
-- *Sent* are the alerts of all senders, *accepted* those that were answered 200. *5xx* are answers
-  that told the sender to try again: 503 with `Retry-After`, unless another status is named. *No
-  answer* are connections that ended or that nobody took: nothing was promised there, and the alert
-  may be stored.
-- *Sender* and *visitor* are the longest waits for any answer, in seconds: of a sender, and of
-  somebody who opens a page meanwhile.
-- *Recovery* is the time in seconds from the end of the fault to the next alert that is accepted,
-  and the longest of them where there are several faults. A kill ends as it begins; a service that
-  is killed as a whole ends its fault when it is started. “—” stands where the fault lasted as long
-  as the load.
+- *Sent* is the number of alerts of all senders, and *accepted* the number of 200 responses. *5xx*
+  counts responses after which the sender should retry. Their status is 503 with `Retry-After`
+  unless the table shows another status.
+- *No response* counts connections that were closed without a response or were not accepted. Their
+  alerts are not acknowledged, but may be stored.
+- *Sender wait* is the longest wait for a response to an alert, in seconds. *Page wait* is the
+  longest wait for a page that another client requests repeatedly.
+- *Recovery* is the number of seconds from the end of the fault to the next accepted alert, or the
+  longest such time if there are several faults. The fault of a killed process ends with the kill.
+  The fault of a killed service ends when the service is started again. “—” means that the fault
+  lasted as long as the load.
 """
 
 _ACCOUNTS = (
-    *("fault", "database", "load", "sent", "accepted", "stored", "lost", "doubled", "5xx"),
-    *("no answer", "sender", "visitor", "recovery"),
+    *("fault", "database", "load", "sent", "accepted", "stored", "lost", "duplicated", "5xx"),
+    *("no response", "sender wait", "page wait", "recovery"),
 )
 
 _ABOUT_PAGES = """\
 
 ## Pages
 
-What people were sent while those who send were killed. A message that has just left may leave once
-more, at most one for each kill.
+The table shows the messages that users received while processes that send messages were killed. At
+most one message per kill may be sent twice. A message can contain many pages. *Duplicated* counts
+the pages of such messages.
 
 """
 
-_PAGES = ("fault", "killed", "pages due", "messages", "lost", "sent again")
+_PAGES = ("fault", "kills", "expected pages", "messages", "lost", "duplicated")
 
 _MISSING = """\
 
-## Without figures
+## Not measured
 
-These were not part of the run:
+These faults were not part of the run:
 
 """
 
 
 def keep(folder: Path, test: str, fault: str, kept: Kept) -> None:
-    """Write down what one test has counted."""
+    """Store the counts of one test."""
     folder.mkdir(parents=True, exist_ok=True)
     run = {
         "test": test,
@@ -119,9 +122,9 @@ def _machine(runs: Sequence[Run]) -> str:
     )
     loads = [run["load"] for run in runs]
     return (
-        f"Run on {dates}, on a machine of the class {machines}, with Python {pythons}. After each"
-        f" test, the load average was {min(loads):.1f} to {max(loads):.1f}: other work ran beside"
-        " the tests where it is far above the number of processors, and waits are longer for it."
+        f"Run on {dates} ({machines}, Python {pythons}). The load average after each test was"
+        f" {min(loads):.1f} to {max(loads):.1f}. A load average far above the number of processors"
+        " means that other programs ran at the same time, which makes waits longer."
     )
 
 
@@ -170,7 +173,7 @@ def _kept_in(folder: Path) -> Iterator[Run]:
 def main() -> None:
     """Print the document of the accounts in a folder."""
     if not (runs := list(_kept_in(Path(sys.argv[1])))):
-        sys.exit("no test has kept an account")
+        sys.exit("There are no results of tests.")
     sys.stdout.write(document(runs, marks("fault")))
 
 

@@ -1,4 +1,4 @@
-"""Clients that take their time, or never come to an end."""
+"""Clients that send slowly, or never finish."""
 
 import json
 import socket
@@ -14,13 +14,13 @@ _PAUSE = 0.1
 
 
 def head(endpoint: Endpoint, *lines: str, key: str = "") -> bytes:
-    """Return the head of a webhook, with the right key unless another one is given."""
+    """Return the head of a webhook, with the right key by default."""
     given = (f"Authorization: Bearer {key or endpoint.key}", "Content-Type: application/json")
     return asked(endpoint.path, *given, *lines, method="POST")
 
 
 def webhook_of(endpoint: Endpoint, title: str) -> bytes:
-    """Return a whole webhook."""
+    """Return a complete webhook."""
     body = json.dumps({"title": title}).encode()
     return head(endpoint, f"Content-Length: {len(body)}") + body
 
@@ -36,11 +36,11 @@ def trickled_chunks(endpoint: Endpoint) -> bytes:
 
 
 def trickled_after_expect(endpoint: Endpoint) -> bytes:
-    """Return a head whose client waits to be asked for the body, and what it sends then."""
+    """Return a head that expects 100-continue, and the beginning of its body."""
     return head(endpoint, "Content-Length: 900000", "Expect: 100-continue") + b'{"title": "'
 
 
-def trickled_after_refusal(endpoint: Endpoint) -> bytes:
+def trickled_after_rejection(endpoint: Endpoint) -> bytes:
     """Return the beginning of a body that is too large."""
     return head(endpoint, "Content-Length: 9000000") + b'{"title": "'
 
@@ -54,7 +54,7 @@ KINDS: dict[str, Callable[[Endpoint], bytes]] = {
     "length": trickled_length,
     "chunked": trickled_chunks,
     "expect": trickled_after_expect,
-    "refused": trickled_after_refusal,
+    "rejected": trickled_after_rejection,
     "head": trickled_head,
 }
 
@@ -63,7 +63,7 @@ KINDS: dict[str, Callable[[Endpoint], bytes]] = {
 def trickling(
     port: int, said: bytes, crowd: int, *, pause: float = _PAUSE
 ) -> Iterator[list[KeptConnection]]:
-    """Begin so many requests, and go on with each byte by byte, while the block runs."""
+    """Start this number of requests, and continue each byte by byte during the block."""
     end = Event()
     with ExitStack() as opened:
         clients = [opened.enter_context(KeptConnection(port)) for _ in range(crowd)]
@@ -84,13 +84,13 @@ def _trickle(clients: list[KeptConnection], end: Event, pause: float) -> None:
         for client in tuple(going):
             try:
                 client.socket.send(b"x", socket.MSG_DONTWAIT)
-            except OSError:  # refused long ago
+            except OSError:  # The request was rejected long ago.
                 going.remove(client)
 
 
 @contextmanager
 def silent(port: int, crowd: int, *, said: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Open so many connections, say this much on each, and nothing more."""
+    """Open this number of connections, send the given bytes on each, and then nothing."""
     with ExitStack() as opened:
         clients = []
         for _ in range(crowd):
@@ -102,7 +102,7 @@ def silent(port: int, crowd: int, *, said: bytes = b"") -> Iterator[list[socket.
 
 
 def half_a_handshake() -> bytes:
-    """Return what a TLS client says first."""
+    """Return the first message of a TLS client."""
     ours, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     context = ssl.create_default_context()
     client = context.wrap_bio(ours, outgoing, server_hostname="localhost")

@@ -1,4 +1,4 @@
-"""A disk that can be filled, and has room again: a small one where we may mount it."""
+"""Disks that can be filled and freed: small mounted ones, or a limit on file sizes."""
 
 import resource
 import sqlite3
@@ -12,9 +12,9 @@ _MEGABYTES = 40
 
 
 class SmallDisk(ABC):
-    """Where an instance lives."""
+    """Represents the disk of an instance."""
 
-    #: What `/readyz` says while it is full.
+    #: Status of the database in `/readyz` while the disk is full.
     word: str
 
     def __init__(self, path: Path) -> None:
@@ -22,11 +22,11 @@ class SmallDisk(ABC):
 
     @abstractmethod
     def fill(self, processes: Sequence[int]) -> None:
-        """Leave no room for what these processes write."""
+        """Leave no space for files of these processes."""
 
     @abstractmethod
     def free(self, processes: Sequence[int]) -> None:
-        """Give the room back."""
+        """Free the space."""
 
 
 class _Mounted(SmallDisk):
@@ -34,7 +34,7 @@ class _Mounted(SmallDisk):
 
     def fill(self, processes: Sequence[int]) -> None:
         del processes
-        # Else what is left in the write-ahead log is room for hundreds of alerts.
+        # Otherwise the write-ahead log would have space for hundreds of alerts.
         with closing(sqlite3.connect(self.path / "gatebell.db", timeout=30)) as database:
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         with (self.path / "filler").open("wb", buffering=0) as filler:
@@ -51,12 +51,12 @@ class _Mounted(SmallDisk):
 
 
 class _Limited(SmallDisk):
-    """Where nobody may mount anything: the processes themselves may write to no file."""
+    """Limits the file sizes of processes, where mounting is not allowed."""
 
     word = "not writable"
 
     def fill(self, processes: Sequence[int]) -> None:
-        # Not even over what is there: SQLite begins its log anew now and then.
+        # This includes existing bytes, because SQLite restarts its log regularly.
         for pid in processes:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
 
@@ -68,7 +68,7 @@ class _Limited(SmallDisk):
 
 @contextmanager
 def small_disk(path: Path, *, may_mount: bool) -> Iterator[SmallDisk]:
-    """Give a disk for as long as the block runs; what is mounted is no mount for anybody else."""
+    """Provide a disk for the duration of the block; other processes do not see its mount."""
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_MEGABYTES}m", "tmpfs", str(path)]
     is_mounted = (

@@ -1,4 +1,4 @@
-"""The clock of a running service is an hour ahead, and is set back: pages go on."""
+"""Tests that pages continue after the clock of a running service is set back by an hour."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tests.support.database.stored import alerts_of
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import ROOT
 
-#: Python runs it before the program: the only reader of the system's clock adds what a file says.
+#: Module that Python loads first: it adds an offset from a file to the system's clock.
 MOVED_CLOCK = """
 import os, sys
 from datetime import timedelta
@@ -36,7 +36,7 @@ clock.system_clock = system_clock
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
+def test_critical_alerts_page_immediately_after_the_clock_is_set_back(
     start: Start, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(MOVED_CLOCK)
@@ -59,12 +59,12 @@ def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
         for number in range(2):
             endpoint.accepted(title=f"Before {number}", severity="critical")
         wait_until(lambda: len(mailbox.messages) == 1)
-        # What waits now waits until after it was set back.
+        # Pages that wait now are due only after the clock is set back.
         moved.write_text("0")
         for number in range(3):
             endpoint.accepted(title=f"After {number}", severity="critical")
-        wait_until(lambda: "After 2" in _told(mailbox), seconds=50)
-        assert all(f"After {number}" in _told(mailbox) for number in range(3))
+        wait_until(lambda: "After 2" in _message_texts(mailbox), seconds=50)
+        assert all(f"After {number}" in _message_texts(mailbox) for number in range(3))
         assert {alert.status for alert in alerts_of(live, endpoint.project)} == {"triggered"}
         http = live.http()
         wait_until(
@@ -76,5 +76,5 @@ def test_after_the_clock_was_set_back_critical_alerts_page_at_once(
         assert "gatebell_times_ahead_of_clock 0.0" in metrics
 
 
-def _told(mailbox: Mailbox) -> str:
+def _message_texts(mailbox: Mailbox) -> str:
     return "\n".join(f"{each['Subject']}\n{each.get_content()}" for each in mailbox.messages)

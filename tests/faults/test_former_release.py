@@ -1,4 +1,4 @@
-"""The release before and this one serve one database, which is migrated under load."""
+"""Tests that the former release and this one can share a database, which is migrated under load."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import ROOT, LiveGatebell
 
-#: The last commit of version 0.1.0, where the history is at hand.
+#: The last commit of version 0.1.0, if the history is available.
 _FORMER = "f23a7d6a"
 _INSTALLED = ROOT / ".former"
 _INSTALL_SECONDS = 600
@@ -35,7 +35,7 @@ _numbers = count(1)
 
 @pytest.fixture
 def former(tmp_path: Path) -> Path:
-    """The code of the release before."""
+    """Extract the code of the former release."""
     folder = tmp_path / "former"
     folder.mkdir()
     told = subprocess.run(
@@ -52,7 +52,7 @@ def former(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def python_of_former(former: Path) -> str:
-    """A Python with what the release before needs, installed once."""
+    """Return a Python with the packages of the former release, which are installed once."""
     python, stamp = _INSTALLED / "bin" / "python", _INSTALLED / "installed.txt"
     wanted = (former / "requirements.txt").read_text(encoding="utf-8")
     key = f"{sys.version}\n{wanted}"
@@ -76,7 +76,7 @@ def python_of_former(former: Path) -> str:
 def two_former_hosts(
     url: str, folder: Path, code: Path, python: str, mail_port: int
 ) -> Iterator[Balancer]:
-    """Run two hosts of the release before on one database, each with a worker."""
+    """Run two hosts of the former release on one database, each with a worker."""
     settings = {"WEB_CONCURRENCY": "1", "MAIL_URL": f"smtp://127.0.0.1:{mail_port}"}
     hosts = [
         LiveGatebell(instance_path=folder / name, database_url=url, **settings)
@@ -94,7 +94,7 @@ def two_former_hosts(
 
 
 def client_by_commands(balancer: Balancer, record: Record) -> Client:
-    """Make a client with the commands of the running release; its alerts page its person."""
+    """Create a client with the commands of the running release; its alerts page its user."""
     host, number = balancer.hosts[0], next(_numbers)
     name, group = f"person-{number}", f"acme-{number}"
     project, scopes = f"{group}/shop", "read_user offline_access"
@@ -132,12 +132,12 @@ def client_by_commands(balancer: Balancer, record: Record) -> Client:
 
 
 def take_over(host: LiveGatebell) -> None:
-    """Let a host run this release."""
+    """Configure a host to run this release."""
     host.code, host.python = ROOT, sys.executable
 
 
 def pages_waiting(host: LiveGatebell) -> int:
-    """Return how many alerts have no page, and how many pages and messages have not left."""
+    """Return the number of alerts without a page, and of unsent pages and messages."""
     paged = select(EscalationPage.alert_id)
     waiting = (
         select(func.count()).select_from(Alert).where(Alert.id.not_in(paged)),
@@ -150,8 +150,8 @@ def pages_waiting(host: LiveGatebell) -> int:
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-@pytest.mark.fault("0.1.0 is migrated under load, and replaced by this release host by host")
-def test_nothing_fails_or_is_lost_while_the_release_before_is_replaced(
+@pytest.mark.fault("upgrade from 0.1.0 under load, host by host")
+def test_nothing_fails_or_is_lost_while_the_former_release_is_replaced(
     postgres: Postgres, tmp_path: Path, former: Path, python_of_former: str
 ) -> None:
     mailbox = Mailbox()
@@ -164,11 +164,11 @@ def test_nothing_fails_or_is_lost_while_the_release_before_is_replaced(
         one, other = balancer.hosts
         with clients_at_work(balancer, 1, pause=0.1, make=client_by_commands) as record:
             record.wait_for_rounds(6)
-            # As the first host of this release does when it starts; 0.1.0 goes on on both.
+            # The first host of this release migrates when it starts; both hosts still run 0.1.0.
             migrate_as(other, ROOT)
             record.wait_for_rounds(10)
             balancer.restart(other, change=take_over)
-            # Side by side: each of the releases answers, and pages for the other one.
+            # Both releases run: each of them answers requests, and pages for the other one.
             record.wait_for_rounds(20)
             balancer.restart(one, change=take_over)
             record.wait_for_rounds(10)

@@ -1,4 +1,4 @@
-"""No room is left under INSTANCE_PATH: nobody is cut off, and nothing is half stored."""
+"""Tests that a full disk under INSTANCE_PATH cuts off no client and stores nothing partially."""
 
 import shutil
 from pathlib import Path
@@ -31,9 +31,9 @@ def wait_for(live: LiveGatebell, expected: tuple[int, str]) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("no room is left on the disk (a mounted one: {may_mount})")
+@pytest.mark.fault("the disk is full (file system of its own: {may_mount})")
 @pytest.mark.parametrize("may_mount", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_a_full_disk_is_answered_503_until_there_is_room(
+def test_a_full_disk_is_answered_with_503_until_there_is_space(
     tmp_path: Path, migrated_sqlite: Path, *, may_mount: bool
 ) -> None:
     with small_disk(tmp_path / "disk", may_mount=may_mount) as disk:

@@ -1,4 +1,4 @@
-"""Clients of Git that vanish, do not read or send too much, and what others notice."""
+"""Tests of Git clients that vanish, do not read or send too much, and of their effect on others."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.live_settings import changed_settings
 
 _MIB = 1024 * 1024
-#: More than the buffers of a pipe and of two sockets hold.
+#: Number of bytes, more than the buffers of a pipe and of two sockets.
 LARGE = 8 * _MIB
 _PROCESSES = 4
 
@@ -48,7 +48,7 @@ def git(live: LiveGatebell, owner: Person, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def large(live: LiveGatebell, owner: Person, git: GitClient) -> tuple[str, str]:
-    """A project with a large file, and its commit."""
+    """Create a project with a large file, and return it with its commit."""
     project = make_project(live, owner)
     work = git.new_work({"large": os.urandom(LARGE)}, name="large")
     assert git.push(work, project).status == 0
@@ -65,7 +65,7 @@ def is_at_rest(live: LiveGatebell) -> bool:
 
 
 def other_caller(live: LiveGatebell, project: str, home: Path) -> GitClient:
-    """Return the client of somebody else who may do everything."""
+    """Return the Git client of another user, who has all permissions."""
     somebody = make_user(live, admin=True)
     del project
     token = make_token(live, somebody, scopes="api").clear
@@ -73,7 +73,7 @@ def other_caller(live: LiveGatebell, project: str, home: Path) -> GitClient:
 
 
 @pytest.mark.faults_full
-def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
+def test_clients_that_do_not_read_are_cut_off_and_do_not_block_token_checks(
     live: LiveGatebell, git: GitClient, large: tuple[str, str], owner: Person, tmp_path: Path
 ) -> None:
     project, commit = large
@@ -83,7 +83,7 @@ def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
         for _ in range(_PROCESSES // 2):
             opened.enter_context(not_reading(live, request))
         wait_until(lambda: len(children_of(live)) == _PROCESSES // 2)
-        # Whoever has taken his share is told so, in words that Git shows …
+        # A caller with all slots gets an error that Git shows.
         told = git.run("clone", git.url(project), str(tmp_path / "refused"))
         assert "remote: The server is busy with other Git transfers." in told.said
         refused = live.http().get(
@@ -91,7 +91,7 @@ def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
         )
         assert refused.status_code == 503
         assert int(refused.headers["Retry-After"]) > 0
-        # … while somebody else is served, and tokens are checked.
+        # Other users are served, and tokens are checked.
         other_caller(live, project, tmp_path / "other").clone(project)
         assert script.send("GET", "/user").status_code == 200
         wait_until(lambda: is_at_rest(live))
@@ -100,20 +100,20 @@ def test_clients_that_do_not_read_are_cut_off_and_keep_nobody_from_tokens(
 
 @pytest.mark.long
 @pytest.mark.parametrize("body", [b"", b"0011want "], ids=["nothing", "a part"])
-def test_requests_that_do_not_come_keep_nobody_from_git(
+def test_incomplete_requests_do_not_block_git(
     live: LiveGatebell, git: GitClient, owner: Person, tmp_path: Path, body: bytes
 ) -> None:
     project = make_project(live, owner, visibility="public")
     work = git.new_work({"readme": b"x"}, name=f"idle-{len(body)}")
     assert git.push(work, project).status == 0
-    wait_until(lambda: is_at_rest(live))  # what the push began
+    wait_until(lambda: is_at_rest(live))  # Programs that the push started have ended.
     with ExitStack() as opened:
         for token in ("", git.token):
             idle = head("git-upload-pack", project, token, "Content-Length: 500") + body
             for _ in range(_PROCESSES):
                 opened.enter_context(not_reading(live, idle))
         sleep(1)
-        # One that waited for a body would stay; short questions to Git may be under way.
+        # A program that waits for a body would stay; short calls of Git can still run.
         wait_until(lambda: is_at_rest(live), seconds=10)
         other_caller(live, project, tmp_path / "other").clone(project)
         git.clone(project, into=str(tmp_path / "own"))
@@ -131,7 +131,7 @@ def test_the_children_of_a_client_that_vanishes_end(
 
 
 @pytest.mark.long
-def test_a_push_that_breaks_off_changes_nothing(
+def test_an_interrupted_push_changes_nothing(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:
     project = make_project(live, owner)
@@ -150,7 +150,7 @@ def test_a_push_that_breaks_off_changes_nothing(
     (repository,) = (live.instance_path / "repositories").glob(f"??/{_number(live, project)}-*.git")
     assert not list((repository / "objects").glob("tmp_objdir-*"))
     assert not list((repository / "refs" / "heads").iterdir())
-    # The second time it comes whole.
+    # The second push is complete.
     assert git.push(work, project).status == 0
 
 
@@ -160,7 +160,7 @@ def _number(live: LiveGatebell, project: str) -> str:
 
 
 @pytest.mark.long
-def test_of_pushes_to_one_branch_at_once_one_wins(
+def test_only_one_of_two_simultaneous_pushes_to_a_branch_succeeds(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:
     project = make_project(live, owner)
@@ -179,7 +179,7 @@ def test_of_pushes_to_one_branch_at_once_one_wins(
 
 
 @pytest.mark.long
-def test_a_push_that_is_too_large_or_finds_no_room_is_refused_in_words(
+def test_a_push_that_is_too_large_is_rejected_with_a_message(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:
     project = make_project(live, owner)
@@ -196,9 +196,7 @@ def test_a_push_that_is_too_large_or_finds_no_room_is_refused_in_words(
 
 
 @pytest.mark.long
-def test_harmful_names_of_files_are_refused(
-    live: LiveGatebell, git: GitClient, owner: Person
-) -> None:
+def test_harmful_file_names_are_rejected(live: LiveGatebell, git: GitClient, owner: Person) -> None:
     project = make_project(live, owner)
     work = str(git.new_work({"hook": b"#!/bin/sh\ntouch /tmp/hooked\n"}, name="harmful"))
     blob = git.do("-C", work, "rev-parse", "HEAD:hook").strip()
@@ -216,9 +214,7 @@ def test_harmful_names_of_files_are_refused(
 
 
 @pytest.mark.faults_full
-def test_a_service_that_stops_does_not_wait_for_a_clone_for_ever(
-    start: Start, tmp_path: Path
-) -> None:
+def test_a_stopping_service_does_not_wait_forever_for_a_clone(start: Start, tmp_path: Path) -> None:
     live = start("sqlite", WEB_CONCURRENCY="1", GRACEFUL_TIMEOUT_SECONDS="2")
     person = make_user(live)
     token = make_token(live, person, scopes="api").clear
@@ -236,10 +232,8 @@ def test_a_service_that_stops_does_not_wait_for_a_clone_for_ever(
 
 
 @pytest.mark.long
-def test_without_git_everything_else_works_and_says_what_is_missing(
-    start: Start, tmp_path: Path
-) -> None:
-    # Each process looks for Git when it begins: of several, one may not know yet.
+def test_without_git_other_features_work_and_pages_report_it(start: Start, tmp_path: Path) -> None:
+    # Each process looks for Git when it starts, so one of several might not know yet.
     live = start("sqlite", only="web", GIT_PROGRAM="no-such-git", WEB_CONCURRENCY="1")
     person = make_user(live)
     project = make_project(live, person, visibility="public")
@@ -256,7 +250,7 @@ def test_without_git_everything_else_works_and_says_what_is_missing(
 
 
 @pytest.mark.long
-def test_a_large_push_and_clone_leave_the_web_process_as_it_was(
+def test_a_large_push_and_clone_do_not_increase_memory_of_the_web_process(
     live: LiveGatebell, git: GitClient, owner: Person
 ) -> None:
     project = make_project(live, owner)
@@ -269,7 +263,7 @@ def test_a_large_push_and_clone_leave_the_web_process_as_it_was(
 
 
 def _own_mib(pid: int) -> float:
-    """Return the most memory that a process has had."""
+    """Return the peak memory of a process in MiB."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         pytest.skip("only Linux tells how much memory a process has had")

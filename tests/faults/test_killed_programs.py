@@ -1,4 +1,4 @@
-"""The worker or the supervisor dies under load: alerts go on, and nothing is left behind."""
+"""Tests that alert intake continues when the worker or the supervisor dies under load."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 
 @pytest.fixture(scope="module", params=KINDS)
 def live(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service with all its programs; who ends one that does not come back starts it again."""
+    """Run a service with all its programs; a test restarts the programs that it ends for good."""
     with running(new_service(request.param, WEB_CONCURRENCY="1")) as started:
         yield started
 
@@ -32,7 +32,7 @@ def pids_of(live: LiveGatebell, program: str) -> list[int]:
 @pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("the worker is killed")
-def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell) -> None:
+def test_alert_intake_continues_when_the_worker_dies_and_is_restarted(live: LiveGatebell) -> None:
     endpoint = connect(live)
     wait_until(lambda: pids_of(live, "web.jobs.worker"))
     (first,) = pids_of(live, "web.jobs.worker")
@@ -44,7 +44,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
     assert account.reset == 0
-    assert live.logged_line("a process ended by itself and is started again after a pause")
+    assert live.logged_line('"event":"supervisor.process_exited"')
     seen = "gatebell_worker_last_seen_timestamp_seconds "
     wait_until(lambda: seen in requests.get(f"{live.url}/metrics", timeout=10).text)
 
@@ -52,7 +52,7 @@ def test_alerts_go_on_when_the_worker_dies_and_it_comes_back(live: LiveGatebell)
 @pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("the worker hangs")
-def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
+def test_a_worker_that_hangs_is_restarted_without_delaying_alerts(
     live: LiveGatebell,
 ) -> None:
     endpoint = connect(live)
@@ -61,24 +61,24 @@ def test_a_worker_that_hangs_is_started_again_and_nobody_is_kept_waiting(
     with load_on(endpoint) as answers:
         os.kill(first, signal.SIGSTOP)
         answers.fault_ends()
-        # It takes half a minute to be missed: a few alerts a second show as much as hundreds.
+        # It takes half a minute to detect the worker, so a few alerts per second are enough.
         answers.pause_seconds = 0.5
         wait_until(lambda: pids_of(live, "web.jobs.worker") not in ([], [first]), seconds=120)
         answers.wait_for(20)
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert set(account.answered) == {200}
-    assert live.logged_line('"message":"a process shows no sign of life: it is killed"')
+    assert live.logged_line('"event":"supervisor.process_hung"')
 
 
 def has_started(live: LiveGatebell) -> bool:
-    """Return whether the last worker works."""
+    """Return whether the last worker has started."""
     text = live.log_text()
-    return text.rfind("the worker has started") > text.rfind("is started again")
+    return text.rfind('"worker.started"') > text.rfind('"supervisor.process_exited"')
 
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-def test_a_web_server_that_was_killed_comes_back_and_the_worker_goes_on(live: LiveGatebell) -> None:
+def test_a_killed_web_server_is_restarted_and_the_worker_continues(live: LiveGatebell) -> None:
     (server,) = pids_of(live, "-m gunicorn")
     (worker,) = pids_of(live, "web.jobs.worker")
     os.kill(server, signal.SIGKILL)
@@ -96,7 +96,9 @@ def answers_again(live: LiveGatebell) -> bool:
 
 
 @pytest.mark.long
-def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path) -> None:
+def test_a_worker_sends_watchdog_notifications_to_systemd(
+    live: LiveGatebell, tmp_path: Path
+) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.settimeout(60)
         systemd.bind(str(tmp_path / "notify"))
@@ -114,7 +116,7 @@ def test_a_worker_tells_systemd_that_it_lives(live: LiveGatebell, tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_worker_of_a_container_comes_back_and_stops_when_told_to(live: LiveGatebell) -> None:
+def test_a_container_s_worker_is_restarted_and_stops_on_a_signal(live: LiveGatebell) -> None:
     command = [sys.executable, "-m", "web.server.serve_worker"]
     with subprocess.Popen(command, cwd=ROOT, env=live.environment) as supervisor:
         try:
@@ -135,14 +137,14 @@ def workers_of(supervisor: "subprocess.Popen[bytes]") -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("the supervisor is killed, and started again")
-def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
+@pytest.mark.fault("the supervisor is killed and started again")
+def test_a_killed_supervisor_leaves_no_process_and_can_be_restarted(
     live: LiveGatebell,
 ) -> None:
     endpoint = connect(live)
     (watchdog,) = pids_of(live, "web.server.watchdog")
     left = [pid for pid, _ in children(live.pid)]
-    begun = live.log_text().count("the worker has started")
+    begun = live.log_text().count('"worker.started"')
     with load_on(endpoint) as answers:
         answers.wait_for(10)
         os.kill(live.pid, signal.SIGKILL)
@@ -153,8 +155,8 @@ def test_when_the_supervisor_is_killed_nothing_is_left_and_the_next_start_works(
     assert_nothing_was_lost(live, endpoint, answers)
     wait_until(lambda: not any(map(is_alive, left)))
     assert watchdog in left
-    # A worker that is told to stop before it has begun ends by the signal.
-    wait_until(lambda: live.log_text().count("the worker has started") > begun)
+    # A worker that gets the stop signal before it has started is ended by the signal.
+    wait_until(lambda: live.log_text().count('"worker.started"') > begun)
     assert live.stop() == 0
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", live.port)) != 0

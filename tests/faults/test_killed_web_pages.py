@@ -1,4 +1,4 @@
-"""Web processes and the supervisor are killed while alerts pour in that page somebody."""
+"""Tests that alerts page once although web processes and the supervisor are killed."""
 
 import os
 import signal
@@ -20,20 +20,20 @@ from tests.support.alerts.senders import connect
 from tests.support.database.stored import alerts_of
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
-from web.jobs.pages import Paging
-from web.settings.reader import read_settings
+from web.jobs.pages import PagingJob
+from web.settings.reader import parse_settings
 
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-@pytest.mark.fault("{kills} web processes, and then the supervisor, are killed while alerts page")
+@pytest.mark.fault("{kills} web processes and the supervisor are killed while users are paged")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills"),
     [(20, 2), pytest.param(500, 10, marks=pytest.mark.faults_full)],
     ids=["small", "full"],
 )
-def test_each_alert_that_was_answered_is_paged_once(
+def test_each_accepted_alert_is_paged_once(
     start: Start, kind: str, alerts: int, kills: int
 ) -> None:
     mailbox = Mailbox()
@@ -59,7 +59,7 @@ def test_each_alert_that_was_answered_is_paged_once(
         live.stop()
         send_what_waits(live)
         assert_nothing_was_lost(live, endpoint, answers)
-        # Those whose sender got no answer are stored or not; if they are, they page as well.
+        # Alerts whose sender got no response may be stored; if they are, they page as well.
         stored = [each.id for each in alerts_of(live, endpoint.project)]
         assert paged(live) == Counter(stored)
         # The worker dies with the supervisor.
@@ -67,7 +67,7 @@ def test_each_alert_that_was_answered_is_paged_once(
 
 
 def waiting_changes(live: LiveGatebell) -> int:
-    """Return how many changes of alerts, and steps of escalations, nobody has handled yet."""
+    """Return the number of unprocessed changes and due escalation steps."""
     due = select(func.count()).where(Escalation.next_at <= system_clock())
     with database_of(live) as session:
         changes = session.scalar(select(func.count()).select_from(AlertChange)) or 0
@@ -75,14 +75,14 @@ def waiting_changes(live: LiveGatebell) -> int:
 
 
 def send_what_waits(live: LiveGatebell) -> None:
-    """Send the pages that wait for others, as the worker would half a minute later."""
+    """Send delayed pages, as the worker would half a minute later."""
     later = timedelta(minutes=2)
-    settings = read_settings(live.environment)
-    with Paging(settings, clock=lambda: system_clock() + later) as paging:
+    settings = parse_settings(live.environment)
+    with PagingJob(settings, clock=lambda: system_clock() + later) as paging:
         paging.run_due()
 
 
 def paged(live: LiveGatebell) -> "Counter[int]":
-    """Return how often each alert paged somebody."""
+    """Return how often each alert caused a page."""
     with database_of(live) as session:
         return Counter(session.scalars(select(EscalationPage.alert_id)))

@@ -1,4 +1,4 @@
-"""Web processes die under load: what was answered 200 is there."""
+"""Tests that accepted alerts are stored although web processes die under load."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from tests.support.service.live import LiveGatebell
 
 @pytest.fixture(params=KINDS)
 def live(request: pytest.FixtureRequest, start: Start) -> LiveGatebell:
-    """A web server whose processes may be killed."""
+    """Start a web server whose processes a test can kill."""
     if request.param == "sqlite":
         return start("sqlite", only="web")
     shared: LiveGatebell = request.getfixturevalue("on_postgres")
@@ -24,8 +24,8 @@ def live(request: pytest.FixtureRequest, start: Start) -> LiveGatebell:
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.fault("web processes are killed, three times")
-def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(live: LiveGatebell) -> None:
+@pytest.mark.fault("a web process is killed, three times")
+def test_a_killed_web_process_loses_no_accepted_alerts(live: LiveGatebell) -> None:
     endpoint = connect(live)
     with load_on(endpoint) as answers:
         for _ in range(3):
@@ -40,5 +40,5 @@ def test_a_killed_web_process_takes_nothing_with_it_that_was_answered(live: Live
 def is_accepted(endpoint: Endpoint) -> bool:
     try:
         return endpoint.send(title="after").status_code == 200
-    except requests.ConnectionError:  # it had reached the one that was killed last
+    except requests.ConnectionError:  # The connection had reached the process that was killed last.
         return False

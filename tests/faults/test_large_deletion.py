@@ -1,4 +1,4 @@
-"""A project with very many alerts is removed in slices, while other projects take theirs."""
+"""Tests that a large project is removed in slices, while other projects accept alerts."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ MANY = 20_000
 
 @contextmanager
 def reading(live: LiveGatebell) -> Iterator[Session]:
-    """Open the database without waiting for those who write."""
+    """Open the database without waiting for writers."""
     with Session(live.engine().execution_options(begin_mode="DEFERRED")) as session:
         yield session
 
@@ -49,7 +49,7 @@ def left_of(live: LiveGatebell, project_id: int) -> dict[str, int]:
 
 
 def kill_worker_in_the_middle(live: LiveGatebell, project_id: int, count: int) -> None:
-    """Kill the worker once it has removed some of the alerts."""
+    """Kill the worker after it has removed some of the alerts."""
     wait_until(lambda: 0 < left_of(live, project_id).get("alerts", 0) < count, seconds=180)
     worker = worker_of(live)
     assert worker is not None
@@ -62,7 +62,8 @@ def remove_under_load(live: LiveGatebell, count: int, *, seconds: int) -> None:
     path = make_project(live, alice(live))
     with database_of(live) as session:
         project_id = fill_project(path, count, session=session, now=now())
-    newer = make_project(live, bob(live))  # the newest row stays for its number's sake
+    # The newest row is not removed, so that its id is not reused.
+    newer = make_project(live, bob(live))
     with load_on(endpoint) as answers:
         answers.wait_for(200)
         alone = answers.slowest
@@ -88,7 +89,7 @@ def remove_under_load(live: LiveGatebell, count: int, *, seconds: int) -> None:
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("20,000 alerts of another project are removed, and the worker is killed")
+@pytest.mark.fault("20,000 alerts of another project are deleted, and the worker is killed")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_many_alerts_are_removed_while_others_come_in(start: Start, kind: str) -> None:
+def test_many_alerts_are_removed_while_others_are_accepted(start: Start, kind: str) -> None:
     remove_under_load(start(kind), MANY, seconds=600)

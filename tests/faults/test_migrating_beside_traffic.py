@@ -1,4 +1,4 @@
-"""Postgres is migrated while requests and a long reader use it: nobody is told that it failed."""
+"""Tests that a PostgreSQL migration under load and with a long reader fails no request."""
 
 import shutil
 import subprocess
@@ -21,14 +21,14 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell, NewService
 from web.database import migration_locks
 from web.database.engine import open_engine
-from web.database.migration_locks import MigrationBlockedError, run_beside_traffic
-from web.database.schema import newest_known_revision
-from web.settings.reader import Settings, read_settings
+from web.database.migration_locks import MigrationBlockedError, run_with_lock_retries
+from web.database.schema import get_newest_known_revision
+from web.settings.reader import Settings, parse_settings
 
 pytestmark = pytest.mark.one_database("postgres")
 
 _PACKAGES = ("domain", "migrations", "models", "web")
-#: What a later release may do, a step after the other: to tables that every client uses.
+#: Possible steps of a later release, on tables that every client uses.
 _STEPS = (
     """
     for table in ("alerts", "deliveries", "access_tokens", "users"):
@@ -39,7 +39,7 @@ _STEPS = (
 """,
     """
     for table in ("alerts", "users"):
-        fill(table, "of_tomorrow = id", where="of_tomorrow IS NULL")
+        update_in_batches(table, "of_tomorrow = id", where="of_tomorrow IS NULL")
 """,
 )
 _MIGRATION = '''"""What a later release may do."""
@@ -47,7 +47,7 @@ _MIGRATION = '''"""What a later release may do."""
 import sqlalchemy as sa
 from alembic import op
 
-from migrations.beside_traffic import create_index, fill
+from migrations.beside_traffic import create_index, update_in_batches
 
 revision, down_revision = "{revision}", "{former}"
 branch_labels = depends_on = None
@@ -55,19 +55,19 @@ branch_labels = depends_on = None
 
 def upgrade() -> None:{step}
 '''
-#: Longer than a statement may take (DATABASE_STATEMENT_TIMEOUT_MS).
+#: Number of seconds, more than the statement timeout (DATABASE_STATEMENT_TIMEOUT_MS).
 _READS_FOR_SECONDS = 16
-#: The age of a transaction that is worth a warning.
+#: Age in seconds at which a transaction causes a warning.
 _LONG_SECONDS = 5.5
 
 
 @pytest.fixture
 def tomorrow(tmp_path: Path) -> Path:
-    """The code of a release with migrations that ours does not have."""
+    """Copy the code as a release with additional migrations."""
     for name in _PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / "tomorrow" / name, ignore=ignored)
-    former = newest_known_revision()
+    former = get_newest_known_revision()
     for number, step in enumerate(_STEPS, start=9001):
         file = tmp_path / "tomorrow" / "migrations" / "versions" / f"{number}_tomorrow.py"
         file.write_text(_MIGRATION.format(revision=number, former=former, step=step))
@@ -77,7 +77,7 @@ def tomorrow(tmp_path: Path) -> Path:
 
 @contextmanager
 def long_reader(live: LiveGatebell) -> Iterator["psycopg.Connection[Any]"]:
-    """Read for as long as the block runs, as a backup does."""
+    """Read for the duration of the block, as a backup does."""
     url = make_url(live.database_url).set(drivername="postgresql")
     address = url.render_as_string(hide_password=False)
     with psycopg.connect(address, application_name="pg_dump") as connection:
@@ -87,14 +87,14 @@ def long_reader(live: LiveGatebell) -> Iterator["psycopg.Connection[Any]"]:
 
 
 def migrating(live: LiveGatebell, code: Path, log: Path) -> "subprocess.Popen[str]":
-    """Begin to migrate."""
+    """Start a migration."""
     command = [sys.executable, "-m", "web.server.migrate"]
     with log.open("w") as file:
         return subprocess.Popen(command, cwd=code, env=live.environment, stderr=file, text=True)
 
 
 @pytest.mark.long
-def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
+def test_no_request_fails_and_the_migration_completes_after_the_reader(
     new_postgres: Callable[[], str], tomorrow: Path, tmp_path: Path
 ) -> None:
     live = LiveGatebell(
@@ -111,9 +111,9 @@ def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
             record.wait_for_rounds(6)
             with long_reader(live):
                 sleep(_LONG_SECONDS)
-                # A host that starts at the same time has to wait for the first.
+                # A host that starts at the same time has to wait for the first one.
                 both = [migrating(live, tomorrow, each) for each in (log, other)]
-                wait_until(lambda: "a migration waits" in log.read_text() + other.read_text())
+                wait_until(lambda: '"migration.blocked"' in log.read_text() + other.read_text())
                 rounds = record.rounds
                 sleep(_READS_FOR_SECONDS)
                 assert record.rounds > rounds + 6, "requests waited behind the migration"
@@ -125,10 +125,10 @@ def test_no_request_fails_and_the_migration_is_done_when_the_reader_is_gone(
         live.stop()
 
     said = log.read_text() + other.read_text()
-    assert "others have used tables for long" in said
-    assert "a migration waits for locks of others, and tries again" in said
+    assert '"migration.long_transactions_found"' in said
+    assert '"migration.blocked"' in said
     assert "(pg_dump, a backup, idle in transaction for " in said
-    assert "another program migrates the database: this one waits for it" in said
+    assert '"migration.already_running"' in said
     with opened(settings_of(live)) as connection:
         valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'ix_of_tomorrow'::regclass"
         assert connection.scalar(text(valid)) is True
@@ -148,7 +148,7 @@ def opened(settings: Settings) -> Iterator[Connection]:
 
 
 @pytest.mark.long
-def test_the_same_steps_lead_to_the_same_on_sqlite(
+def test_the_same_steps_give_the_same_result_on_sqlite(
     new_service: NewService, tomorrow: Path, tmp_path: Path
 ) -> None:
     live = new_service("sqlite", SECRET_KEY=SECRET_KEY)
@@ -162,13 +162,13 @@ def test_the_same_steps_lead_to_the_same_on_sqlite(
     assert all(of_tomorrow == own for own, of_tomorrow in found)
 
 
-def test_a_migration_that_never_gets_its_locks_says_who_has_them(
+def test_a_migration_without_locks_reports_who_holds_them(
     postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(migration_locks, "_PATIENCE_SECONDS", 1)
+    monkeypatch.setattr(migration_locks, "_BLOCKED_TIMEOUT_SECONDS", 1)
     url = postgres.new_database()
     given = {"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    settings = read_settings(given)
+    settings = parse_settings(given)
 
     def change(connection: Connection) -> None:
         with connection.begin():
@@ -180,7 +180,7 @@ def test_a_migration_that_never_gets_its_locks_says_who_has_them(
         reader.execute(text("SELECT 1 FROM used"))
         engine = open_engine(settings)
         with pytest.raises(MigrationBlockedError) as caught:
-            run_beside_traffic(engine, change, lambda _connection: "0099")
+            run_with_lock_retries(engine, change, lambda _connection: "0099")
         engine.dispose()
-    assert "The migration after 0099 could not change its tables" in str(caught.value)
+    assert "The migration after 0099 could not lock its tables" in str(caught.value)
     assert "(gatebell, idle in transaction for " in str(caught.value)

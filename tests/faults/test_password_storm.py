@@ -1,4 +1,4 @@
-"""Many passwords are tried, wrong ones and right ones, while alerts come in."""
+"""Tests that alert intake continues while many right and wrong passwords are tried."""
 
 import sys
 from collections import Counter
@@ -18,7 +18,7 @@ from tests.support.accounts.people import Person, alice
 from tests.support.alerts.senders import connect
 from tests.support.service.live import LiveGatebell
 
-#: So long a password takes that nobody who waited for one could be in time.
+#: Settings that make a hash so slow that a request which waits for one would be late.
 SLOW = {
     "PASSWORD_HASH_PASSES": "40",
     "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "10000",
@@ -29,7 +29,7 @@ Ask = Callable[[LiveGatebell, Person], int]
 
 @contextmanager
 def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
-    """Try passwords from several addresses for as long as the block runs."""
+    """Try passwords from several addresses for the duration of the block."""
     end, answered = Event(), Counter[int]()
 
     def go_on(ask: Ask) -> None:
@@ -49,7 +49,7 @@ def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("six others try passwords for {seconds} s and longer")
+@pytest.mark.fault("six other clients try passwords for at least {seconds} s")
 @pytest.mark.parametrize(
     ("kind", "seconds"),
     [
@@ -58,7 +58,9 @@ def storm(live: LiveGatebell, person: Person) -> Iterator[Counter[int]]:
         pytest.param("postgres", 30, marks=pytest.mark.faults_full),
     ],
 )
-def test_alerts_come_in_while_passwords_are_hashed(start: Start, kind: str, seconds: int) -> None:
+def test_alerts_are_accepted_while_passwords_are_hashed(
+    start: Start, kind: str, seconds: int
+) -> None:
     live = start(kind, only="web", **SLOW)
     endpoint, person = connect(live), alice(live)
     with storm(live, person) as passwords, load_on(endpoint) as answers:
@@ -68,7 +70,7 @@ def test_alerts_come_in_while_passwords_are_hashed(start: Start, kind: str, seco
     sys.stdout.write(f"\npasswords answered {dict(passwords)}\n")
     account = assert_nothing_was_lost(live, endpoint, answers)
     assert account.reset == 0
-    # One who waits for a turn on a busy machine may wait in vain; not one in ten does.
+    # On a busy machine, a request can wait for its turn in vain, but fewer than one in ten do.
     assert set(account.answered) <= {200, 503}
     assert account.answered[503] * 10 < account.answered[200]
     assert set(passwords) <= {200, 422, 503}

@@ -1,4 +1,4 @@
-"""Two hosts under load while the secret key, the release and the schema change: nothing fails."""
+"""Tests that changes of the secret key, release and schema on two loaded hosts fail no request."""
 
 import shutil
 import subprocess
@@ -13,14 +13,14 @@ import pytest
 
 from tests.faults.account import KEPT, Account
 from tests.faults.balancer import Balancer, Record, clients_at_work
-from tests.operations.programs import say
+from tests.operations.programs import execute_statements
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import ROOT, LiveGatebell
-from web.database.schema import newest_known_revision
+from web.database.schema import get_newest_known_revision
 
 OLD, NEW = (f"the {word} key of two hosts that change it" for word in ("old", "new"))
 _OLD_KEY = {"SECRET_KEY": OLD}
-#: What a release is made of.
+#: Files and packages of a release.
 _CODE = ("app.py", "wsgi.py", "gunicorn.conf.py")
 _PACKAGES = ("blueprints", "domain", "forms", "migrations", "models", "static", "templates", "web")
 _OF_TOMORROW = '''"""What a later release may add."""
@@ -48,7 +48,7 @@ def two_hosts(
     only: str = "",
     keys: Mapping[str, str] = _OLD_KEY,
 ) -> Iterator[Balancer]:
-    """Run both on one database; unless the first is a web server only, it migrates."""
+    """Run two hosts on one database; the first one migrates unless it is only a web server."""
     shared = {"database_url": url, "WEB_CONCURRENCY": "1", **keys}
     hosts = [
         LiveGatebell(instance_path=folder / name, only=program, **shared)
@@ -70,9 +70,9 @@ def with_keys(newest: str, older: str) -> dict[str, str]:
 
 
 def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
-    """Change the secret key as docs/administration.md says, and as the command allows.
+    """Change the secret key as docs/administration.md describes and the command allows.
 
-    Each host is started twice: with one release, and then with another one.
+    Each host is started twice: with one release, and then with another.
     """
     one = balancer.hosts[0]
 
@@ -81,7 +81,7 @@ def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
         host.environment.update(with_keys(OLD, NEW))
 
     balancer.restart_all(add_key)
-    assert one.cli("secrets", "status")["next"].startswith("Every host has every key: swap")
+    assert one.cli("secrets", "status")["next"].startswith("Every host has every key. Swap")
 
     def swap_keys(host: LiveGatebell) -> None:
         host.code = then
@@ -92,19 +92,19 @@ def rotate(balancer: Balancer, code: Path = ROOT, then: Path = ROOT) -> None:
 
 
 def release_of_tomorrow(folder: Path) -> Path:
-    """Make a release with one migration more than ours."""
+    """Copy the code as a release with one additional migration."""
     folder.mkdir()
     for name in _PACKAGES:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in _CODE:
         shutil.copy(ROOT / name, folder / name)
     migration = folder / "migrations" / "versions" / "9000_of_tomorrow.py"
-    migration.write_text(_OF_TOMORROW.format(former=newest_known_revision()))
+    migration.write_text(_OF_TOMORROW.format(former=get_newest_known_revision()))
     return folder
 
 
 def run_code(balancer: Balancer, code: Path) -> None:
-    """Replace the release, one host after another."""
+    """Replace the release on one host after another."""
     balancer.restart_all(lambda host: setattr(host, "code", code))
 
 
@@ -116,9 +116,9 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
     sent = record.answers.total()
     account = Account(
         database="Postgres",
-        load=f"{record.clients} clients, requests of all kinds",
+        load=f"clients: {record.clients}, all kinds of requests",
         sent=sent,
-        # Each got the answer that it wanted: a redirection is one as well.
+        # Each client got the expected response, including redirects.
         answered=Counter({200: sent}),
         reset=0,
         unheard=0,
@@ -133,11 +133,11 @@ def assert_nothing_failed(record: Record, balancer: Balancer) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.fault("one of two hosts has a later release and another secret key")
+@pytest.mark.fault("one of two hosts has a newer release and another secret key")
 def test_no_request_fails_while_one_of_two_hosts_is_ahead(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
-    """It writes with the new key, and in the shape of tomorrow, which it then knows no more."""
+    """Let it write with the new key and schema, and then return to the former ones."""
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
     with two_hosts(new_postgres(), tmp_path, only="web", keys=with_keys(OLD, NEW)) as balancer:
         one, _other = balancer.hosts
@@ -158,13 +158,13 @@ def test_no_request_fails_while_one_of_two_hosts_is_ahead(
 
 
 def migrate_as(host: LiveGatebell, code: Path) -> None:
-    """Migrate the database of a host to the shape of another release, while it is used."""
+    """Migrate a host's database to the schema of another release while it is in use."""
     command = [sys.executable, "-m", "web.server.migrate"]
     subprocess.run(command, cwd=code, env=host.environment, check=True)
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("the secret key is changed, the release is replaced and taken back")
+@pytest.mark.fault("rotation of the secret key, upgrade and rollback")
 def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
@@ -172,18 +172,18 @@ def test_no_request_fails_through_a_rotation_an_upgrade_and_a_rollback(
     with two_hosts(new_postgres(), tmp_path) as balancer:
         with clients_at_work(balancer, 2) as record:
             rotate(balancer, tomorrow, then=ROOT)
-            assert balancer.hosts[0].logged_line("the database has a newer shape (9000)")
+            assert "(9000)" in balancer.hosts[0].logged_line('"event":"schema.newer"')
         assert_nothing_failed(record, balancer)
 
 
 @pytest.mark.faults_full
-def test_a_release_that_breaks_this_one_takes_no_host_of_it_back(
+def test_a_former_release_cannot_start_after_an_incompatible_migration(
     new_postgres: Callable[[], str], tmp_path: Path
 ) -> None:
     tomorrow = release_of_tomorrow(tmp_path / "tomorrow")
     with two_hosts(new_postgres(), tmp_path, tomorrow) as balancer:
         one = balancer.hosts[0]
-        say(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
+        execute_statements(settings_of(one), "UPDATE schema_support SET oldest_revision = '9000'")
         one.stop()
         one.code = ROOT
         with pytest.raises(AssertionError, match="a newer release has migrated"):

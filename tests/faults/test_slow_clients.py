@@ -1,4 +1,4 @@
-"""Clients that take their time take nobody else's."""
+"""Tests that slow clients do not delay others."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,7 +26,7 @@ from tests.support.service.plain_server import running_plain_server
 from tests.support.wire.kept_connection import KeptConnection
 
 CROWD = 20
-#: Seconds; nobody waits longer for others. The machine may be busy.
+#: Maximum number of seconds that a client waits for others on a busy machine.
 SOON = 10.0
 
 Service = tuple[LiveGatebell, Endpoint]
@@ -47,15 +47,15 @@ def service(new_service: NewService) -> Iterator[Service]:
 
 @pytest.fixture(scope="module")
 def hasty(new_service: NewService) -> Iterator[Service]:
-    """A service that waits for a request for a second."""
+    """Run a service with a request timeout of one second."""
     with _service(new_service, REQUEST_TIMEOUT_SECONDS="1") as running:
         yield running
 
 
 @pytest.mark.long
-@pytest.mark.fault("20 requests trickle ({kind})")
+@pytest.mark.fault("20 slow requests ({kind})")
 @pytest.mark.parametrize("kind", KINDS)
-def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> None:
+def test_trickling_requests_do_not_delay_others(service: Service, kind: str) -> None:
     live, endpoint = service
     said = KINDS[kind](endpoint)
     with (
@@ -70,7 +70,7 @@ def test_requests_that_trickle_hold_up_nobody(service: Service, kind: str) -> No
 
 
 @pytest.mark.parametrize("missing", [1, 30, 200], ids=["a byte", "a body", "half a head"])
-def test_requests_that_pause_are_answered_when_they_are_here(
+def test_paused_requests_are_answered_when_they_are_complete(
     service: Service, missing: int
 ) -> None:
     live, endpoint = service
@@ -88,7 +88,7 @@ def test_requests_that_pause_are_answered_when_they_are_here(
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["length", "chunked", "expect", "head"])
-def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str) -> None:
+def test_endless_requests_are_answered_with_408_and_closed(hasty: Service, kind: str) -> None:
     live, endpoint = hasty
     began = monotonic()
     with trickling(live.port, KINDS[kind](endpoint), 3) as clients:
@@ -104,7 +104,7 @@ def test_who_never_comes_to_an_end_is_told_so_and_left(hasty: Service, kind: str
 
 @pytest.mark.long
 @pytest.mark.parametrize("kept", [0, 1], ids=["a new connection", "a kept connection"])
-def test_who_stops_in_the_middle_is_told_so_and_left(hasty: Service, kept: int) -> None:
+def test_an_incomplete_request_is_answered_with_408_and_closed(hasty: Service, kept: int) -> None:
     live, endpoint = hasty
     with KeptConnection(live.port) as client:
         for _ in range(kept):
@@ -115,14 +115,14 @@ def test_who_stops_in_the_middle_is_told_so_and_left(hasty: Service, kept: int) 
 
 
 @pytest.mark.long
-def test_who_says_nothing_is_left_without_a_word(hasty: Service) -> None:
+def test_a_silent_connection_is_closed_without_a_response(hasty: Service) -> None:
     live, _ = hasty
     with KeptConnection(live.port) as client:
         assert client.rest() == b""
 
 
 @pytest.mark.long
-def test_nobody_without_a_key_has_a_body_waited_for(service: Service) -> None:
+def test_requests_without_a_key_are_rejected_before_their_body(service: Service) -> None:
     live, endpoint = service
     for given, status in (({"key": "wrong"}, 401), ({}, 404)):
         said = head(endpoint, "Content-Length: 9000", **given)
@@ -134,7 +134,7 @@ def test_nobody_without_a_key_has_a_body_waited_for(service: Service) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("length", "key", "status"), [(9_000_000, "", 413), (9, "wrong", 401)])
-def test_who_waits_to_be_asked_for_a_body_is_refused_at_once(
+def test_a_bad_request_that_expects_100_continue_is_rejected_immediately(
     service: Service, length: int, key: str, status: int
 ) -> None:
     live, endpoint = service
@@ -147,7 +147,7 @@ def test_who_waits_to_be_asked_for_a_body_is_refused_at_once(
 
 
 @pytest.mark.long
-def test_those_who_send_on_after_a_refusal_hear_it_all_the_same(service: Service) -> None:
+def test_clients_that_continue_to_send_still_get_the_rejection(service: Service) -> None:
     live, endpoint = service
     with KeptConnection(live.port) as client:
         client.socket.sendall(head(endpoint, "Content-Length: 9000000"))
@@ -158,7 +158,7 @@ def test_those_who_send_on_after_a_refusal_hear_it_all_the_same(service: Service
 
 
 @pytest.mark.long
-def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
+def test_clients_that_do_not_read_do_not_delay_others(service: Service) -> None:
     live, _ = service
     asked_often = b"GET /static/css/base.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
     with silent(live.port, CROWD, said=asked_often), bystander(live) as other:
@@ -166,18 +166,18 @@ def test_nobody_waits_for_those_who_read_no_answer(service: Service) -> None:
 
 
 @pytest.mark.long
-def test_silent_connections_hold_up_nobody(service: Service) -> None:
+def test_silent_connections_do_not_delay_others(service: Service) -> None:
     live, _ = service
     with silent(live.port, 300), bystander(live) as other:
         other.is_served()
 
 
 @pytest.mark.faults_full
-@pytest.mark.fault("2,100 connections say nothing")
-def test_thousands_of_silent_connections_hold_up_nobody(
+@pytest.mark.fault("2,100 idle connections")
+def test_thousands_of_silent_connections_do_not_delay_others(
     new_service: NewService,
 ) -> None:
-    # Fewer slots than there are connections: those who say nothing make room.
+    # There are fewer slots than connections, so idle connections are closed.
     with _service(new_service, WEB_CONNECTIONS="1000") as (live, endpoint):
         with (
             silent(live.port, 2_100),
@@ -193,7 +193,7 @@ def test_thousands_of_silent_connections_hold_up_nobody(
 
 
 @pytest.mark.long
-def test_where_all_places_are_taken_whoever_is_silent_makes_room(
+def test_silent_connections_are_closed_when_all_slots_are_used(
     new_service: NewService,
 ) -> None:
     with (
@@ -203,14 +203,14 @@ def test_where_all_places_are_taken_whoever_is_silent_makes_room(
         bystander(live) as other,
     ):
         other.is_served()
-        assert live.logged_line("connections are taken: those that wait longest are closed")
+        assert live.logged_line('"event":"server.connections_nearly_exhausted"')
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "crowd", [CROWD, pytest.param(60, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )
-def test_half_a_handshake_holds_up_nobody(tmp_path: Path, crowd: int) -> None:
+def test_incomplete_handshakes_do_not_delay_others(tmp_path: Path, crowd: int) -> None:
     certificate = str(make_certificate(tmp_path))
     with running_plain_server(
         tmp_path,
@@ -220,12 +220,12 @@ def test_half_a_handshake_holds_up_nobody(tmp_path: Path, crowd: int) -> None:
         REQUEST_TIMEOUT_SECONDS="2",
     ) as server:
         url = f"https://127.0.0.1:{server.port}/short"
-        assert requests.get(url, verify=certificate, timeout=30).text == "short"  # it runs
+        assert requests.get(url, verify=certificate, timeout=30).text == "short"  # The server runs.
         with silent(server.port, crowd, said=half_a_handshake()[:50]) as clients:
             for _ in range(5):
                 began = monotonic()
                 assert requests.get(url, verify=certificate, timeout=30).text == "short"
                 assert monotonic() - began < SOON
-            # They are left after a while.
+            # Stalled connections are closed after a while.
             assert {client.recv(1) for client in clients} == {b""}
     assert "Traceback" not in server.log.read_text()

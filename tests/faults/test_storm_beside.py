@@ -1,4 +1,4 @@
-"""One critical alert of a project beside a storm of another: its people are paged at once."""
+"""Tests that a critical alert pages immediately during an alert storm of another project."""
 
 import sys
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, NewService
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
-#: Changes of a transaction.
+#: Number of changes in a transaction.
 _BATCH = 200
 _PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Storm:
-    """A project that is flooded, and another one whose alerts page Bob."""
+    """Represents a project with a storm, and another one whose alerts page Bob."""
 
     shop: Escalated
     other_id: int
 
     @classmethod
     def prepare(cls, settings: Settings) -> "Storm":
-        """Let alerts of acme/shop page Alice and open incidents."""
+        """Create the project acme/shop, whose alerts page Alice and open incidents."""
         shop = Escalated(settings)
         shop.now = datetime.now(UTC)
         shop.policy("0s user:alice")
@@ -64,7 +64,7 @@ class Storm:
         return self.shop.alert("Payments fail", project_id=self.other_id)
 
     def page_of(self, alert_id: int) -> int | None:
-        """Return the number of the page of an alert among all pages, or None if there is none."""
+        """Return the rank of an alert's page among all pages, or None if there is no page."""
         with self.shop.session() as session:
             page = session.scalar(
                 select(EscalationPage.id).where(EscalationPage.alert_id == alert_id)
@@ -73,12 +73,12 @@ class Storm:
             return session.scalar(before) if page else None
 
     def pages(self) -> int:
-        """Return how many pages there are."""
+        """Return the number of pages."""
         with self.shop.session() as session:
             return session.scalar(select(func.count()).select_from(EscalationPage)) or 0
 
     def waiting(self) -> int:
-        """Return how many changes wait for escalations."""
+        """Return the number of changes that wait for escalations."""
         follower = AlertChange.follower == Follower.ESCALATIONS.value
         with self.shop.session() as session:
             return session.scalar(select(func.count()).where(follower)) or 0
@@ -96,12 +96,12 @@ def test_a_critical_alert_does_not_wait_for_the_storm_of_another_project(
     new_service: NewService, kind: str, alerts: int
 ) -> None:
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
-    storm = Storm.prepare(read_settings(service.environment))
+    storm = Storm.prepare(parse_settings(service.environment))
     storm.shop.alerts(alerts)
     first = storm.critical()
     with running_worker(service):
         wait_until(lambda: storm.page_of(first), pause=0.02)
-        # Somebody else's alert, while the storm is under way.
+        # This alert belongs to the other project and arrives during the storm.
         second = storm.critical()
         began, before = monotonic(), storm.pages()
         wait_until(lambda: storm.page_of(second), pause=0.02)
@@ -110,11 +110,11 @@ def test_a_critical_alert_does_not_wait_for_the_storm_of_another_project(
     ranks = storm.page_of(first) or 0, storm.page_of(second) or 0
     pages = storm.pages()
     storm.shop.engine.dispose()
-    # Each in the first transaction that began after it.
+    # Each critical alert is paged in the first transaction that began after it.
     said = f"{took:.2f} s beside {alerts} alerts, pages {ranks}, {before} before the second one"
     sys.stdout.write(f"\n{said}\n")
     assert ranks[0] <= _BATCH, said
     assert ranks[1] <= before + 3 * _BATCH, said
-    # A moment on a machine that has nothing else to do, however large the storm.
+    # On an idle machine this takes a moment, for a storm of any size.
     assert took < _PATIENCE_SECONDS, said
     assert pages == alerts + 2

@@ -4,7 +4,7 @@ import sys
 
 import atheris
 
-# Only what is imported in this block tells which of its branches an input takes.
+# Atheris only tracks branches of modules that are imported in this block.
 with atheris.instrument_imports(include=["domain", "joserfc"]):
     from tests.fuzz.targets import TARGETS
 

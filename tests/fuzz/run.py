@@ -1,8 +1,8 @@
-"""Fuzzes readers by atheris: `python -m tests.fuzz.run --minutes 60`, or one by its name.
+"""Fuzzes parsers with atheris: `python -m tests.fuzz.run --minutes 60`, or one by its name.
 
-Each target has an equal part of the time and a process of its own. What it finds grows in
-build/fuzz/; an input that a reader cannot cope with is stored in tests/fuzz/corpus/, where
-`make test` replays it from then on, with or without atheris.
+Each target gets an equal part of the time and its own process. New inputs are stored in
+build/fuzz/. An input that makes a parser fail is stored in tests/fuzz/corpus/, and `make test`
+replays it from then on, with or without atheris.
 """
 
 import argparse
@@ -19,7 +19,7 @@ _ONE_INPUT_SECONDS = 10
 
 
 def main() -> None:
-    """Fuzz all targets one after the other; the status is 1 if one could not cope."""
+    """Fuzz all targets one after the other; the status is 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--target", choices=TARGETS)
@@ -42,7 +42,7 @@ def _fuzz(name: str, seconds: int) -> int:
         *(f"-max_total_time={seconds}", f"-max_len={_LONGEST_BYTES}"),
         *(f"-timeout={_ONE_INPUT_SECONDS}", f"-artifact_prefix={CORPUS / name}/"),
         *("-print_final_stats=1", "-verbosity=0"),
-        # New inputs go to the first folder; the others are read.
+        # Atheris writes new inputs to the first folder and only reads the others.
         *(str(_GROWN / name), str(CORPUS / name)),
     ]
     return subprocess.run(command, check=False).returncode

@@ -1,6 +1,6 @@
-"""What is fuzzed: readers of what strangers send. Each takes any bytes and may refuse them.
+"""Fuzzing targets: parsers of untrusted input, which accept any bytes and may reject them.
 
-An error that a reader does not announce, or a promise that it breaks, is a fault.
+An undocumented exception or a broken guarantee is a fault.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,21 +10,25 @@ from urllib.parse import urlsplit
 
 from authlib.oauth2.rfc6749 import OAuth2Error
 
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.registry import FORMATS
 from domain.core.errors import DomainError
-from domain.oauth.clients.assertions import named_client
-from domain.oauth.clients.authentication import presented_client
-from domain.oauth.clients.redirect_uris import destination_of, is_registered, problems_of
-from domain.oauth.presented_tokens.dpop import ProofTarget, check_proof
+from domain.oauth.clients.assertions import parse_asserted_client_id
+from domain.oauth.clients.authentication import parse_presented_client
+from domain.oauth.clients.redirect_uris import (
+    describe_redirect_destination,
+    find_redirect_uri_problems,
+    is_redirect_uri_registered,
+)
+from domain.oauth.presented_tokens.dpop import DpopTarget, check_dpop_proof
 from domain.oauth.protocol import ProtocolRequest
 from domain.releases.checker.checker import check_text
-from domain.releases.checker.findings import TakesTooLongError, UnreadableContentError
-from domain.releases.checker.tokens import Comments, tokens
+from domain.releases.checker.findings import CheckTimeoutError, UnreadableContentError
+from domain.releases.checker.tokens import CommentSyntax, split_tokens
 
 _NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-_READING = Reading(nesting_limit=100, automatic_fingerprint=True)
-_TARGET = ProofTarget("POST", "https://gate.example/oauth/token")
+_READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
+_TARGET = DpopTarget("POST", "https://gate.example/oauth/token")
 _LOOPBACK = "http://127.0.0.1/callback"
 _REGISTERED = ["https://client.example/callback", _LOOPBACK, "com.example.app:/callback"]
 _NAMES = ("a.har", "access.log", "a.graphql", "a.yml", "a.py", "a.js", "a.sh", "a.php", "notes")
@@ -38,47 +42,47 @@ def read_alert(given: bytes) -> None:
 
 
 def read_proof(given: bytes) -> None:
-    """Check a DPoP proof, which nobody can have signed for this request."""
+    """Check a DPoP proof, which cannot have a valid signature for this request."""
     with suppress(OAuth2Error):
-        check_proof(given.decode("latin-1"), _TARGET, now=_NOW)
+        check_dpop_proof(given.decode("latin-1"), _TARGET, now=_NOW)
 
 
 def read_assertion(given: bytes) -> None:
-    """Read who a client assertion says that it is from."""
-    named = named_client(given.decode("utf-8", "replace"))
+    """Read the client that a client assertion names."""
+    named = parse_asserted_client_id(given.decode("utf-8", "replace"))
     assert named is None or isinstance(named, str)
 
 
 def read_credentials(given: bytes) -> None:
-    """Read an Authorization header, and beside it a form."""
+    """Read an Authorization header and a form."""
     header, _, form = given.decode("latin-1").partition("\n")
     parameters = {"client_id": [form]} if form else {}
     with suppress(OAuth2Error):
-        presented_client(ProtocolRequest("POST", parameters, {"Authorization": header}))
+        parse_presented_client(ProtocolRequest("POST", parameters, {"Authorization": header}))
 
 
 def read_redirect_uri(given: bytes) -> None:
-    """Compare a redirect URI: what passes is a registered one, but for the port of loopback."""
+    """Check that only registered redirect URIs pass, apart from ports of loopback addresses."""
     uri = given.decode("utf-8", "replace")
-    problems_of([uri], require_https=False)
-    if is_registered(uri, _REGISTERED):
-        destination_of(uri)
+    find_redirect_uri_problems([uri], require_https=False)
+    if is_redirect_uri_registered(uri, _REGISTERED):
+        describe_redirect_destination(uri)
         assert uri in _REGISTERED or urlsplit(uri).hostname == "127.0.0.1"
 
 
 def check_source(given: bytes) -> None:
-    """Look for what breaks in a text, as a file whose name the first byte chooses."""
+    """Check a text for usage that a release breaks, in a file whose name the first byte selects."""
     name = _NAMES[given[0] % len(_NAMES)] if given else _NAMES[0]
     text = given[1:].decode("utf-8", "replace")
-    with suppress(UnreadableContentError, TakesTooLongError):
+    with suppress(UnreadableContentError, CheckTimeoutError):
         check_text(name, text, seconds=1)
 
 
 def split_source(given: bytes) -> None:
-    """Split a text into tokens by the lexer, with each style of comments."""
+    """Split a text into tokens with each style of comments."""
     text = given.decode("utf-8", "replace")
-    for comments in Comments:
-        for _ in tokens(text, comments):
+    for comments in CommentSyntax:
+        for _ in split_tokens(text, comments):
             pass
 
 

@@ -1,4 +1,4 @@
-"""Every input that fuzzing has kept is read or refused; no reader breaks on any of them."""
+"""Replays every input that fuzzing has stored: parsers accept or reject it without failing."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.fuzz.targets import TARGETS
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_fuzzing_has_kept_is_read_or_refused(name: str) -> None:
+def test_parsers_accept_or_reject_stored_fuzzing_inputs(name: str) -> None:
     kept = sorted((CORPUS / name).iterdir())
     assert kept
     for file in kept:

@@ -1,1 +1,1 @@
-"""Records what a checkout answers on all faces, and compares two recordings (see `record.py`)."""
+"""Records the responses of a checkout on all interfaces, and compares recordings (`record.py`)."""

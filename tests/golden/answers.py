@@ -1,4 +1,4 @@
-"""Turns answers into values that are the same each time: what is random gets a placeholder."""
+"""Turns responses into values that are the same each time: random parts get a placeholder."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ _HEADERS_LEFT_OUT = {
     *("x-request-id", "content-length", "etag", "date", "server-timing", "x-runtime"),
     *("ratelimit-remaining", "ratelimit-reset", "ratelimit-observed", "last-modified"),
 }
-#: Values that are kept as they are: they are no secrets, however they look.
+#: Placeholders of random values.
 _RANDOM = (
     (re.compile(r"\?v=[\w.-]+"), "?v=<version>"),
     (re.compile(r"\bgb[a-z]{1,2}-\w+"), "<credential>"),
@@ -36,7 +36,7 @@ _RANDOM = (
     (re.compile(r"\b[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}\b"), "<user code>"),
     (re.compile(r"\b(?=[\w.-]*\d)(?=[\w.-]*[a-z])(?=[\w.-]*[A-Z])[\w.-]{24,}"), "<opaque>"),
 )
-#: Times that something took, as numbers.
+#: Names of durations, which are numbers.
 _MEASURED = {"duration", "duration_us"}
 _TEXTS = (
     "text/",
@@ -48,14 +48,14 @@ _TEXTS = (
 )
 
 
-class Normaliser:
-    """Replaces what differs between two recordings of the same checkout."""
+class Normalizer:
+    """Replaces differences between two recordings of the same checkout."""
 
     def __init__(self, folder: str) -> None:
-        """Take the folder of the instance, which error messages may name."""
+        """Take the folder of the instance, which error messages may contain."""
         today = datetime.now(UTC)
         days = (f"{today + timedelta(days=offset):%Y-%m-%d}" for offset in (-1, 0, 1))
-        #: What the database or a library writes by the clock of the machine.
+        #: Times that the database or a library takes from the clock of the machine.
         real = re.compile(rf"(?:{'|'.join(days)})[T ]?[\d:.]*(?:Z|\+00:00)?")
         self._replaced = (
             (re.compile(re.escape(folder)), "<folder>"),
@@ -65,7 +65,7 @@ class Normaliser:
         )
 
     def read(self, answer: TestResponse) -> dict[str, Any]:
-        """Return status, headers and body of an answer."""
+        """Return status, headers and body of a response."""
         headers = sorted(
             [name, ", ".join(sorted(value.split(", "))) if name == "Allow" else value]
             for name, value in answer.headers.items()
@@ -73,16 +73,16 @@ class Normaliser:
         )
         return {"status": answer.status_code, "headers": headers, "body": _body(answer)}
 
-    def normalised(self, value: Any) -> Any:
-        """Return a value without what is random."""
+    def normalized(self, value: Any) -> Any:
+        """Return a value without its random parts."""
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, dict):
             return {
-                name: 0 if name in _MEASURED and isinstance(inner, int) else self.normalised(inner)
+                name: 0 if name in _MEASURED and isinstance(inner, int) else self.normalized(inner)
                 for name, inner in value.items()
             }
-        return [self.normalised(each) for each in value] if isinstance(value, list) else value
+        return [self.normalized(each) for each in value] if isinstance(value, list) else value
 
     def _text(self, text: str) -> str:
         for pattern, placeholder in self._replaced:

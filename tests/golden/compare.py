@@ -1,7 +1,7 @@
 """Compares two recordings: `python -m tests.golden.compare <folder> <folder>`.
 
-What differs is listed by address. Differences that `expected.toml` gives a reason for are counted,
-and shown with `--all`. The exit status is 1 if there are others.
+Differences are listed by address. Differences with a reason in `expected.toml` are counted, and
+shown with `--all`. The exit status is 1 if there are others.
 """
 
 import argparse
@@ -24,20 +24,20 @@ _MOST_TO_ALIGN = 3_000
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Something that is answered differently."""
+    """A different response to the same request."""
 
     key: str
     address: str
-    #: The lines that are gone and those that are new, with their signs.
+    #: Removed and added lines, with their signs.
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """A kind of difference, and its reason."""
+    """A kind of expected difference, and its reason."""
 
     requests: re.Pattern[str]
-    #: Fits every line that differs.
+    #: Pattern that every different line matches.
     lines: re.Pattern[str]
     reason: str
 
@@ -63,7 +63,7 @@ def read_expected(text: str) -> list[Expected]:
 def differences(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Difference]:
-    """Return what differs between two recordings."""
+    """Return the differences between two recordings."""
     for key in (*before, *(key for key in after if key not in before)):
         old, new = before.get(key, {}), after.get(key, {})
         if old != new:
@@ -78,7 +78,7 @@ def _changed(old: list[str], new: list[str]) -> Iterator[str]:
             if not line.startswith(("---", "+++", "@@")):
                 yield line
         return
-    # To align long documents, such as the description of the API, takes minutes each.
+    # Aligning long documents, such as the description of the API, takes minutes each.
     gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
     yield from (f"-{line}" for line in gone.elements())
     yield from (f"+{line}" for line in come.elements())
@@ -89,13 +89,13 @@ def _lines(answer: Mapping[str, Any]) -> list[str]:
 
 
 def read_recording(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the answers of a recording by the keys of their requests."""
+    """Return the responses of a recording by the keys of their requests."""
     with gzip.open(folder / "answers.jsonl.gz", "rt", encoding="utf-8") as file:
         return {answer["key"]: answer for answer in map(json.loads, file)}
 
 
 def report(found: Iterable[Difference]) -> Iterator[str]:
-    """Return lines for a reader: requests of an address with the same difference stand together."""
+    """Return lines for a reader; requests of an address with the same difference are grouped."""
     by_address: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in found:
         case = each.key.removeprefix(each.address).strip()
@@ -111,7 +111,7 @@ def report(found: Iterable[Difference]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what differs."""
+    """Print the differences."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)

@@ -1,4 +1,4 @@
-"""Makes good and bad bodies from what the API says of its operations."""
+"""Creates valid and invalid bodies from the OpenAPI description."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _MOST_PROPERTIES = 14
 
 
 class Description:
-    """What the API says of its bodies."""
+    """Descriptions of request bodies."""
 
     def __init__(self, described: Any) -> None:
         """Take the document at /api/openapi.json."""
@@ -40,7 +40,7 @@ class Description:
         return schema
 
     def good_body(self, method: str, path: str) -> dict[str, Any]:
-        """Return a body of which all that is known is good."""
+        """Return a body in which all known fields are valid."""
         known = {
             name: good_value(name, path)
             for name in self._properties(method, path)
@@ -53,7 +53,7 @@ class Description:
         return {"json": {name: value for name, value in known.items() if value is not None}}
 
     def bad_bodies(self, method: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return requests of which something is wrong, with what that is."""
+        """Return requests with one mistake each, with a name for the mistake."""
         properties = list(self._properties(method, path))
         if not properties:
             return

@@ -1,4 +1,4 @@
-"""Puts people into a world, and one of everything into three projects."""
+"""Creates users in a world, and one object of each kind in three projects."""
 
 import json
 import re
@@ -6,17 +6,17 @@ from typing import Any
 
 from tests.golden.world import NOW, OFF, OLD, PASSWORD, PROJECTS, REGISTRY_SECRET, SHA, World
 
-#: With their roles in the group: the numbers of the API.
+#: Roles of the members of the group, as numbers of the API.
 MEMBERS = {"max": 40, "dora": 30, "rita": 20, "gus": 10}
 PEOPLE = ("root", "olga", *MEMBERS, "stan")
-#: A token of each person has these scopes, those of an administrator also `admin_mode`.
+#: Scopes of each user's token; an administrator's token also has `admin_mode`.
 SCOPES = "api"
 NARROW = ("read_user", "read_api", "write_alerts")
 _PARTS = ("releases", "environments", "monitor", "infrastructure", "feature_flags")
 
 
 class Furnisher:
-    """Makes people and things by commands and the API of the checkout."""
+    """Creates users and objects with commands and the API of the checkout."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -62,7 +62,7 @@ class Furnisher:
         return f"/projects/{path.replace('/', '%2F')}"
 
     def _instance(self) -> None:
-        """Make what belongs to no project."""
+        """Create everything that belongs to no project."""
         world = self._world
         application = {
             "name": "Board",
@@ -124,7 +124,7 @@ class Furnisher:
         world.things[path] = things
 
     def _integrations(self, path: str, at: str, things: dict[str, str]) -> None:
-        """Make what receives, and let it receive."""
+        """Create integrations, and send them alerts."""
         world = self._world
         for kind in ("prometheus", "http"):
             words = ("integrations", "create", path, "--type", kind, "--name", kind)
@@ -186,7 +186,7 @@ _ROTATION = {
     "members": ["dora", "max"],
     "participants": ["dora", "max"],
 }
-#: The variable that stands for it in URLs, where it is made, and of what.
+#: URL variable of an object, the path that creates it, and the request body.
 _THINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("environment_id", "environments", {"name": "production"}),
     (

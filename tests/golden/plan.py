@@ -1,4 +1,4 @@
-"""Says which requests a recording sends: to each URL, to each form and to each command."""
+"""Plans the requests of a recording: to each URL, to each form and to each command."""
 
 import json
 import re
@@ -23,11 +23,11 @@ from tests.golden.values import (
 from tests.golden.world import OFF, OLD, SHOP, World
 from tests.support.wire.html_forms import HtmlForm, forms_in
 
-#: Who asks: a person, or a token with few scopes; none for nobody.
+#: Senders of requests: a user, or a token with few scopes; an empty name for a visitor.
 _ALL = ("", "stan", "gus", "dora", "olga", "root", "read_api", "write_alerts")
 _OF_PAGES = ("", "stan", "gus", "dora", "olga", "root")
 _READING = ("GET",)
-#: What a form carries of its own: it is taken from the page that is shown.
+#: Fields of forms whose values are taken from the page that is shown.
 _FROM_PAGE = re.compile(r"csrf|seal|seen|token|request|version")
 _VARIABLE = re.compile(r"<(?:(\w+)(\([^>]*\))?:)?(\w+)>")
 _MOST_FIELDS, _MOST_BUTTONS = 6, 3
@@ -37,9 +37,9 @@ _MOST_FIELDS, _MOST_BUTTONS = 6, 3
 class Planned:
     """A request of a recording."""
 
-    #: The URL rule with its method, or the command.
+    #: URL rule with its method, or the command.
     address: str
-    #: What is special about it: who asks, of which project, with what body.
+    #: Description of the case: the sender, the project and the body.
     case: str
     kind: str
     visitor: str = ""
@@ -48,18 +48,18 @@ class Planned:
     path: str = ""
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
-    #: Of a form: the page that has it, and the URL that it is sent to, which may be another one.
+    #: Page of a form; the form may be sent to another URL.
     page: str = ""
     words: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
-        """What the same request has in another recording."""
+        """Identify the same request in another recording."""
         return f"{self.address} [{self.case}]"
 
 
 def to_json(plan: list[Planned]) -> str:
-    """Write a plan, to be carried out again."""
+    """Return a plan as JSON, to be repeated later."""
     return json.dumps([asdict(each) for each in plan], ensure_ascii=False, indent=0)
 
 
@@ -69,7 +69,7 @@ def from_json(text: str) -> list[Planned]:
 
 
 def planned(world: World, only: str = "") -> list[Planned]:
-    """Return the requests to every address that `only` fits."""
+    """Return the requests to every address that `only` matches."""
     found: dict[str, Planned] = {}
     for each in (*_of_urls(world, only), *_of_forms(world, only), *_of_commands(world, only)):
         found.setdefault(each.key, each)
@@ -96,7 +96,7 @@ def _of_url(address: str, method: str, path: str, described: Description) -> Ite
 
 
 def _paths(rule: str) -> Iterator[str]:
-    """Return a rule with names in braces, once for each word that a variable may be."""
+    """Return a rule with names in braces, for each value that a variable can have."""
     found = _VARIABLE.search(rule)
     if found is None:
         yield rule
@@ -157,7 +157,7 @@ def _of_page(address: str, path: str) -> Iterator[Planned]:
 
 
 def _of_post(address: str, path: str) -> Iterator[Planned]:
-    """Send what nobody meant: URLs of machines, and of forms whose page is not there."""
+    """Plan unintended requests: to URLs for machines, and to URLs of forms without their page."""
     method = address.partition(" ")[0]
     base: dict[str, Any] = {"address": address, "kind": "page", "method": method, "path": path}
     for who in ("", "stan", "gus", "olga", "root"):
@@ -187,7 +187,7 @@ def _of_post(address: str, path: str) -> Iterator[Planned]:
 
 
 def _of_forms(world: World, only: str) -> Iterator[Planned]:
-    """Return what the forms of all pages send, filled in well and badly."""
+    """Return requests that submit the forms of all pages, with valid and invalid values."""
     matched = world.app.url_map.bind("localhost")
     rules = sorted(world.app.url_map.iter_rules(), key=lambda rule: rule.rule)
     seen = set()
@@ -219,7 +219,7 @@ def _try(world: World, page: str, who: str) -> str:
 
 
 def _action(form: HtmlForm, page: str, matched: Any, things: dict[str, str]) -> tuple[str, str]:
-    """Return the rule that a form is sent to, and its URL with things of the project by name."""
+    """Return the rule that a form is sent to, and its URL with placeholders for objects."""
     path = urlsplit(form.action).path or page
     try:
         rule, values = matched.match(path, method="POST", return_rule=True)
@@ -310,7 +310,7 @@ def _commands(
 def _words(
     command: click.Command, address: str
 ) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """Return what a command needs, what it takes beside it, and each option with its value."""
+    """Return the required words of a command, all its words, and each option with its value."""
     least: list[str] = []
     most: list[str] = []
     options = []
@@ -347,5 +347,5 @@ def _word(parameter: click.Parameter, address: str) -> str:
 
 
 def filled(text: str, things: Mapping[str, str]) -> str:
-    """Put things of a project in the places of their names."""
+    """Replace the placeholders in a text with objects of a project."""
     return re.sub(r"\{(\w+)\}", lambda found: things[found[1]], text)

@@ -1,8 +1,8 @@
-"""Records what a checkout answers: `python -m tests.golden.record <checkout> <folder>`.
+"""Records the responses of a checkout: `python -m tests.golden.record <checkout> <folder>`.
 
 `--like <folder>` sends the requests of another recording, and in addition those to addresses that
-it does not know. `--only <expression>` takes only addresses that it fits. The checkout runs on the
-libraries of this one. `python -m tests.golden.compare <folder> <folder>` compares.
+it does not know. `--only <expression>` records only addresses that match it. The checkout runs on
+the libraries of this one. `python -m tests.golden.compare <folder> <folder>` compares.
 """
 
 import argparse
@@ -17,21 +17,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.golden.answers import Normaliser
+from tests.golden.answers import Normalizer
 from tests.golden.furnish import Furnisher
 from tests.golden.plan import Planned, filled, from_json, planned, to_json
 from tests.golden.values import GOOD
 from tests.golden.world import PASSWORD, SHOP, World
 from tests.support.wire.html_forms import forms_in
 
-#: Parts of an answer that are compared by lines.
+#: Parts of a response that are compared by lines.
 _TEXTS = {"body", "out", "err"}
 _SAMPLED = re.compile(r"notify|/v2/|/-/ping|/oauth/")
 _ANSWERS, _PLAN = "answers.jsonl.gz", "plan.json"
 
 
 class Recorder:
-    """Carries out a plan in a world."""
+    """Sends the requests of a plan in a world."""
 
     def __init__(self, world: World, folder: Path) -> None:
         self._world = world
@@ -45,13 +45,13 @@ class Recorder:
                 "sample_file": str(sample),
                 "project_reference": things["project_path"].replace("/", "%2F"),
             }
-        self._normaliser = Normaliser(str(folder))
+        self._normaliser = Normalizer(str(folder))
 
     def record(self, plan: list[Planned]) -> Iterator[dict[str, Any]]:
-        """Return what came of each request."""
+        """Yield the outcome of each request."""
         address = ""
         for each in plan:
-            # It remembers which refusals it kept: those at one address say nothing of the next.
+            # The application samples errors, so the next address needs a new one.
             if each.address != address and _SAMPLED.search(each.address):
                 self._world.new_app()
             address = each.address
@@ -65,14 +65,14 @@ class Recorder:
             answer = self._outcome(each, self._filler(things))
         except KeyError as error:
             return {"unknown": str(error)}
-        except Exception as error:  # noqa: BLE001 - recorded: it is the same next time, or told
+        except Exception as error:  # noqa: BLE001 - recorded, to be compared
             answer = {"raised": f"{type(error).__name__}: {error}"}
         happened = self._world.happened()
         done = {"events": happened.events, "rows": happened.rows}
         answer |= {name: value for name, value in done.items() if value}
         return {
             name: _lines(value) if name in _TEXTS else value
-            for name, value in self._normaliser.normalised(answer).items()
+            for name, value in self._normaliser.normalized(answer).items()
         }
 
     @staticmethod
@@ -114,7 +114,7 @@ class Recorder:
         return options
 
     def _submitted(self, each: Planned, fill: Any) -> Any:
-        """Send a form as a browser does, or without its page what it would have sent."""
+        """Submit a form as a browser does, or the same fields if the page is not available."""
         cookies = dict(self._world.cookies[each.visitor]) if each.visitor else {}
         page = self._world.send("GET", fill(each.page), cookies=cookies)
         action, values = fill(each.path), fill(each.body)

@@ -1,4 +1,4 @@
-"""A recording holds what was answered and done, and a comparison what differs."""
+"""A recording holds responses and their effects, and a comparison lists the differences."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.golden.answers import Normaliser
+from tests.golden.answers import Normalizer
 from tests.golden.compare import differences, read_expected, read_recording, report
 
 ROOT = Path(__file__).parents[2]
@@ -22,10 +22,10 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, A
 
 
 @pytest.mark.long
-def test_a_request_is_recorded_with_what_it_did(recording: dict[str, dict[str, Any]]) -> None:
+def test_a_request_is_recorded_with_its_effects(recording: dict[str, dict[str, Any]]) -> None:
     made = {key: answer for key, answer in recording.items() if answer.get("events")}
     assert {answer["address"].rpartition("/")[2].split()[-1] for answer in made.values()} == {
-        "create",  # by the command, of projects and of groups
+        "create",  # The commands that create projects and groups.
         "silences",
     }
     assert {answer["events"][0]["kind"] for answer in made.values()} == {"silence.created"}
@@ -33,7 +33,7 @@ def test_a_request_is_recorded_with_what_it_did(recording: dict[str, dict[str, A
 
 
 @pytest.mark.long
-def test_visitors_are_let_in_or_not(recording: dict[str, dict[str, Any]]) -> None:
+def test_recorded_statuses_depend_on_permissions(recording: dict[str, dict[str, Any]]) -> None:
     statuses = {
         key.rpartition("[")[2].split()[0]: answer["status"]
         for key, answer in recording.items()
@@ -45,14 +45,14 @@ def test_visitors_are_let_in_or_not(recording: dict[str, dict[str, Any]]) -> Non
     assert statuses["olga"] == statuses["dora"] == 201
 
 
-def test_what_is_random_gets_a_placeholder() -> None:
-    normaliser = Normaliser("/recorded")
+def test_random_values_get_a_placeholder() -> None:
+    normaliser = Normalizer("/recorded")
     said = "gbk-2UXUMPILOqjOaBzCiTes91QHApcwPumnOhzQlbW6PVE20NEzj in /recorded/log"
-    assert normaliser.normalised({"out": [said]}) == {"out": ["<credential> in <folder>/log"]}
-    assert normaliser.normalised({"duration": 1375}) == {"duration": 0}
-    assert normaliser.normalised("whsec_V+7Sf4B/Ta8c= 0611447179700958") == "<credential> <hex>"
+    assert normaliser.normalized({"out": [said]}) == {"out": ["<credential> in <folder>/log"]}
+    assert normaliser.normalized({"duration": 1375}) == {"duration": 0}
+    assert normaliser.normalized("whsec_V+7Sf4B/Ta8c= 0611447179700958") == "<credential> <hex>"
     kept = "resolve_after_minutes is 30 from 2031-03-03T12:00:00.000Z"
-    assert normaliser.normalised(kept) == kept
+    assert normaliser.normalized(kept) == kept
 
 
 BEFORE = {
@@ -61,7 +61,7 @@ BEFORE = {
 }
 
 
-def test_differences_stand_under_their_address_and_can_be_expected() -> None:
+def test_differences_are_grouped_by_address_and_can_be_expected() -> None:
     after = {key: {**answer, "status": 403} for key, answer in BEFORE.items()}
     found = list(differences(BEFORE, after))
     assert [line.strip() for line in report(found) if line] == [
@@ -74,12 +74,12 @@ def test_differences_stand_under_their_address_and_can_be_expected() -> None:
     assert [expected.is_of(each) for each in found] == [True, False]
 
 
-def test_the_list_of_expected_differences_has_a_reason_for_each() -> None:
+def test_expected_differences_have_reasons() -> None:
     text = Path(__file__).with_name("expected.toml").read_text(encoding="utf-8")
     assert all(each.reason for each in read_expected(text))
 
 
-def test_a_request_that_is_not_answered_any_more_differs() -> None:
+def test_a_request_without_a_response_is_a_difference() -> None:
     (found,) = differences(BEFORE, {"GET /a [olga]": BEFORE["GET /a [olga]"]})
     assert found.address == "GET /b"
     assert any('"status": 200' in line for line in found.lines)

@@ -1,4 +1,4 @@
-"""Good and bad values of fields, by their names: in bodies, forms and commands alike."""
+"""Valid and invalid values of fields, by their names: for bodies, forms and commands."""
 
 import json
 from typing import Any, Final
@@ -9,7 +9,7 @@ _LATER = "2031-03-10T09:00:00Z"
 _SAMPLE = json.dumps({"title": "Disk full", "severity": "high", "host": "db1"})
 _STEPS = [{"targets": [{"type": "user", "id": "{user_id}"}], "wait": "5m"}]
 
-#: In bodies of the API, by the name of a field. `{…}` is a thing of the project.
+#: Values in bodies of the API, by field name. `{…}` is an object of the project.
 GOOD: Final[dict[str, Any]] = {
     "access_level": 20,
     "active": True,
@@ -84,7 +84,7 @@ GOOD: Final[dict[str, Any]] = {
     "username": "stan",
     "visibility": "internal",
 }
-#: Where a name means something else: the first part of a URL, page or command that fits.
+#: Other values of fields, by the first part of the URL, page or command in which they apply.
 ELSEWHERE: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("/application/settings", {"release": "17.3", "page_size": 30}),
     ("/deployments", {"status": "success"}),
@@ -96,10 +96,10 @@ ELSEWHERE: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("/projects/", {"path": "recorded"}),
     ("/transfer", {"group_id": None}),
 )
-#: What nobody may send; each field gets them in turn.
+#: Invalid values; each field gets them in turn.
 BAD: Final = ("\u2603 nonsense", -1, None, ["x"], {"a": 1})
 BAD_OF_FORMS: Final = ("", "\u2603 nonsense")
-#: In forms, where something else is good.
+#: Other values in forms.
 IN_FORMS: Final = {
     "current_password": "{password}",
     "ends_at": "2031-03-06T09:00",
@@ -113,7 +113,7 @@ IN_FORMS: Final = {
     "user_code": "BCDF-GHJK",
     "users": "dora",
 }
-#: Fields that are left out of good bodies: they exclude others, or there is none yet.
+#: Fields that are left out of valid bodies: they exclude others, or no value exists.
 LEFT_OUT: Final = {
     *("cron", "assignee_id", "assignee_ids", "member_role_id", "pipeline_id", "position"),
     *("filter", "cursor", "parent_id", "after", "key_id", "assets", "coverage", "quiet_hours"),
@@ -164,7 +164,7 @@ WORDS: Final[dict[str, str]] = {
     "user": "dora",
     "value": "30",
 }
-#: Commands that would stop the recording, write outside of the database, or ask other hosts.
+#: Commands that would stop the recording, write outside of the database, or contact other hosts.
 COMMANDS_LEFT_OUT: Final = (
     *("backup", "restore", "repositories", "doctor", "secrets", "registry certificates"),
     *("users reset-password", "mail test"),
@@ -172,7 +172,7 @@ COMMANDS_LEFT_OUT: Final = (
 
 
 def good_value(name: str, where: str) -> Any:
-    """Return a good value of a field, or None if none is known."""
+    """Return a valid value of a field, or None if none is known."""
     for part, values in ELSEWHERE:
         if part in where and name in values:
             return values[name]
@@ -180,7 +180,7 @@ def good_value(name: str, where: str) -> Any:
 
 
 def good_word(name: str, where: str) -> str | None:
-    """Return a good value as words."""
+    """Return a valid value as a text, or None if none is known."""
     found = good_value(name, where)
     if isinstance(found, list):
         return " ".join(each if isinstance(each, str) else json.dumps(each) for each in found)
@@ -188,5 +188,5 @@ def good_word(name: str, where: str) -> str | None:
 
 
 def good_field(name: str, where: str) -> str | None:
-    """Return a good value of a field of a form, or None if none is known."""
+    """Return a valid value of a form field, or None if none is known."""
     return IN_FORMS.get(name) or good_word(name, where)

@@ -1,7 +1,7 @@
-"""A service of a checkout in this process, with the same people and things each time.
+"""Runs the service of a checkout in this process, with the same users and objects each time.
 
-The clock stands still, and the database is as it was before each request, so that an answer depends
-on nothing but the request.
+The clock stands still, and the database is restored before each request, so that a response depends
+only on the request.
 """
 
 import json
@@ -24,7 +24,7 @@ NOW = datetime(2031, 3, 3, 12, 0, tzinfo=UTC)
 PASSWORD = "a long passphrase of the recordings 77"
 SHA = "4f2c1d6b8e9a0c3d5e7f9a1b2c3d4e5f60718293"
 REGISTRY_SECRET = "the-secret-of-notifications-of-the-registry"
-#: The project with everything, the same archived, and the same with all parts turned off.
+#: Project with all objects, an archived one, and one with all features turned off.
 SHOP, OLD, OFF = "acme/shop", "acme/old", "acme/off"
 PROJECTS = (SHOP, OLD, OFF)
 _MANY = "100000000/minute"
@@ -51,15 +51,15 @@ _SETTINGS = {
 
 @dataclass
 class Happened:
-    """What a request did to the database."""
+    """Changes of a request to the database."""
 
     events: list[dict[str, Any]] = field(default_factory=list)
-    #: By table, how many rows there are more.
+    #: Number of added rows by table.
     rows: dict[str, int] = field(default_factory=dict)
 
 
 class World:
-    """The application of a checkout, its database, and what is known of both."""
+    """The application of a checkout, its database, and information about both."""
 
     def __init__(self, checkout: Path, folder: Path) -> None:
         """Import the application of a checkout; no other may have been imported before."""
@@ -67,21 +67,21 @@ class World:
         os.chdir(checkout)
         flask.Flask.url_rule_class = RememberedRule
         from web.database.schema import migrate  # noqa: PLC0415
-        from web.settings.reader import read_settings  # noqa: PLC0415
+        from web.settings.reader import parse_settings  # noqa: PLC0415
 
-        settings = read_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
+        settings = parse_settings(_SETTINGS | {"INSTANCE_PATH": str(folder)})
         migrate(settings)
         self._settings = replace(settings, password_hash_memory_kib=64, password_hash_passes=1)
         self._watch = sqlite3.connect(folder / "gatebell.db", isolation_level=None)
         self._pristine = sqlite3.connect(":memory:")
         self.app = self.new_app()
-        #: By project: what stands in URLs for the variables of a rule.
+        #: Values of the variables of URL rules, by project.
         self.things: dict[str, dict[str, str]] = {}
         self.tokens: dict[str, str] = {}
         self.cookies: dict[str, dict[str, str]] = {}
 
     def new_app(self) -> Any:
-        """Return the application with nothing in its memory."""
+        """Return a new application without cached data."""
         from app import create_app  # noqa: PLC0415
 
         self.app = create_app(self._settings, clock=lambda: NOW)
@@ -90,7 +90,7 @@ class World:
     def send(
         self, method: str, path: str, *, cookies: dict[str, str] | None = None, **options: Any
     ) -> TestResponse:
-        """Send a request; cookies are used, and changed by the answer."""
+        """Send a request with cookies, which the response may change."""
         headers = dict(options.pop("headers", {}))
         if cookies:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
@@ -107,7 +107,7 @@ class World:
         return self.app.test_cli_runner().invoke(args=words, input=stdin)
 
     def api(self, who: str, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """Ask the API as somebody, who has to get what they ask for."""
+        """Call the API as a user; the request has to succeed."""
         headers = {"PRIVATE-TOKEN": self.tokens[who]}
         answer = self.send(method, f"/api/v4{path}", headers=headers, json=body or {})
         if answer.status_code >= 300:
@@ -116,7 +116,7 @@ class World:
         return answer.get_json(silent=True)
 
     def happened(self) -> Happened:
-        """Return what the last request did, and undo it."""
+        """Return the changes of the last request, and undo them."""
         version = self._version()
         if version == self._seen_version:
             return Happened()
@@ -136,7 +136,7 @@ class World:
         return found
 
     def keep(self) -> None:
-        """Begin each request with the database as it is now."""
+        """Save the current database as the state before each request."""
         self._watch.backup(self._pristine)
         self._counts = self._count()
         self._kept_settings = self._settings_rows()
@@ -148,7 +148,7 @@ class World:
         self._seen_version = self._version()
 
     def _version(self) -> tuple[int, int]:
-        # The first changes with what others write, the second with what is written here.
+        # The first number changes when another connection writes, the second when this one does.
         return (
             self._watch.execute("PRAGMA data_version").fetchone()[0],
             self._watch.total_changes,
@@ -182,7 +182,7 @@ class World:
             yield event | {"details": json.loads(event["details"] or "{}")}
 
     def sign_in(self, name: str) -> dict[str, str]:
-        """Return the cookies of a browser in which somebody signed in."""
+        """Sign in and return the cookies of the browser."""
         cookies: dict[str, str] = {}
         page = self.send("GET", "/users/sign_in", cookies=cookies)
         form = next(form for form in forms_in(page.text) if form.has("password"))

@@ -1,4 +1,4 @@
-"""People and namespaces of a test's own, and a provider through which people sign in."""
+"""Fixtures for tests over HTTP: users, namespaces and a fake identity provider."""
 
 from collections.abc import Iterator
 
@@ -13,19 +13,19 @@ from tests.support.signing_in.openid_provider import FakeProvider, add_provider,
 
 @pytest.fixture
 def alice(gatebell: LiveGatebell) -> Person:
-    """Somebody who owns what a test is about."""
+    """A user who owns the objects of a test."""
     return make_user(gatebell)
 
 
 @pytest.fixture
 def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody with an account of which a test changes something."""
+    """A user whose account a test changes."""
     return make_user(gatebell, name="charlie")
 
 
 @pytest.fixture(scope="session", params=KINDS)
 def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service that queues e-mail, where everybody can sign up; the outbox is read."""
+    """A service that queues email, with open sign-up; the tests read its outbox."""
     nobody = {"MAIL_URL": "smtp://127.0.0.1:9", "SIGN_UP": "open"}
     with running(new_service(request.param, only="app", **nobody)) as service:
         yield service
@@ -33,25 +33,25 @@ def mailing(new_service: NewService, request: pytest.FixtureRequest) -> Iterator
 
 @pytest.fixture(params=["projects", "groups"])
 def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Person) -> Namespace:
-    """Alice's project, and its group."""
+    """Alice's project and Alice's group, one at a time."""
     return namespace_of(gatebell, request.param, make_project(gatebell, alice))
 
 
 @pytest.fixture(scope="session")
 def running_openid_provider() -> Iterator[FakeProvider]:
-    """A provider that all tests share."""
+    """An identity provider that all tests share."""
     with running_provider() as made:
         yield made
 
 
 @pytest.fixture
 def provider(running_openid_provider: FakeProvider) -> FakeProvider:
-    """A provider that behaves well, and where somebody signs in whom nobody here knows."""
+    """A provider that follows the protocol, with a user who has no account here."""
     running_openid_provider.begin_anew()
     return running_openid_provider
 
 
 @pytest.fixture
 def slug(gatebell: LiveGatebell, provider: FakeProvider) -> str:
-    """The provider, as a service knows it that makes accounts for who is new."""
+    """The slug of the provider in a service that creates accounts for new users."""
     return add_provider(gatebell, provider.url, "--creates-accounts")

@@ -1,4 +1,4 @@
-"""A body must be smaller than its limit: one of exactly the limit is too large."""
+"""Limits of request bodies: a body must be smaller than the limit."""
 
 import pytest
 import requests

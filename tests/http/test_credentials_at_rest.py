@@ -1,7 +1,7 @@
-"""No credential can be read in the database, in a backup or in the folder of the instance.
+"""Checks that no credential is readable in the database, in a backup or in the instance's folder.
 
-One of every kind is created through the product. Then each is looked for in every column of every
-table and in every file: as it is, in Base64, and encoded for URLs.
+The tests create one credential of every kind through the product. Then they look for each one in
+every column and every file: in clear, in Base64 and encoded for URLs.
 """
 
 import base64
@@ -17,7 +17,7 @@ import pytest
 import requests
 from sqlalchemy import select
 
-from domain.delivery.mail.outbox import without_links
+from domain.delivery.mail.outbox import redact_secret_links
 from models import Base
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.administration import root
@@ -48,7 +48,7 @@ _PATH_SECRET, _QUERY_SECRET = "Zq8sVt3Xk1LmNp7RwYbC", "Hj5kQw2Zx9VbNm4TrPsD"
 _MAIL_PASSWORD = "mail-Uy7tRe3Wq8Lp"
 _PROVIDER_SECRET = "provider-Gf6dSa2Zx4Cv"
 _CONTACT_SECRET = "contact-Bn7mKj3Hg5Fd"
-#: Files of a backup with the key that hold a secret, and why they may.
+#: Files of a backup with the key that may contain a secret, and the reason.
 _ALLOWED_FILES = {
     "secret_key": "The operator asked for the key, without which nothing can be read.",
     "first_administrator.txt": "The key goes with it, and the password has to be changed.",
@@ -57,7 +57,7 @@ _ALLOWED_FILES = {
 
 @dataclass
 class Credentials:
-    """Secrets by what they are."""
+    """Secrets by their kind."""
 
     service: LiveGatebell
     known: dict[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Credentials:
             self.known[name] = secret
 
     def spellings(self) -> dict[str, bytes]:
-        """Return every spelling of every secret."""
+        """Return each secret in clear, encoded for URLs and in Base64."""
         found = {}
         everything = {**self.known, **{f"seen {each[:8]}": each for each in SECRETS.all}}
         for name, secret in everything.items():
@@ -81,7 +81,7 @@ class Credentials:
 
 @pytest.fixture(scope="module")
 def credentials(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[Credentials]:
-    """A service in which there is one credential of every kind."""
+    """A service with one credential of every kind."""
     settings = {
         "MAIL_URL": f"smtp://gatebell:{_MAIL_PASSWORD}@127.0.0.1:9",
         "SIGN_UP": "open",
@@ -203,7 +203,7 @@ def _send_links(found: Credentials) -> None:
 
 
 def cells(service: LiveGatebell) -> Iterator[tuple[str, Any]]:
-    """Return every value of the database with its table and column."""
+    """Yield every value of the database with its table and column."""
     with database_of(service) as session:
         for table in Base.metadata.sorted_tables:
             for row in session.execute(select(table)).mappings():
@@ -238,8 +238,8 @@ def test_no_column_has_a_credential_in_clear(credentials: Credentials) -> None:
         text = as_bytes(value)
         names = readable_in(credentials, text)
         names += CREDENTIAL.findall(text.decode("utf-8", "replace"))
-        # Each link that lets somebody in ends with a secret, whatever is known of it here.
-        if isinstance(value, str) and without_links(value) != value:
+        # A link that signs a user in ends with a secret that this test may not know.
+        if isinstance(value, str) and redact_secret_links(value) != value:
             names.append("a link with a secret")
         if names:
             wrong.setdefault(place, set()).update(names)
@@ -260,7 +260,7 @@ def test_a_credential_in_clear_would_be_found(credentials: Credentials) -> None:
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("credentials", ["sqlite"], indirect=True)
-def test_no_file_of_a_backup_or_of_the_instance_has_one(
+def test_no_file_of_a_backup_or_of_the_instance_has_a_credential(
     credentials: Credentials, tmp_path: Path
 ) -> None:
     service = credentials.service

@@ -1,4 +1,4 @@
-"""Each kind of client gets errors of one shape, whatever is wrong, as docs/errors.md says."""
+"""Shapes of errors: each kind of client gets one shape for every error, as in docs/errors.md."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ SHAPES: Mapping[ErrorFormat, Callable[[Body], bool]] = {
     ErrorFormat.EVENTS: is_event,
     ErrorFormat.REGISTRY: is_of_registry,
 }
-#: By what the client speaks: method, path, options, status.
+#: Requests that fail, by the error format of the client: method, path, options and status.
 REQUESTS: Mapping[ErrorFormat, tuple[tuple[str, str, dict[str, Any], int], ...]] = {
     ErrorFormat.OAUTH: (
         ("POST", "/oauth/token", {}, 400),
@@ -102,7 +102,7 @@ REQUESTS: Mapping[ErrorFormat, tuple[tuple[str, str, dict[str, Any], int], ...]]
 
 @pytest.fixture
 def known(app: Flask) -> dict[str, str]:
-    """A token of a user, and an integration."""
+    """The credentials of a user, and the path and key of an integration."""
     operate(app, "users", "create", "alice", "--email", "alice@example.org")
     tokens = {
         name: operate(app, "tokens", "create", "alice", "--name", name, "--scopes", scopes)["token"]
@@ -131,7 +131,7 @@ def test_errors_have_the_shape_of_the_client(
         assert answer.headers["X-Request-Id"], what
 
 
-def test_people_get_a_page_that_names_the_request(client: FlaskClient) -> None:
+def test_browsers_get_an_error_page_with_the_request_id(client: FlaskClient) -> None:
     answer = client.get("/oauth/authorize?client_id=unknown")
     assert answer.status_code == 400
     assert answer.mimetype == "text/html"

@@ -8,7 +8,7 @@ import pytest
 from tests.mutations.try_breaks import ROOT, Break, read_breaks
 
 BREAKS = read_breaks()
-#: Every room has one; some are a single module.
+#: Folders and modules that have at least one break.
 ROOMS = (
     *("blueprints", "forms", "models", "static", "templates"),
     *("domain/access", "domain/accounts", "domain/releases/usage", "domain/audit"),
@@ -60,7 +60,7 @@ ROOMS = (
 LEAST_BREAKS = 60
 
 
-def test_every_room_has_a_break() -> None:
+def test_every_folder_has_a_break() -> None:
     found = Counter(each.room for each in BREAKS)
     assert set(found) == set(ROOMS)
     assert found.total() >= LEAST_BREAKS
@@ -81,8 +81,8 @@ def test_a_break_fits(each: Break) -> None:
         assert f"def {name.partition('[')[0]}(" in words or not name
 
 
-def test_make_test_sees_every_break() -> None:
-    """A test that is marked long is not in `make test`."""
+def test_make_test_detects_every_break() -> None:
+    """Tests that are marked long are not in `make test`."""
     named = {test.partition("[")[0] for each in BREAKS for test in each.tests if "::" in test}
     assert named
     assert not named & _long_tests({test.partition("::")[0] for test in named})

@@ -1,8 +1,8 @@
 """Tries deliberate breaks of the product: `python -m tests.mutations.try_breaks`.
 
-Each break of `breaks.toml` is what a careless change would do. It is made in a copy of the
-checkout, where the tests that are to see it run. Before the first one, they have to pass there. The
-exit status is 1 if a break was not seen.
+Each break in `breaks.toml` is a careless change. It is made in a copy of the checkout, and the
+tests that have to detect it run there. Before the first break, these tests have to pass. The exit
+status is 1 if a break was not detected.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from time import monotonic
 ROOT = Path(__file__).parents[2]
 _BREAKS = Path(__file__).with_name("breaks.toml")
 _PYTEST = (".venv/bin/python", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider")
-#: The exit status of pytest if a test failed; others say that none ran.
+#: Exit status of pytest if a test failed; other statuses mean that none ran.
 _FAILED = 1
 _FIRST_FAILURE = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _LAST_LINES = -40
@@ -29,21 +29,24 @@ _LAST_LINES = -40
 
 @dataclass(frozen=True, kw_only=True)
 class Break:
-    """A change that does harm."""
+    """A harmful change."""
 
-    #: The folder, or the module, whose tests are on trial.
+    #: Folder or module whose tests are checked.
     room: str
     file: str
-    #: A text that the file has once.
+    #: Text that occurs once in the file.
     find: str
     replace: str
-    #: Files of tests, or ids of single ones, that are to see it.
+    #: Files of tests, or ids of single tests, that have to detect the break.
     tests: Sequence[str]
-    #: What is broken.
+    #: Description of the broken behavior.
     says: str
 
     def apply(self, text: str) -> str:
-        """Return the text of the file with the break; raise ValueError unless it fits."""
+        """Return the text of the file with the break.
+
+        Raise ValueError unless the file has the text exactly once.
+        """
         if text.count(self.find) != 1:
             message = f"{self.file} has this text {text.count(self.find)} times: {self.find}"
             raise ValueError(message)
@@ -57,7 +60,7 @@ def read_breaks(path: Path = _BREAKS) -> list[Break]:
 
 
 def copy_files(checkout: Path, folder: Path) -> None:
-    """Copy the files of a checkout that Git knows; its environment is linked."""
+    """Copy the files of a checkout that Git knows, and link its environment."""
     listing = ("git", "ls-files", "-z")
     listed = subprocess.check_output(listing, cwd=checkout, text=True)
     for name in filter(None, listed.split("\0")):
@@ -67,15 +70,15 @@ def copy_files(checkout: Path, folder: Path) -> None:
 
 
 def run(tests: Iterable[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run tests in the copy, up to the first that fails."""
-    # Compiled once: each service that a test starts would do it again.
+    """Run tests in the copy until one fails."""
+    # Bytecode is kept, because each service that a test starts would compile the code again.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     command = (*_PYTEST, *tests)
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)  # noqa: PLW1510
 
 
 def try_break(tried: Break, folder: Path) -> bool:
-    """Make a break in the copy and say which test sees it; return whether one does."""
+    """Make a break in the copy and return whether a test detects it."""
     begun, file = monotonic(), folder / tried.file
     unbroken = file.read_text(encoding="utf-8")
     file.write_text(tried.apply(unbroken), encoding="utf-8")
@@ -94,7 +97,7 @@ def _tell(line: str) -> None:
 
 
 def main() -> int:
-    """Try the breaks that the arguments ask for."""
+    """Try the breaks that the arguments select."""
     parser = argparse.ArgumentParser(description="Try breaks of the product on its tests.")
     parser.add_argument("--room", action="append", help="only breaks of this room")
     parser.add_argument("--checkout", type=Path, default=ROOT, help="of the code and tests")

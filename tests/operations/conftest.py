@@ -1,4 +1,4 @@
-"""Programs that end by themselves, without a process of their own, which costs seconds to start."""
+"""Fixtures that run short programs within the test process, since a new process takes seconds."""
 
 import logging
 import os
@@ -11,14 +11,14 @@ from tests.support.service.live import Done, LiveGatebell
 from web.jobs import worker
 from web.server import migrate, serve
 
-#: Does what a program of ours does that is to end by itself, with variables of its own.
+#: Runs a program that ends by itself, with its own environment variables.
 RunHere = Callable[..., Done]
 _MAINS = {"make run": serve.main, "make migrate": migrate.main, "worker": worker.main}
 
 
 @contextmanager
 def _logging_as_it_was() -> Iterator[None]:
-    """Take back what a program sets up for a process of its own."""
+    """Restore the logging setup that a program changes."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
     yield
@@ -28,7 +28,7 @@ def _logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture
 def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
-    """Run programs in this process; one that goes on although it should end fails the test."""
+    """Return a function that runs programs in this process, and fails if they continue."""
 
     def fail(*_: object, **_named: object) -> None:
         pytest.fail("it has started")
@@ -37,8 +37,8 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
         capsys.readouterr()
         with monkeypatch.context() as patch, _logging_as_it_was():
             patch.setattr(os, "environ", live.environment | variables)
-            patch.setattr(serve, "_supervising", _first_worker)
-            patch.setattr(worker, "start_pulse", fail)
+            patch.setattr(serve, "_build_supervisor", _first_worker)
+            patch.setattr(worker, "start_host_heartbeat", fail)
             status, told = _ended(_MAINS[program])
         said = capsys.readouterr()
         return Done(status, said.out, said.err + told)
@@ -47,12 +47,12 @@ def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 
 def _first_worker(*_: object, **_named: object) -> None:
-    """Do what the supervisor of `make run` starts first."""
+    """Run the first program that the supervisor of `make run` starts."""
     worker.main(is_first=True)
 
 
 def _ended(main: Callable[[], None]) -> tuple[int, str]:
-    """Run a program, and return its status and what the interpreter would print in the end."""
+    """Run a program, and return its status and the last output of the interpreter."""
     try:
         main()
     except SystemExit as end:

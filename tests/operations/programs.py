@@ -1,4 +1,4 @@
-"""Programs of ours that are to end by themselves: as programs, and in the test's own process."""
+"""Helpers to run programs that end by themselves, in separate processes."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ PROGRAMS = {
 
 
 def run(live: LiveGatebell, program: str, **variables: str) -> Done:
-    """Start a program of ours that is to end by itself."""
+    """Run a program that ends by itself."""
     done = subprocess.run(
         [sys.executable, *PROGRAMS[program]],
         cwd=ROOT,
@@ -31,7 +31,7 @@ def run(live: LiveGatebell, program: str, **variables: str) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def say(settings: Settings, *statements: str) -> None:
+def execute_statements(settings: Settings, *statements: str) -> None:
     """Execute statements in the database of a service."""
     engine = open_engine(settings)
     with engine.begin() as connection:

@@ -1,4 +1,4 @@
-"""A backup is made while the service works, and what was restored is checked to be the same."""
+"""Tests of backups of a running service, and of the checks after a restore."""
 
 import json
 import os
@@ -23,13 +23,13 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.live import ROOT, Done, LiveGatebell, NewService
 
 _PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
-#: A service that does not run yet, of the kind of another one.
+#: Creates a stopped service with the same kind of database as another service.
 NewPlace = Callable[..., LiveGatebell]
 
 
 @contextmanager
 def alerts_coming(endpoint: Endpoint) -> Iterator[None]:
-    """Send alerts all the while."""
+    """Send alerts during the test."""
     enough = Event()
 
     def send() -> None:
@@ -56,7 +56,7 @@ def restore(place: LiveGatebell, directory: Path, *options: str) -> Done:
     return place.run_cli("restore", str(directory), "--pg-restore", program, *options)
 
 
-def refusal(done: Done) -> str:
+def error_of(done: Done) -> str:
     assert done.returncode == 1, done.stdout
     told = json.loads(done.stderr)
     return str(told["error"])
@@ -64,7 +64,7 @@ def refusal(done: Done) -> str:
 
 @pytest.fixture(params=KINDS)
 def still(new_service: NewService, request: pytest.FixtureRequest) -> LiveGatebell:
-    """A service that does not run, with little in its database: what all tests share is large."""
+    """Return a stopped service with a small database; the shared database is large."""
     service = new_service(request.param)
     service.cli("groups", "create", "acme")
     return service
@@ -72,7 +72,7 @@ def still(new_service: NewService, request: pytest.FixtureRequest) -> LiveGatebe
 
 @pytest.fixture
 def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
-    """Makes places where nothing is yet."""
+    """Return a function that creates empty services."""
     kind = request.node.callspec.params.get("still") or request.node.callspec.params["gatebell"]
 
     def make(name: str, **settings: str) -> LiveGatebell:
@@ -84,7 +84,7 @@ def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> NewPlace:
 
 
 @pytest.mark.long
-def test_what_was_restored_is_what_was_there_at_one_moment(
+def test_a_restored_backup_is_a_consistent_snapshot(
     gatebell: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     owner = make_user(gatebell)
@@ -98,27 +98,27 @@ def test_what_was_restored_is_what_was_there_at_one_moment(
 
     assert restored["restored"] is True
     assert (restored["rows"], restored["revision"]) == (made["rows"], made["revision"])
-    # Hashed with the secret key of that time.
+    # The token is hashed with the backup's secret key.
     found = place.app().test_client().get("/api/v4/user", headers={"PRIVATE-TOKEN": token.clear})
     assert found.json is not None
     assert found.json["username"] == owner.username
     assert place.cli("audit", "verify")["intact"] is True
-    # It works on: numbers of alerts and of rows go on where they were.
+    # The restored service works, and numbers of alerts and rows continue.
     assert place.cli("groups", "create", "after-the-restoration")["id"] > 0
 
 
 @pytest.mark.long
-def test_a_place_with_something_in_it_is_left_alone_unless_told(
+def test_a_target_that_is_not_empty_is_only_replaced_on_request(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     back_up(still, tmp_path / "backup")
-    assert "is not empty" in refusal(still.run_cli("backup", str(tmp_path / "backup")))
+    assert "is not empty" in error_of(still.run_cli("backup", str(tmp_path / "backup")))
     place = new_place("used")
     assert restore(place, tmp_path / "backup", "--dry-run").returncode == 0
     assert restore(place, tmp_path / "backup").returncode == 0
     mine = place.cli("groups", "create", "only-here")
 
-    assert "is not empty" in refusal(restore(place, tmp_path / "backup"))
+    assert "is not empty" in error_of(restore(place, tmp_path / "backup"))
     assert place.run_cli("groups", "create", "only-here").returncode == 1
     replaced = json.loads(restore(place, tmp_path / "backup", "--replace").stdout)
 
@@ -129,18 +129,16 @@ def test_a_place_with_something_in_it_is_left_alone_unless_told(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_a_backup_that_failed_leaves_nothing_that_keeps_from_trying_again(
-    still: LiveGatebell, tmp_path: Path
-) -> None:
+def test_a_failed_backup_leaves_no_files(still: LiveGatebell, tmp_path: Path) -> None:
     place = tmp_path / "backup"
     failed = still.run_cli("backup", str(place), "--pg-dump", "/no/such/pg_dump")
-    assert "/no/such/pg_dump cannot be run" in refusal(failed)
+    assert "/no/such/pg_dump cannot be run" in error_of(failed)
     assert list(place.iterdir()) == []
     assert back_up(still, place)["files"] > 0
 
 
 @pytest.mark.long
-def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
+def test_only_old_backups_of_this_installation_are_deleted(
     still: LiveGatebell, tmp_path: Path
 ) -> None:
     (tmp_path / "notes").mkdir()
@@ -163,7 +161,9 @@ def test_only_the_newest_backups_are_kept_and_nothing_else_is_deleted(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_path: Path) -> None:
+def test_an_invalid_manifest_in_the_folder_does_not_stop_a_backup(
+    still: LiveGatebell, tmp_path: Path
+) -> None:
     back_up(still, tmp_path / "1")
     shutil.copytree(tmp_path / "1", tmp_path / "odd")
     manifest = tmp_path / "odd" / "manifest.json"
@@ -174,20 +174,20 @@ def test_a_manifest_of_others_beside_it_ends_no_backup(still: LiveGatebell, tmp_
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o720, 0o702])
-def test_no_backup_is_written_where_others_could_put_links(
+def test_no_backup_is_written_to_a_folder_that_others_can_write_to(
     still: LiveGatebell, tmp_path: Path, mode: int
 ) -> None:
     place = tmp_path / "backup"
     place.mkdir()
     place.chmod(mode)
-    assert "Others can write to" in refusal(still.run_cli("backup", str(place)))
+    assert "Other users can write to" in error_of(still.run_cli("backup", str(place)))
     assert list(place.iterdir()) == []
 
 
 @pytest.mark.long
 def test_a_running_service_is_not_replaced(gatebell: LiveGatebell, tmp_path: Path) -> None:
     back_up(gatebell, tmp_path / "backup")
-    told = refusal(restore(gatebell, tmp_path / "backup", "--replace"))
+    told = error_of(restore(gatebell, tmp_path / "backup", "--replace"))
     assert "The service may be running" in told
 
 
@@ -198,21 +198,21 @@ def test_a_damaged_backup_and_a_wrong_key_restore_nothing(
     backup = tmp_path / "backup"
     back_up(still, backup)
     place = new_place("stranger", SECRET_KEY="a key that this database has never seen, at all")
-    assert "set SECRET_KEY to the key at that time" in refusal(restore(place, backup))
+    assert "Set SECRET_KEY to the key that was used then" in error_of(restore(place, backup))
 
     (dump,) = (file for file in backup.iterdir() if file.name.startswith("gatebell."))
     with dump.open("r+b") as file:
         file.seek(4_000)
         file.write(b"somebody was here")
     place = new_place("damaged")
-    assert f"{dump.name} was changed" in refusal(restore(place, backup))
+    assert f"{dump.name} has changed" in error_of(restore(place, backup))
     (backup / "manifest.json").unlink()
-    assert "was not completed" in refusal(restore(place, backup))
+    assert "is not complete" in error_of(restore(place, backup))
 
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_what_differs_from_the_manifest_is_told(
+def test_differences_from_the_manifest_are_reported(
     still: LiveGatebell, new_place: NewPlace, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup"
@@ -221,16 +221,14 @@ def test_what_differs_from_the_manifest_is_told(
     manifest["contents"]["rows"]["users"] += 1
     manifest["contents"]["audit_head"] = f"9:{'0' * 64}"
     (backup / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    told = refusal(restore(new_place("other"), backup))
-    assert re.search(r"users has \d+ rows, not \d+ rows", told)
+    told = error_of(restore(new_place("other"), backup))
+    assert re.search(r"users has \d+ rows? instead of \d+ rows?", told)
     assert "The audit log ends with the seal" in told
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_restore_drill_of_the_documents_works_as_written(
-    still: LiveGatebell, tmp_path: Path
-) -> None:
+def test_the_documented_restore_drill_works(still: LiveGatebell, tmp_path: Path) -> None:
     text = (ROOT / "docs" / "backup-and-restore.md").read_text(encoding="utf-8")
     found = re.search(r"#+ Restore drill\n.*?```sh\n(.*?)```", text, re.DOTALL)
     assert found is not None
@@ -238,7 +236,7 @@ def test_the_restore_drill_of_the_documents_works_as_written(
     (tmp_path / "backups").mkdir()
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "gatebell").symlink_to(ROOT / "scripts" / "gatebell")
-    # The drill names another instance; the database and the key are that one's own.
+    # The drill names another instance, which has its own database and key.
     environment = {
         name: value for name, value in still.environment.items() if name != "DATABASE_URL"
     } | {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
@@ -256,7 +254,9 @@ def test_the_restore_drill_of_the_documents_works_as_written(
 
 
 @pytest.mark.long
-def test_nobody_else_reads_a_backup_whatever_the_umask(still: LiveGatebell, tmp_path: Path) -> None:
+def test_a_backup_is_readable_only_by_its_owner_with_any_umask(
+    still: LiveGatebell, tmp_path: Path
+) -> None:
     for umask in (0, 0o777):
         directory = tmp_path / f"below {umask:o}" / "backup"
         before = os.umask(umask)

@@ -1,4 +1,4 @@
-"""The whole product below a path of a host, whether the proxy takes the path away or not."""
+"""Tests of the whole product under a base path, with proxies that keep or remove the path."""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from tests.support.service.live import LiveGatebell, NewService
 from tests.support.service.path_proxy import PATH, PathProxy, running_proxy
 from tests.support.wire.html_forms import form_to, form_with, submit
 
-#: What makes a difference is how a path is read, not which page it leads to.
+#: The proxy affects how paths are read, not which pages they lead to.
 KEPT = pytest.mark.parametrize("proxy", ["kept"], indirect=True)
 TAKEN_AWAY = pytest.mark.parametrize("proxy", ["taken away"], indirect=True)
-#: Enough for every kind of page; the same page of another thing is opened once.
+#: Maximum number of opened pages, enough for every kind of page.
 _MOST_PAGES = 250
-#: What makes no other kind of page: numbers, the values of parameters, and the names of documents.
+#: Parts of a URL that do not make another kind of page, such as numbers and parameter values.
 _ONE_OF_MANY = re.compile(r"\d+|(?<==)[^&]+|(?<=/help/docs/)[^?]+|(?<=/help/guides/)[^?]+")
 
 
@@ -37,7 +37,7 @@ def proxy(request: pytest.FixtureRequest) -> Iterator[PathProxy]:
 
 @pytest.fixture(scope="module")
 def below(proxy: PathProxy, new_service: NewService) -> Iterator[LiveGatebell]:
-    """The service as it is known: every request goes through the proxy."""
+    """Run the service with the proxy's URL, so that every request goes through the proxy."""
     live = new_service("sqlite", only="web", WEB_CONCURRENCY="1", BASE_URL=proxy.url)
     proxy.target, live.url = live.port, proxy.url
     live.start()
@@ -47,7 +47,7 @@ def below(proxy: PathProxy, new_service: NewService) -> Iterator[LiveGatebell]:
 
 
 class _Links(HTMLParser):
-    """Everything in a page that makes a browser ask for something."""
+    """Collects everything in a page that makes a browser send a request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class _Links(HTMLParser):
 
 
 def assert_below(proxy: PathProxy, base: str, address: str) -> str:
-    """Return where an address of a page leads, which is not out of our path on this host."""
+    """Resolve a link of a page, and check that it stays below the base path."""
     whole = urljoin(base, address).partition("#")[0]
     inside, path = urlsplit(whole), urlsplit(whole).path
     if inside.netloc == urlsplit(proxy.url).netloc:
@@ -81,7 +81,7 @@ def assert_below(proxy: PathProxy, base: str, address: str) -> str:
 
 
 def walk(browser: requests.Session, proxy: PathProxy, most: int = _MOST_PAGES) -> dict[str, int]:
-    """Open every page that can be reached by links; return their addresses and statuses."""
+    """Open all pages that links lead to, and return their addresses and statuses."""
     seen: dict[str, int] = {}
     known: set[str] = set()
     todo, parts = [f"{proxy.url}/"], set()
@@ -100,7 +100,7 @@ def walk(browser: requests.Session, proxy: PathProxy, most: int = _MOST_PAGES) -
 
 
 def links_in(answer: requests.Response, proxy: PathProxy) -> _Links:
-    """Return the whole addresses in a page, after all of them were looked at."""
+    """Return the links of a page, after checking its redirects."""
     found = _Links()
     for hop in answer.history:
         assert_below(proxy, hop.url, hop.headers["Location"])
@@ -113,10 +113,10 @@ def links_in(answer: requests.Response, proxy: PathProxy) -> _Links:
 
 
 def with_everything(below: LiveGatebell, person: Person) -> Endpoint:
-    """Give somebody alerts, tokens and an application, so that there is something to look at."""
+    """Give a user alerts, tokens and an application, so that pages have content."""
     endpoint = connect(below)
     endpoint.accepted(title="a", platform_environment_name="prod", runbook="x")
-    for number in range(21):  # a list with a second page
+    for number in range(21):  # The list has a second page.
         endpoint.accepted(title=f"b{number}")
     endpoint.post(b"{")
     make_application(below, person)
@@ -126,7 +126,7 @@ def with_everything(below: LiveGatebell, person: Person) -> Endpoint:
 
 @pytest.mark.long
 @KEPT
-def test_every_link_form_and_file_of_every_page_stays_below_the_path(
+def test_all_links_forms_and_files_stay_below_the_path(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
     owner = alice(below)
@@ -140,7 +140,7 @@ def test_every_link_form_and_file_of_every_page_stays_below_the_path(
 
 @pytest.mark.long
 @TAKEN_AWAY
-def test_pages_stay_below_a_path_that_the_service_does_not_see(
+def test_links_stay_below_a_path_that_the_proxy_removes(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
     connect(below).accepted(title="a")
@@ -151,7 +151,7 @@ def test_pages_stay_below_a_path_that_the_service_does_not_see(
 
 @pytest.mark.long
 @KEPT
-def test_every_page_of_the_administration_stays_below_the_path(
+def test_all_administration_pages_stay_below_the_path(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
     seen = walk(sign_in(below, make_user(below, name="root", admin=True)), proxy)
@@ -160,7 +160,7 @@ def test_every_page_of_the_administration_stays_below_the_path(
 
 
 @pytest.mark.long
-def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
+def test_a_user_returns_to_the_requested_page_after_sign_in(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
     browser, person = below.http(), alice(below)
@@ -176,7 +176,9 @@ def test_whoever_signs_in_gets_to_the_page_that_they_wanted(
 
 @pytest.mark.long
 @KEPT
-def test_nobody_is_led_to_other_things_of_the_host(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_the_sign_in_does_not_redirect_outside_the_path(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
     person, led = alice(below), {}
     others = ("/", "/other", "//evil.example", "/gateway", "/gate/../other", "/gate/%2e%2e/other")
     for target in others:
@@ -190,9 +192,7 @@ def test_nobody_is_led_to_other_things_of_the_host(below: LiveGatebell, proxy: P
 
 @pytest.mark.long
 @TAKEN_AWAY
-def test_people_make_a_project_and_connect_what_sends_alerts(
-    below: LiveGatebell, proxy: PathProxy
-) -> None:
+def test_a_project_and_an_integration_can_be_created(below: LiveGatebell, proxy: PathProxy) -> None:
     browser = sign_in(below, alice(below))
 
     def send(page_path: str, field: str, /, **values: str) -> requests.Response:
@@ -219,7 +219,9 @@ def test_people_make_a_project_and_connect_what_sends_alerts(
 
 @pytest.mark.long
 @TAKEN_AWAY
-def test_no_group_is_called_like_the_path(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_the_base_path_is_not_allowed_as_a_group_path(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
     browser = sign_in(below, alice(below))
     page = browser.get(f"{proxy.url}/groups/new")
     answer = submit(browser, page, form_with(page, "path"), path=PATH.strip("/"))
@@ -227,10 +229,10 @@ def test_no_group_is_called_like_the_path(below: LiveGatebell, proxy: PathProxy)
 
 
 @pytest.mark.long
-def test_a_client_finds_everything_from_the_issuer_alone(
+def test_a_client_discovers_all_endpoints_from_the_issuer(
     below: LiveGatebell, proxy: PathProxy
 ) -> None:
-    # RFC 8414 section 3.1: between the host and the path of the issuer.
+    # In RFC 8414 (section 3.1), the path is between the host and the issuer's path.
     host = proxy.url.removesuffix(PATH)
     document = machine(below).get(f"{host}/.well-known/oauth-authorization-server{PATH}").json()
     assert document["issuer"] == proxy.url
@@ -251,7 +253,7 @@ def test_a_client_finds_everything_from_the_issuer_alone(
 
 
 @KEPT
-def test_an_application_gets_its_token_and_uses_it(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_an_application_can_get_and_use_a_token(below: LiveGatebell, proxy: PathProxy) -> None:
     client = make_application(below, bob(below), **AuthlibWithBasic.registration)
     third_party = AuthlibWithBasic(client, Addresses.written_down(below))
     browser = Browser(below.http(), make_user(below, name="charlie"))
@@ -267,7 +269,7 @@ def test_an_application_gets_its_token_and_uses_it(below: LiveGatebell, proxy: P
 
 @pytest.mark.long
 @TAKEN_AWAY
-def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_a_device_can_be_authorized(below: LiveGatebell, proxy: PathProxy) -> None:
     client = make_application(below, bob(below), confidential=False)
     told = codes(below, client)
     assert told["verification_uri"] == f"{proxy.url}/oauth/device"
@@ -277,7 +279,9 @@ def test_a_device_is_connected(below: LiveGatebell, proxy: PathProxy) -> None:
 
 @pytest.mark.long
 @TAKEN_AWAY
-def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_api_links_and_pagination_work_below_the_path(
+    below: LiveGatebell, proxy: PathProxy
+) -> None:
     endpoint = connect(below)
     endpoint.accepted(title="a")
     endpoint.accepted(title="b")
@@ -289,7 +293,7 @@ def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
     following = machine(below).get(answer.links["next"]["url"], headers={"PRIVATE-TOKEN": token})
     assert following.json()[0]["title"] == "a"
     library = gitlab.Gitlab(proxy.url, private_token=token, per_page=1)
-    library.session.trust_env = False  # no other proxy between us
+    library.session.trust_env = False  # The library must not use another proxy.
     try:
         assert len(library.personal_access_tokens.list(get_all=True)) >= 1
     finally:
@@ -297,6 +301,6 @@ def test_scripts_find_their_way(below: LiveGatebell, proxy: PathProxy) -> None:
 
 
 @pytest.mark.long
-def test_an_address_that_is_mended_stays_on_the_host(below: LiveGatebell, proxy: PathProxy) -> None:
+def test_a_corrected_url_stays_below_the_path(below: LiveGatebell, proxy: PathProxy) -> None:
     answer = machine(below).get(f"{proxy.url}/api/v4//user", allow_redirects=False)
     assert answer.headers["Location"] == f"{proxy.url}/api/v4/user"

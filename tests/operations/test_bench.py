@@ -1,4 +1,4 @@
-"""`make bench` and `make bench-neighbours`, as small as they get: each kind of work once."""
+"""Tests of `make bench` and `make bench-neighbours` with minimal amounts of each kind of work."""
 
 import os
 import shutil
@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from bench.figures.fixed_rate import MIX
-from bench.neighbours.neighbours import NEIGHBOURS
-from bench.scale.sqlite_report import sqlite_section, with_section
-from bench.workloads import COMPARED, FIGURES
+from bench.figures.fixed_rate import REQUEST_MIX
+from bench.neighbours.neighbours import NEIGHBORS
+from bench.scale.sqlite_report import find_sqlite_section, replace_section
+from bench.workloads import COMPARED_KINDS, FIGURE_KINDS
 
 pytestmark = pytest.mark.one_database("postgres")
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Of wrk, and what it is linked with.
+#: The package of wrk and its libraries.
 _PACKAGES = ("wrk", "libluajit-5.1-2", "libluajit-5.1-common")
-#: An idle machine takes a minute.
+#: Number of seconds; an idle machine needs a minute.
 _PATIENCE_SECONDS = 600
 
 
 @pytest.fixture(scope="module")
 def wrk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of wrk: that of the machine, or else Debian's, unpacked for these tests."""
+    """Return the folder of wrk: the installed program, or Debian's unpacked package."""
     if found := shutil.which("wrk"):
         yield Path(found).parent
         return
@@ -63,7 +63,7 @@ def test_every_kind_of_work_can_be_measured(wrk: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    for work in COMPARED:
+    for work in COMPARED_KINDS:
         part = done.stdout.partition(f"\n{work.label}\n")[2]
         ours = [line for line in part.splitlines()[:5] if line.startswith("  Gatebell, ")]
         assert len(ours) >= 2, (work.label, done.stdout)
@@ -85,10 +85,10 @@ def test_every_figure_can_be_measured(wrk: Path) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
     rows = [line.split("|")[1:-1] for line in done.stdout.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in row] for row in rows]
-    for work in FIGURES:
-        # With TLS and without; the requests of the mix have a row of their own.
+    for work in FIGURE_KINDS:
+        # There are rows with TLS and without it; requests of the mix have an additional row.
         found = [row for row in cells if row[0] == work.label]
-        assert len(found) == 2 + (work in MIX), (work, done.stdout)
+        assert len(found) == 2 + (work in REQUEST_MIX), (work, done.stdout)
         assert {row[7] for row in found[:2]} == {"0"}, (work, done.stdout)
         assert [row[8] for row in found[2:]] in ([], ["0"]), (work, done.stdout)
     assert "`argon2id$v=19$m=65536,t=3,p=4`" in done.stdout
@@ -101,7 +101,7 @@ def test_every_figure_can_be_measured(wrk: Path) -> None:
 
 
 @pytest.mark.long
-def test_every_neighbour_can_be_measured(wrk: Path) -> None:
+def test_every_neighbor_can_be_measured(wrk: Path) -> None:
     document = ROOT / "docs" / "evidence" / "noisy-neighbors.md"
     before = document.read_bytes()
     done = subprocess.run(
@@ -114,10 +114,10 @@ def test_every_neighbour_can_be_measured(wrk: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    for words, _ in NEIGHBOURS.values():
-        # A row for each of two requests, on each of two databases.
+    for words, _ in NEIGHBORS.values():
+        # There is a row for each of two requests on each of two databases.
         assert done.stdout.count(f"| {words} |") == 4, (words, done.stdout)
-    assert done.stdout.count(" stands still") == 1
+    assert done.stdout.count("## Frozen database") == 1
     assert document.read_bytes() == before
 
 
@@ -143,7 +143,7 @@ def test_a_change_is_measured_in_pairs(database: str) -> None:
 
 
 def test_a_new_measurement_of_postgres_keeps_the_section_on_sqlite() -> None:
-    written = with_section("# Scale\n\nOld figures of Postgres.\n", "\n## SQLite\n\nFigures.\n")
-    anew = with_section("# Scale\n\nNew figures.\n\n", sqlite_section(written))
+    written = replace_section("# Scale\n\nOld figures of Postgres.\n", "\n## SQLite\n\nFigures.\n")
+    anew = replace_section("# Scale\n\nNew figures.\n\n", find_sqlite_section(written))
     assert anew == "# Scale\n\nNew figures.\n\n## SQLite\n\nFigures.\n"
-    assert with_section(anew, "\n## SQLite\n\nOthers.\n").count("## SQLite") == 1
+    assert replace_section(anew, "\n## SQLite\n\nOthers.\n").count("## SQLite") == 1

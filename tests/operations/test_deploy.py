@@ -1,4 +1,4 @@
-"""The files of deploy/ are tried as they are, as far as one machine without containers can."""
+"""Tests of the files of deploy/, as far as a machine without containers can run them."""
 
 import json
 import re
@@ -22,8 +22,8 @@ from tests.support.service.certificates import write_certificate
 from tests.support.service.live import ROOT, LiveGatebell, NewService, running
 from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
-from web.server.listening import listening_host
-from web.settings.fields import Source, about
+from web.server.listening import get_listening_host
+from web.settings.fields import Source, get_setting_metadata
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -33,7 +33,7 @@ CONTAINER = DEPLOY / "container"
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of the code that the Containerfile copies, without what it installs."""
+    """Copy the code that the Containerfile copies, without the packages that it installs."""
     folder = tmp_path_factory.mktemp("image")
     text = (CONTAINER / "Containerfile").read_text(encoding="utf-8")
     for names in re.findall(r"^COPY (?!--)(.*)$", text.split("FROM")[-1], re.MULTILINE):
@@ -56,7 +56,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def live(new_service: NewService, image: Path, certificate: Path) -> Iterator[LiveGatebell]:
-    """The web server from the files of the image, as if it were behind a proxy."""
+    """Run the web server from the files of the image, with a proxy's base URL."""
     port = free_port()
     live = new_service(
         "sqlite",
@@ -72,7 +72,7 @@ def live(new_service: NewService, image: Path, certificate: Path) -> Iterator[Li
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["nginx", "caddy"])
-def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
+def test_a_proxy_forwards_requests_and_clients_cannot_forge_their_address(
     name: str, live: LiveGatebell, certificate: Path, tmp_path: Path
 ) -> None:
     if find(name) is None:
@@ -84,7 +84,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     ):
         page = requests.get(f"{base_url}/users/sign_in", verify=str(certificate), timeout=60)
         assert (page.status_code, "Sign in" in page.text) == (200, True)
-        # Read from files beside the code.
+        # The guide is read from files next to the code.
         guide = requests.get(f"{base_url}/help/guides/curl", verify=str(certificate), timeout=60)
         assert guide.status_code == 200
         metrics = requests.get(f"{base_url}/metrics", verify=str(certificate), timeout=60)
@@ -94,7 +94,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     assert said == {
         "check": "proxy",
         "state": "ok",
-        "message": "BASE_URL answers, through 1 proxy; this host is seen as 127.0.0.1.",
+        "message": "BASE_URL is reachable through 1 proxy. The address of this host is 127.0.0.1.",
     }
 
 
@@ -103,7 +103,7 @@ def test_a_proxy_hands_requests_on_and_clients_cannot_choose_an_address(
     ("host", "families"),
     [("::", ("[::1]", "127.0.0.1")), ("0.0.0.0", ("127.0.0.1",))],  # noqa: S104 - loopback is asked
 )
-def test_the_image_answers_and_is_probed_over_ipv6_and_ipv4(
+def test_the_image_can_be_reached_and_probed_over_ipv6_and_ipv4(
     host: str, families: tuple[str, ...], new_service: NewService, image: Path
 ) -> None:
     live = new_service("sqlite", only="web", HOST=host)
@@ -122,14 +122,14 @@ def test_without_ipv6_the_image_listens_on_ipv4(monkeypatch: pytest.MonkeyPatch)
     def fail(*_arguments: object) -> socket.socket:
         raise OSError(EAFNOSUPPORT, "Address family not supported by protocol")
 
-    assert listening_host("127.0.0.1") == "127.0.0.1"
+    assert get_listening_host("127.0.0.1") == "127.0.0.1"
     monkeypatch.setattr("socket.socket", fail)
-    assert listening_host("::") == "0.0.0.0"  # noqa: S104 - compared, not bound
+    assert get_listening_host("::") == "0.0.0.0"  # noqa: S104 - compared, not bound
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_takes_the_units_and_finds_them_confined(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units_and_rates_them_as_confined(tmp_path: Path) -> None:
     units = []
     for unit in (DEPLOY / "systemd").glob("*.[st]*"):
         text = unit.read_text(encoding="utf-8").replace("/opt/gatebell", str(ROOT))
@@ -150,7 +150,7 @@ def compose() -> dict[str, Any]:
     return read
 
 
-def test_the_compose_file_names_what_is_there(tmp_path: Path) -> None:
+def test_the_compose_file_refers_to_existing_files_and_services(tmp_path: Path) -> None:
     described = compose()
     services = described["services"]
     for name, service in services.items():
@@ -161,7 +161,7 @@ def test_the_compose_file_names_what_is_there(tmp_path: Path) -> None:
             source = volume.partition(":")[0]
             found = (CONTAINER / source).exists() or source in described["volumes"]
             assert found, volume
-    # As an operator makes them.
+    # These are the commands of an operator.
     shutil.copy(CONTAINER / "make-secrets", tmp_path)
     command = (str(tmp_path / "make-secrets"), "gate.example.com")
     subprocess.run(command, capture_output=True, check=True)
@@ -175,12 +175,12 @@ def variables_in(file: Path) -> set[str]:
     return set(re.findall(r"^#?([A-Z_]+)=", file.read_text(encoding="utf-8"), re.MULTILINE))
 
 
-def test_every_variable_that_an_example_sets_is_a_setting() -> None:
+def test_every_variable_of_the_examples_is_a_setting() -> None:
     known = {each.name.upper() for each in fields(Settings)}
     known |= {
         f"{each.name.upper()}_FILE"
         for each in fields(Settings)
-        if about(each).source is Source.SECRET
+        if get_setting_metadata(each).source is Source.SECRET
     }
     used = variables_in(DEPLOY / "systemd" / "environment")
     for name in ("web-1", "web-2", "worker", "migrate"):
@@ -188,7 +188,7 @@ def test_every_variable_that_an_example_sets_is_a_setting() -> None:
     assert used <= known
 
 
-#: Every name of a metric in the code; the parts of a histogram have names of their own.
+#: Return all names of metrics in the code, with the suffixes of histograms.
 def metric_names() -> set[str]:
     found: set[str] = set()
     for file in (*ROOT.glob("web/**/*.py"), *ROOT.glob("blueprints/**/*.py")):
@@ -203,7 +203,7 @@ def dashboard_queries() -> list[str]:
     return [target["expr"].replace("$job", ".*") for target in targets]
 
 
-def test_dashboard_and_rules_ask_for_metrics_that_exist() -> None:
+def test_dashboard_and_rules_use_existing_metrics() -> None:
     rules = (DEPLOY / "prometheus" / "gatebell-rules.yml").read_text(encoding="utf-8")
     texts = [*dashboard_queries(), *re.findall(r"expr: (.*?)\n +(?:for|labels)", rules, re.DOTALL)]
     asked = {name for text in texts for name in re.findall(r"\bgatebell_[a-z_]+", text)}
@@ -245,7 +245,7 @@ tests:
 
 
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring brings Prometheus")
-def test_prometheus_takes_rules_and_queries_and_the_rules_fire(tmp_path: Path) -> None:
+def test_prometheus_accepts_rules_and_queries_and_the_rules_fire(tmp_path: Path) -> None:
     for file in (DEPLOY / "prometheus").iterdir():
         shutil.copy(file, tmp_path)
     queries = [{"record": f"query:{n}", "expr": q} for n, q in enumerate(dashboard_queries())]

@@ -1,4 +1,4 @@
-"""The durable-intake benchmark against small intakes: what it sends, and how it counts."""
+"""Tests of the durable-intake benchmark, against small simulated intakes."""
 
 import json
 import re
@@ -11,16 +11,16 @@ from time import sleep
 
 import pytest
 
-from bench.constant_rate import Latencies, Request, send_at_rate
+from bench.constant_rate import DueRequest, Latencies, send_at_rate
 from bench.durable_intake.__main__ import main
 
-#: Numbers of alerts, and what becomes of them.
+#: Numbers of the alerts that the intake handles incorrectly.
 LOST, DOUBLED, MERGED, REFUSED, UNANSWERED = 3, 5, 7, 9, 11
 _PAGE = 6
 
 
 class Intake(BaseHTTPRequestHandler):
-    """Stores alerts in memory, except those that it treats badly."""
+    """Stores alerts in memory, and handles some of them incorrectly."""
 
     stored: list[dict[str, object]]
     is_bad: bool
@@ -106,14 +106,14 @@ def test_every_alert_is_accounted_for(tmp_path: Path, *, is_bad: bool, page: str
         assert status == 1
         assert numbers == {"lost": [LOST], "doubled": [DOUBLED, MERGED]}
         assert (found["acknowledged"], found["stored"], found["extra"]) == (18, 17, 2)
-        assert found["failed"] == {"503": 1, "no answer: RemoteDisconnected": 1}
+        assert found["failed"] == {"503": 1, "no response (RemoteDisconnected)": 1}
     else:
         assert status == 0
         assert numbers == {"lost": [], "doubled": []}
         assert (found["acknowledged"], found["stored"], found["extra"]) == (20, 20, 0)
 
 
-def test_a_request_that_waits_for_a_slow_answer_counts_from_its_due_time() -> None:
+def test_latency_counts_from_the_time_when_a_request_was_due() -> None:
     hold = 0.15
 
     class Slow(Intake):
@@ -130,8 +130,8 @@ def test_a_request_that_waits_for_a_slow_answer_counts_from_its_due_time() -> No
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
 
-        def next_request(number: int) -> Request:
-            return Request(
+        def next_request(number: int) -> DueRequest:
+            return DueRequest(
                 method="GET",
                 url=f"http://127.0.0.1:{server.server_port}/{number}",
                 body=None,
@@ -140,7 +140,8 @@ def test_a_request_that_waits_for_a_slow_answer_counts_from_its_due_time() -> No
                 into=latencies,
             )
 
-        # One sender, ten milliseconds between two requests: all of them wait for the first answer.
+        # One sender, ten milliseconds between two requests: all requests wait for the first
+        # response.
         send_at_rate(next_request, rate=100, seconds=0.1, senders=1)
         server.shutdown()
         thread.join()
@@ -150,7 +151,7 @@ def test_a_request_that_waits_for_a_slow_answer_counts_from_its_due_time() -> No
     assert latencies.latest >= (hold - 0.01) * 1000 - 1
 
 
-def test_the_benchmark_of_others_needs_nothing_but_the_standard_library() -> None:
+def test_the_benchmark_needs_only_the_standard_library() -> None:
     folder = Path(__file__).parents[2] / "bench"
     files = ("constant_rate.py", "durable_intake/__main__.py", "durable_intake/intake.py")
     ours = re.compile(r"^(?:from|import) ((?:bench|tests|domain|web|models)[\w.]*)", re.MULTILINE)

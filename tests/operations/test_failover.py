@@ -1,4 +1,4 @@
-"""DATABASE_URL names two servers of Postgres: when one stops, the other one takes over."""
+"""Tests of a failover between two PostgreSQL servers in DATABASE_URL."""
 
 import json
 from collections.abc import Iterator
@@ -14,20 +14,20 @@ from tests.support.database.standby import PROGRAMS, Server, primary_with_standb
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell, running
 from web.database.schema import migrate
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PATIENCE_SECONDS = 60
 
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Server, Server]]:
-    """A primary and its standby."""
+    """Run a primary server and its standby."""
     with primary_with_standby(memory_directory()) as servers:
         yield servers
 
 
 def await_copy(standby: Server) -> None:
-    """Wait until the standby has what was stored."""
+    """Wait until the standby has the stored alert."""
     deadline = monotonic() + _PATIENCE_SECONDS
     with psycopg.connect(standby.url, autocommit=True) as connection:
         while connection.execute("SELECT count(*) FROM alerts").fetchone() != (1,):
@@ -37,7 +37,7 @@ def await_copy(standby: Server) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_the_service_goes_on_with_the_server_that_took_over(
+def test_the_service_continues_with_the_promoted_standby(
     pair: tuple[Server, Server], tmp_path: Path
 ) -> None:
     primary, standby = pair
@@ -48,7 +48,7 @@ def test_the_service_goes_on_with_the_server_that_took_over(
         WEB_CONCURRENCY="1",
     )
     live.instance_path.mkdir()
-    migrate(read_settings(live.environment))
+    migrate(parse_settings(live.environment))
     with running(live):
         endpoint = connect(live)
         assert endpoint.accepted(title="before")["iid"] == 1
@@ -60,11 +60,11 @@ def test_the_service_goes_on_with_the_server_that_took_over(
         while (answer := endpoint.send(title="after")).status_code == 503:
             assert monotonic() < deadline
             sleep(0.1)
-        # Numbers that the first server had reserved are left out.
+        # Numbers that the first server had reserved are skipped.
         assert answer.json()[0]["iid"] > 1
-        live.close()  # what this test has opened to the first server
+        live.close()  # Closes the test's own connections to the first server.
         assert {each.title for each in alerts_of(live, endpoint.project)} == {"before", "after"}
-        # It fails, because no worker runs.
+        # The command fails, because no worker runs.
         checks = json.loads(live.run_cli("doctor").stdout)["checks"]
         states = {each["check"]: each["state"] for each in checks}
         assert (states["database"], states["migrations"]) == ("ok", "ok")

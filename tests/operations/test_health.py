@@ -1,4 +1,4 @@
-"""What operators' machines ask, answered by the running service on each database."""
+"""Tests of health checks and metrics of the running service, on each database."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ def test_alive_and_ready(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell) -> None:
+def test_metrics_are_sums_over_all_web_processes(gatebell: LiveGatebell) -> None:
     before = counted(gatebell, '/healthz",status="2xx"}')
     with ThreadPoolExecutor(8) as several:
         answers = several.map(
@@ -30,7 +30,7 @@ def test_metrics_add_up_what_all_web_processes_have_done(gatebell: LiveGatebell)
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_what_rarely_happens_is_told_before_it_does_and_processes_are_measured(
+def test_metrics_include_rare_events_before_they_occur_and_process_memory(
     gatebell: LiveGatebell,
 ) -> None:
     told = requests.get(f"{gatebell.url}/metrics", timeout=10).text
@@ -39,7 +39,7 @@ def test_what_rarely_happens_is_told_before_it_does_and_processes_are_measured(
     assert 'gatebell_alerts_total{outcome="refused"} ' in told
     assert 'gatebell_dropped_log_lines_total{reason="unread"} ' in told
     measured = dict(line.split() for line in told.splitlines() if line.startswith("process_"))
-    # The server and its web processes, which share most of their memory.
+    # The server and its web processes share most of their memory.
     resident = float(measured["process_resident_memory_bytes"])
     proportional = float(measured["process_proportional_memory_bytes"])
     assert 100 * 2**20 < proportional < resident
@@ -49,7 +49,7 @@ def test_what_rarely_happens_is_told_before_it_does_and_processes_are_measured(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> None:
+def test_unknown_routes_share_one_label(gatebell: LiveGatebell) -> None:
     requests.get(f"{gatebell.url}/-/no/such/page?access_token=s3cret", timeout=10)
     text = requests.get(f"{gatebell.url}/metrics", timeout=10).text
     assert "/-/no/such/page" not in text
@@ -57,7 +57,7 @@ def test_addresses_that_do_not_exist_share_one_label(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.one_database("sqlite")
-def test_every_answer_has_an_id_that_its_log_line_has_too(gatebell: LiveGatebell) -> None:
+def test_every_response_has_the_id_of_its_log_line(gatebell: LiveGatebell) -> None:
     answer = requests.get(
         f"{gatebell.url}/healthz?access_token=s3cret", headers={"X-Request-Id": "mine"}, timeout=10
     )

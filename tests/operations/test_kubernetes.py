@@ -1,4 +1,4 @@
-"""The manifests of deploy/kubernetes name what the image, the settings and each other have."""
+"""Tests that the manifests of deploy/kubernetes match the image, the settings and each other."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from tests.support.service.live import ROOT
-from web.settings.fields import about
-from web.settings.reader import Settings, read_settings
+from web.settings.fields import get_setting_metadata
+from web.settings.reader import Settings, parse_settings
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 CONTAINERFILE = (ROOT / "deploy" / "container" / "Containerfile").read_text(encoding="utf-8")
@@ -41,7 +41,9 @@ def settings_of(pod: Manifest) -> dict[str, str]:
 
 
 def test_every_variable_is_a_setting_and_every_file_is_mounted() -> None:
-    paths = {each.name.upper() for each in fields(Settings) if about(each).kind.is_path}
+    paths = {
+        each.name.upper() for each in fields(Settings) if get_setting_metadata(each).kind.is_path
+    }
     known = {each.name.upper() for each in fields(Settings)}
     known |= {f"{name}_FILE" for name in known - paths}
     for name, pod in pods():
@@ -53,7 +55,7 @@ def test_every_variable_is_a_setting_and_every_file_is_mounted() -> None:
                 assert any(value.startswith(mount) for mount in mounts), variable
 
 
-def test_the_settings_are_read(tmp_path: pytest.TempPathFactory) -> None:
+def test_the_settings_of_all_pods_are_valid(tmp_path: pytest.TempPathFactory) -> None:
     for _, pod in pods():
         given = settings_of(pod)
         plain = {name: value for name, value in given.items() if not name.endswith("_FILE")}
@@ -63,10 +65,10 @@ def test_the_settings_are_read(tmp_path: pytest.TempPathFactory) -> None:
             "RATELIMIT_STORAGE_URI": "rediss://:x@store.example:6379/0",
             "INSTANCE_PATH": str(tmp_path),
         }
-        assert read_settings(plain | filled).migrate_on_start is False
+        assert parse_settings(plain | filled).migrate_on_start is False
 
 
-def test_pods_are_confined_and_have_what_a_read_only_file_system_lacks() -> None:
+def test_pods_are_confined_and_have_writable_mounts() -> None:
     (user,) = re.findall(r"useradd --system --uid (\d+)", CONTAINERFILE)
     for name, pod in pods():
         context, (container,) = pod["securityContext"], pod["containers"]
@@ -92,7 +94,7 @@ def test_a_pod_stops_within_its_grace_period() -> None:
         assert pod["terminationGracePeriodSeconds"] > patience + 5, name
 
 
-def test_selectors_claims_and_backends_name_what_is_there() -> None:
+def test_selectors_claims_and_backends_refer_to_existing_objects() -> None:
     deployments = named("Deployment")
     web = deployments["gatebell-web"]["spec"]["template"]
     for each in (*deployments.values(), *named("PodDisruptionBudget").values()):
@@ -128,7 +130,7 @@ def test_liveness_does_not_depend_on_the_database() -> None:
     }
 
 
-def test_all_pods_run_one_image_and_programs_that_it_has() -> None:
+def test_all_pods_run_existing_programs_of_one_image() -> None:
     images = {pod["containers"][0]["image"] for _, pod in pods()}
     assert len(images) == 1
     commands = [pod["containers"][0].get("command") for _, pod in pods()]

@@ -1,7 +1,7 @@
-"""Each kind of process loads only what it uses: all else costs time at the start, and memory.
+"""Tests that each kind of process loads only necessary modules, to save memory and time.
 
-The lists are exact, so that a new import is noticed. Decide then whether processes of this kind
-need it, or whether the module that needs it is imported at its first use.
+The lists are exact, so that a new import is noticed. In this case, decide whether these processes
+need the module, or whether it should be imported at its first use.
 """
 
 import json
@@ -17,7 +17,7 @@ import requests
 from tests.support.service.live import NewService, running
 
 _ROOT = Path(__file__).parents[2]
-#: Writes the modules of a process to a file at its end, with their files.
+#: Code that writes a process's modules with their files to a file at its end.
 _LISTING = """
 import atexit, json, runpy, sys
 def write():
@@ -27,7 +27,7 @@ def write():
 atexit.register(write)
 """
 _OURS = frozenset({"app", "blueprints", "domain", "forms", "models", "web", "wsgi"})
-#: How installed packages are found; no import of ours.
+#: Modules that help to find installed packages; the product does not import them.
 _OF_INSTALLATION = frozenset({"_cffi_backend", "_distutils_hack"})
 
 _PROGRAM = frozenset({"blinker", "click", "flask", "itsdangerous", "jinja2"}) | {
@@ -43,14 +43,14 @@ _ALERTS = _ACTIONS | {"_argon2_cffi_bindings", "argon2", "dateutil", "re2"}
 
 
 class Kind(NamedTuple):
-    """What a kind of process loads."""
+    """Describes the modules of a kind of process."""
 
     code: str
-    #: Packages of others, exactly.
+    #: Exact set of third-party packages.
     packages: frozenset[str]
-    #: Packages of ours of which nothing is loaded.
+    #: Own packages of which no module may be loaded.
     without: tuple[str, ...]
-    #: The largest number of modules of ours.
+    #: Maximum number of own modules.
     most: int
 
 
@@ -98,7 +98,7 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
-#: The others stand for them in `make test`.
+#: Kinds that `make test` skips, since the other kinds represent them.
 _LONG = ("a command for accounts", "the worker")
 
 
@@ -107,7 +107,7 @@ _LONG = ("a command for accounts", "the worker")
     "name",
     [pytest.param(name, marks=[pytest.mark.long] if name in _LONG else []) for name in _KINDS],
 )
-def test_a_process_loads_only_what_it_uses(name: str, tmp_path: Path) -> None:
+def test_a_process_loads_only_necessary_modules(name: str, tmp_path: Path) -> None:
     kind, listed = _KINDS[name], tmp_path / "modules.json"
     done = subprocess.run(
         [sys.executable, "-c", f"PATH = {str(listed)!r}\n{_LISTING}\n{kind.code}"],
@@ -134,26 +134,26 @@ def _is_below(module: str, packages: tuple[str, ...]) -> bool:
     return any(module == each or module.startswith(f"{each}.") for each in packages)
 
 
-#: Pages and endpoints that people and programs request most.
+#: Pages and endpoints that users and programs request most.
 _USUAL = (
     *("/", "/users/sign_in", "/users/password/new", "/help", "/help/releases", "/healthz"),
     *("/readyz", "/metrics", "/.well-known/openid-configuration", "/oauth/token/info"),
     *("/api/v4/user", "/api/v4/projects", "/api/v4/version"),
 )
-#: A module of two functions, which only the library itself should name.
+#: A small module that only the library itself should import.
 _OF_LIBRARIES = {"pydantic._internal._serializers"}
 _FORMS = ("/oauth/token", "/oauth/introspect", "/oauth/authorize_device", "/oauth/revoke")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_web_processes_import_nothing_after_they_were_forked(
+def test_web_processes_import_nothing_after_the_fork(
     database: str, new_service: NewService
 ) -> None:
-    """What a process imports by itself is not shared with the others."""
+    """Check this because imports after the fork are not shared between processes."""
     live = new_service(database, only="web", WEB_CONCURRENCY="1", PYTHONPROFILEIMPORTTIME="1")
     with running(live):
-        # What gunicorn and the first health check import is there when the service answers.
+        # Imports of gunicorn and of the first health check are complete when the service answers.
         loaded = _imported(live.log_text())
         for path in _USUAL:
             requests.get(live.url + path, timeout=60)
@@ -165,7 +165,7 @@ def test_web_processes_import_nothing_after_they_were_forked(
 
 
 def _imported(log: str) -> list[str]:
-    """Return the modules of all processes in the order in which they were imported."""
+    """Return the modules of all processes in the order of their imports."""
     lines = (line for line in log.splitlines() if line.startswith("import time:"))
     return [line.rpartition("|")[2].strip() for line in lines]
 

@@ -1,4 +1,4 @@
-"""`make migration`: writes down what the models want and the database does not have."""
+"""Tests of `make migration`, which writes a migration from the models."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ FOLDERS = ("domain", "migrations", "models", "web")
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """The code, where it can be changed."""
+    """Copy the code, so that the test can change it."""
     for folder in FOLDERS:
         shutil.copytree(
             ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
@@ -54,7 +54,7 @@ def test_a_new_column_becomes_the_next_migration(checkout: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_table_that_is_not_imported_is_pointed_out(checkout: Path) -> None:
+def test_a_table_that_is_not_imported_causes_a_warning(checkout: Path) -> None:
     table = (
         "from models.base import Base, BigId\n"
         "from datetime import datetime\n"
@@ -78,7 +78,7 @@ def test_a_table_that_is_not_imported_is_pointed_out(checkout: Path) -> None:
     assert "sa.Column('cast_at', UTCDateTime(), nullable=False)" in text
 
 
-def test_it_asks_for_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["migrations.new"])
     with pytest.raises(SystemExit, match='make migration NAME="'):
         new.main()

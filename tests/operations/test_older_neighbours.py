@@ -1,4 +1,4 @@
-"""On Postgres a host that numbers alerts with a counter, as before 0.1.0, does no harm."""
+"""Tests that PostgreSQL rejects the alert counters of hosts older than release 0.1.0."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +15,9 @@ from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import SECRET_KEY, close_app
 from web.database.engine import open_engine
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
-#: What code from before 0.1.0 does.
+#: Statement of code from before 0.1.0.
 _COUNT = "UPDATE alert_counters SET last_iid = last_iid + 1"
 
 
@@ -29,7 +29,7 @@ def settings(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> Sett
         "DATABASE_URL": postgres.new_database(template=migrated_postgres),
         "SECRET_KEY": SECRET_KEY,
     }
-    return read_settings(environment)
+    return parse_settings(environment)
 
 
 @contextmanager
@@ -68,7 +68,9 @@ def number_of(app: Flask, endpoint: dict[str, str], title: str) -> int:
     return iid
 
 
-def test_it_is_refused_and_told_why_and_the_newer_one_goes_on(settings: Settings) -> None:
+def test_an_older_host_is_rejected_with_a_reason_and_newer_hosts_continue(
+    settings: Settings,
+) -> None:
     with host(settings) as app:
         endpoint = integration(app)
         assert number_of(app, endpoint, "one") == 1

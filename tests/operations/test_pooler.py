@@ -1,7 +1,7 @@
-"""The service behind Debian's PgBouncer, which pools transactions as deploy/ says.
+"""Tests of the service with PgBouncer in transaction mode, configured as in deploy/.
 
-There is one connection to Postgres for all clients: who held it and waited for another one would
-wait forever.
+All clients share one connection to PostgreSQL, so code that holds it and waits for another
+connection would wait forever.
 """
 
 import re
@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from tests.operations.conftest import RunHere
-from tests.operations.programs import say
+from tests.operations.programs import execute_statements
 from tests.support.accounts.people import make_application, make_project, make_user, sign_in
 from tests.support.alerts.monitoring import wait_until
 from tests.support.alerts.senders import Endpoint, connect
@@ -38,11 +38,11 @@ from tests.support.service.crowd import together
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.receiver import running_receiver
 from web.database.engine import open_engine
-from web.database.prepare import prepare
+from web.database.prepare import prepare_database
 from web.database.schema import migrate
-from web.database.start_checks import check_if_available
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="scripts/ensure-pooler could not fetch PgBouncer"
@@ -55,12 +55,12 @@ _numbers = count(1)
 
 def through(url: str, folder: Path, **settings: str) -> Settings:
     given = {"DATABASE_URL": url, "INSTANCE_PATH": str(folder), "SECRET_KEY": SECRET_KEY}
-    return read_settings({**given, "DATABASE_POOLER": "transaction", **settings})
+    return parse_settings({**given, "DATABASE_POOLER": "transaction", **settings})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pooled:
-    """A service, and the pooler between it and Postgres."""
+    """Represents a service, and the pooler between it and PostgreSQL."""
 
     live: LiveGatebell
     pooler: PgBouncer
@@ -68,7 +68,7 @@ class Pooled:
 
 @pytest.fixture(scope="module")
 def pooled(new_postgres: NewPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pooled]:
-    """A service behind a pooler, whose role is ready for it since `make migrate` has run."""
+    """Run a service behind a pooler, after `make migrate` has prepared its role."""
     direct, folder = new_postgres(), tmp_path_factory.mktemp("pooled")
     migrate(through(direct, folder))
     with running_pgbouncer(direct, pool_size=1) as pooler:
@@ -88,7 +88,7 @@ def of_token(live: LiveGatebell, token: str) -> requests.Response:
     return requests.get(f"{live.url}/oauth/token/info", headers=headers, timeout=60)
 
 
-def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pooled) -> None:
+def test_all_kinds_of_work_succeed_with_a_transaction_pooler(pooled: Pooled) -> None:
     live = pooled.live
     person = make_user(live, admin=True)
     browser, project = sign_in(live, person), make_project(live, person)
@@ -122,18 +122,19 @@ def test_work_of_every_kind_is_done_behind_a_pooler_of_transactions(pooled: Pool
     assert poll(live, television(live), device["device_code"]).status_code == 200
     checks = live.cli("doctor")["checks"]
     said = {(each["check"], each["message"]) for each in checks}
-    pooled_words = "through a pooler of transactions, answers and accepts writes."
+    pooled_words = "through a pooler of transactions is reachable and accepts writes."
     assert any(check == "database" and pooled_words in message for check, message in said)
     assert any(check == "backups" and "without the pooler" in message for check, message in said)
     refused = live.run_cli("backup", str(live.instance_path / "backup"))
-    assert (refused.returncode, "a session of their own" in refused.stderr) == (1, True)
+    assert (refused.returncode, "need their own session" in refused.stderr) == (1, True)
     (pool,) = (each for each in pooled.pooler.asked("SHOW POOLS") if each["user"] != "pgbouncer")
-    assert pool["cl_active"] + pool["cl_waiting"] > 5  # their number depends on who is at work
+    # The exact number depends on which programs are working.
+    assert pool["cl_active"] + pool["cl_waiting"] > 5
     assert pool["sv_active"] + pool["sv_idle"] + pool["sv_used"] == 1
 
 
 def work(live: LiveGatebell, endpoint: Endpoint, until: float) -> Counter[int]:
-    """Send alerts, check tokens and renew them; return the statuses of the answers."""
+    """Send alerts, check tokens and refresh them; return the statuses of the responses."""
     client, seen = server_application(live), Counter[int]()
     pair = new_pair(live, client)
     while True:
@@ -149,7 +150,7 @@ def work(live: LiveGatebell, endpoint: Endpoint, until: float) -> Counter[int]:
 
 
 @pytest.mark.long
-def test_a_crowd_that_shares_a_connection_loses_and_doubles_nothing(pooled: Pooled) -> None:
+def test_many_clients_on_one_connection_lose_and_double_nothing(pooled: Pooled) -> None:
     live, endpoint = pooled.live, connect(pooled.live)
     new_pair(live, server_application(live))
     until = monotonic() + _CROWD_SECONDS
@@ -162,7 +163,7 @@ def test_a_crowd_that_shares_a_connection_loses_and_doubles_nothing(pooled: Pool
 
 
 @pytest.mark.long
-def test_who_waits_for_a_connection_of_the_pooler_does_not_take_postgres_for_frozen(
+def test_a_wait_for_a_pooler_connection_is_not_treated_as_a_frozen_database(
     pooled: Pooled,
 ) -> None:
     endpoint = connect(pooled.live)
@@ -183,43 +184,46 @@ def test_who_waits_for_a_connection_of_the_pooler_does_not_take_postgres_for_fro
     assert monotonic() - began > 2
 
 
-def test_what_a_pooler_of_transactions_cannot_do_is_said_with_what_to_do(
+def test_unsupported_settings_of_a_transaction_pooler_are_reported_with_a_remedy(
     new_postgres: NewPostgres, tmp_path: Path, run_here: RunHere
 ) -> None:
     direct = new_postgres()
     with running_pgbouncer(direct) as pooler:
         live = LiveGatebell(instance_path=tmp_path, database_url=pooler.url)
 
-        def refusal(program: str, **variables: str) -> str:
+        def error_of(program: str, **variables: str) -> str:
             done = run_here(live, program, **variables)
             assert done.returncode != 0
             assert "Traceback" not in done.stderr
             return done.stderr
 
-        assert "Set DATABASE_POOLER=transaction" in refusal("make run")
-        # As the web server and the worker do; that they ask is shown by a wrong key.
+        assert "Set DATABASE_POOLER=transaction" in error_of("make run")
+        # The web server and the worker run this check; the tests of a wrong key show that they call
+        # it.
         with pytest.raises(CannotStartError, match="Set DATABASE_POOLER=transaction"):
-            check_if_available(read_settings(live.environment))
+            check_database_if_available(parse_settings(live.environment))
         declared = {"DATABASE_POOLER": "transaction"}
-        undone = refusal("make run", **declared)
-        assert "begin with statement_timeout=0 and timezone=" in undone
+        undone = error_of("make run", **declared)
+        assert "start with statement_timeout=0 and timezone=" in undone
         assert "`make migrate` as postgres with DATABASE_POOLER=transaction" in undone
-        assert "an address of Postgres itself" in refusal("make migrate", **declared)
+        assert "an address of Postgres itself" in error_of("make migrate", **declared)
         assert run_here(live, "make migrate", DATABASE_URL=direct, **declared).returncode == 0
         pooler.asked("RECONNECT")
-        prepare(through(pooler.url, tmp_path))
-        check_if_available(through(pooler.url, tmp_path))
-        # Sooner than the role says: that has to be told to Postgres again.
-        hasty = refusal("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
-        assert "begin with statement_timeout=15000" in hasty
-        say(through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'")
-        older = refusal("make run", **declared)
+        prepare_database(through(pooler.url, tmp_path))
+        check_database_if_available(through(pooler.url, tmp_path))
+        # A timeout below the role's setting has to be configured in PostgreSQL first.
+        hasty = error_of("make run", DATABASE_STATEMENT_TIMEOUT_MS="900", **declared)
+        assert "start with statement_timeout=15000" in hasty
+        execute_statements(
+            through(direct, tmp_path), "UPDATE alembic_version SET version_num = '0051'"
+        )
+        older = error_of("make run", **declared)
         assert "an older schema" in older
         assert "`make migrate` with an address of Postgres itself" in older
 
 
 @pytest.mark.long
-def test_a_statement_ends_in_time_and_with_its_client(
+def test_a_statement_is_cancelled_at_its_timeout_and_with_its_client(
     new_postgres: NewPostgres, tmp_path: Path
 ) -> None:
     direct = new_postgres()
@@ -248,22 +252,22 @@ def test_a_statement_ends_in_time_and_with_its_client(
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("ignored", "reason"),
-    [("", "refuses the parameters"), ("options", "begin with statement_timeout=0")],
+    [("", "rejects the startup parameters"), ("options", "start with statement_timeout=0")],
 )
-def test_a_pooler_of_sessions_and_none_do_with_either_setting(
+def test_a_session_pooler_and_no_pooler_work_with_both_settings(
     new_postgres: NewPostgres, tmp_path: Path, ignored: str, reason: str
 ) -> None:
     direct = new_postgres()
-    prepare(through(direct, tmp_path))
-    prepare(through(direct, tmp_path, DATABASE_POOLER="none"))
+    prepare_database(through(direct, tmp_path))
+    prepare_database(through(direct, tmp_path, DATABASE_POOLER="none"))
     other = new_postgres()
     with running_pgbouncer(other, pool_mode="session") as pooler:
         pooler.asked(f"SET ignore_startup_parameters = '{ignored}'")
         undeclared = through(pooler.url, tmp_path, DATABASE_POOLER="none")
         with pytest.raises(CannotStartError, match=f"{reason}.*DATABASE_POOLER=transaction"):
-            prepare(undeclared)
+            prepare_database(undeclared)
         migrate(through(other, tmp_path))
         pooler.asked("RECONNECT")
-        prepare(through(pooler.url, tmp_path))
+        prepare_database(through(pooler.url, tmp_path))
         if ignored:
-            prepare(undeclared)
+            prepare_database(undeclared)

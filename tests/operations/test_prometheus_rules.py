@@ -1,4 +1,4 @@
-"""The rules for Prometheus in the documents, tried by promtool."""
+"""Tests of the documented Prometheus rules with promtool."""
 
 import re
 import subprocess
@@ -48,8 +48,8 @@ tests:
 """
 
 
-#: What a fault does to the series, and the alert that tells of it after ten minutes, with its
-#: labels and its sentence.
+#: Series of each fault, and the alert that fires after ten minutes, with its labels and its
+#: sentence.
 _FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
     "a host is down": (
         {'up{job="gatebell", instance="one"}': "0x20"},
@@ -187,7 +187,7 @@ _FAULTS: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         "one has started 4 times in half an hour",
     ),
 }
-#: Alerts that may not fire when all is well, and the series then.
+#: Series of a healthy installation, for which no alert may fire.
 _WELL = {
     'up{job="gatebell", instance="one"}': "1x120",
     'gatebell_ready{reason="ok", instance="one"}': "1x120",
@@ -215,7 +215,7 @@ def series(values: dict[str, str]) -> list[dict[str, str]]:
 
 @pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring brings Prometheus")
-def test_the_rules_to_deploy_tell_of_each_fault_and_of_nothing_else(tmp_path: Path) -> None:
+def test_the_deployed_rules_fire_only_for_faults(tmp_path: Path) -> None:
     rules = (ROOT / "deploy" / "prometheus" / "gatebell-rules.yml").read_text(encoding="utf-8")
     names = re.findall(r"- alert: (\w+)", rules)
     cases: list[dict[str, Any]] = [

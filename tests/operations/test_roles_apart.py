@@ -1,4 +1,4 @@
-"""On Postgres one role migrates, and the service works as another one that owns nothing."""
+"""Tests that on PostgreSQL the service works with a role that does not own the tables."""
 
 import os
 import re
@@ -13,7 +13,7 @@ import requests
 from psycopg import sql
 from sqlalchemy.engine import make_url
 
-from domain.core.hosts import WORKER_HEARTBEAT, last_turn
+from domain.core.hosts import WORKER_HEARTBEAT_JOB, find_last_run
 from tests.operations.conftest import RunHere
 from tests.support.accounts.people import database_of, make_project, make_user
 from tests.support.alerts.senders import connect
@@ -25,7 +25,7 @@ PASSWORDS = {"owner_password": "only-for-tests", "service_password": "only-for-t
 
 
 class Roles(NamedTuple):
-    """A database that deploy/postgres/roles.sql has made, and its address for each role."""
+    """Describes a database made by deploy/postgres/roles.sql, with an address for each role."""
 
     name: str
     owner: str
@@ -34,7 +34,7 @@ class Roles(NamedTuple):
 
 @pytest.fixture
 def roles(postgres: Postgres, tmp_path: Path) -> Iterator[Roles]:
-    """Run the scripts as they are, with names that nobody else has on this server."""
+    """Run the original scripts, with unique names on this server."""
     name = f"gatebell_test_roles_{os.getpid()}"
     for script in SCRIPTS.iterdir():
         text = re.sub(r"\bgatebell(?=[_;\s])", name, script.read_text(encoding="utf-8"))
@@ -52,8 +52,8 @@ def roles(postgres: Postgres, tmp_path: Path) -> Iterator[Roles]:
         postgres.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
-def refusal(url: str, statement: LiteralString) -> str:
-    """Return what Postgres says to a statement of a role."""
+def error_of(url: str, statement: LiteralString) -> str:
+    """Return the error of PostgreSQL for a statement of a role."""
     address = make_url(url).render_as_string(hide_password=False)
     with psycopg.connect(address) as connection, pytest.raises(psycopg.Error) as refused:
         connection.execute(statement)
@@ -66,12 +66,12 @@ def await_worker(live: LiveGatebell) -> None:
     while heard is None and monotonic() < deadline:
         sleep(0.2)
         with database_of(live) as session:
-            heard = last_turn(WORKER_HEARTBEAT, session=session)
+            heard = find_last_run(WORKER_HEARTBEAT_JOB, session=session)
     assert heard is not None, live.log_text()
 
 
 @pytest.mark.long
-def test_the_service_works_as_a_role_that_owns_nothing(
+def test_the_service_works_with_a_role_that_owns_nothing(
     roles: Roles, tmp_path: Path, run_here: RunHere
 ) -> None:
     owner = LiveGatebell(instance_path=tmp_path / "owner", database_url=roles.owner)
@@ -92,9 +92,9 @@ def test_the_service_works_as_a_role_that_owns_nothing(
     finally:
         assert live.stop() == 0, live.log_text()
     assert "permission denied" not in live.log_text()
-    assert "ended by itself" not in live.log_text()
-    assert "permission denied" in refusal(roles.service, "CREATE TABLE public.mine (id int)")
-    assert "must be owner" in refusal(roles.service, "DROP TABLE users")
-    assert "must be owner" in refusal(
+    assert '"event":"supervisor.' not in live.log_text()
+    assert "permission denied" in error_of(roles.service, "CREATE TABLE public.mine (id int)")
+    assert "must be owner" in error_of(roles.service, "DROP TABLE users")
+    assert "must be owner" in error_of(
         roles.service, "DROP TRIGGER alert_numbers_keep ON alert_counters"
     )

@@ -1,4 +1,4 @@
-"""Hosts behind the proxies of deploy/ are restarted one after another, and no request fails."""
+"""Tests that no request fails while hosts behind the proxies of deploy/ restart in turn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,13 +18,13 @@ from tests.support.service.ports import free_port
 from tests.support.service.proxies import find, running_proxy
 
 ROLLS = 2
-#: SHUTDOWN_DELAY_SECONDS as the files ask for it. Caddy also has to notice that a host is back.
+#: SHUTDOWN_DELAY_SECONDS as in the files. Caddy also has to notice that a host has returned.
 DELAYS = {"nginx": 0, "caddy": 5}
 _READY_SECONDS = 60
 
 
 def restart(host: LiveGatebell) -> None:
-    """Restart a host as docs/deployment.md says: the next one follows when this one is ready."""
+    """Restart a host and wait until it is ready, as docs/deployment.md describes."""
     assert host.stop() == 0, host.log_text()
     host.start()
     deadline = monotonic() + _READY_SECONDS

@@ -1,4 +1,4 @@
-"""The set-up finds a Python, or says what is missing and which package brings it."""
+"""Tests that the setup finds a Python, or names the missing package."""
 
 import json
 import os
@@ -18,7 +18,7 @@ WITHOUT_VENV = 'case "$2" in *ensurepip*) exit 1;; *%d.%d*) echo 3.12;; *) exit 
 SHIM_TO_NOWHERE = 'echo "shim: command not found" >&2; exit 127'
 
 
-#: They answer what they are asked for with their name.
+#: Programs that answer every question with their name.
 _ANSWERS = 'case "$*" in *interpreter.py*) exit {};; *sys.executable*) echo {};; esac'
 OPTIMIZED, PLAIN = _ANSWERS.format(0, "optimized"), _ANSWERS.format(1, "plain")
 
@@ -26,7 +26,7 @@ OPTIMIZED, PLAIN = _ANSWERS.format(0, "optimized"), _ANSWERS.format(1, "plain")
 def find_python(
     folder: Path, *later: Path, named: str = "", **programs: str
 ) -> subprocess.CompletedProcess[str]:
-    """Look for a Python where only these programs are, and those of later folders."""
+    """Search for a Python among these programs, and among those of later folders."""
     folder.mkdir(exist_ok=True)
     for name, body in programs.items():
         file = folder / name.replace("_", ".")
@@ -53,12 +53,12 @@ def test_a_good_python_behind_shims_and_old_ones_is_found(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("programs", "sentence"),
     [
-        ({"python3": WITHOUT_VENV}, "the package python3.12-venv brings what is missing"),
+        ({"python3": WITHOUT_VENV}, "missing package: apt-get install python3.12-venv"),
         ({"python3": TOO_OLD}, "needs Python 3.11 or newer, and python3 is older"),
-        ({}, "needs Python 3.11 or newer, and found none"),
+        ({}, "needs Python 3.11 or newer, and none was found"),
     ],
 )
-def test_what_is_missing_is_said_in_a_sentence(
+def test_a_missing_package_is_reported_in_a_sentence(
     tmp_path: Path, programs: dict[str, str], sentence: str
 ) -> None:
     done = find_python(tmp_path, **programs)
@@ -67,16 +67,16 @@ def test_what_is_missing_is_said_in_a_sentence(
     assert sentence in done.stderr
 
 
-def test_a_python_that_was_built_with_optimization_comes_first(tmp_path: Path) -> None:
+def test_an_optimized_python_is_preferred(tmp_path: Path) -> None:
     later = tmp_path / "later"
     assert find_python(later, python3=OPTIMIZED, python3_12=PLAIN).stdout == "optimized\n"
     done = find_python(tmp_path / "first", later, python3=PLAIN, python3_13=PLAIN)
     assert (done.returncode, done.stdout) == (0, "optimized\n")
-    assert f"Using {later}/python3, which was built with optimization" in done.stderr
-    assert f"make PYTHON={tmp_path}/first/python3" in done.stderr
+    assert f"Using {later}/python3, because {tmp_path}/first/python3 was built" in done.stderr
+    assert f"make PYTHON={tmp_path}/first/python3 …" in done.stderr
 
 
-def test_a_python_that_is_named_or_alone_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_named_or_single_python_is_used_without_optimization(tmp_path: Path) -> None:
     programs = {"python3": OPTIMIZED, "python3_12": PLAIN}
     named = find_python(tmp_path, named=str(tmp_path / "python3.12"), **programs)
     assert (named.returncode, named.stdout) == (0, "plain\n")
@@ -89,18 +89,18 @@ def test_a_python_that_is_named_or_alone_is_taken_as_it_is(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("variables", "schemes", "is_so"),
     [
-        # python.org, the images of Docker, Homebrew, Fedora.
+        # Python from python.org, Docker images, Homebrew and Fedora.
         ({"CONFIG_ARGS": "'--enable-optimizations' '--with-lto'"}, (), True),
         ({"PY_CORE_CFLAGS": "-O3 -fprofile-use -fprofile-correction"}, (), True),
-        # pyenv as it comes.
+        # Python from pyenv with its defaults.
         ({"CONFIG_ARGS": "'--prefix=/root/.pyenv' '--enable-shared'"}, (), False),
-        # Debian and Ubuntu.
+        # Python from Debian and Ubuntu.
         ({"CONFIG_ARGS": "'--enable-shared' '--prefix=/usr'"}, ("deb_system",), True),
         ({"CONFIG_ARGS": "'--with-pydebug'", "Py_DEBUG": 1}, ("deb_system",), False),
         ({}, (), False),
     ],
 )
-def test_a_python_tells_whether_it_was_built_with_optimization(
+def test_optimization_of_a_python_is_detected(
     variables: dict[str, object],
     schemes: tuple[str, ...],
     is_so: bool,  # noqa: FBT001 - a column of the table
@@ -111,14 +111,14 @@ def test_a_python_tells_whether_it_was_built_with_optimization(
     assert interpreter.is_optimized() == is_so
 
 
-def test_a_python_is_asked_without_our_packages() -> None:
+def test_the_interpreter_check_runs_without_installed_packages() -> None:
     command = [sys.executable, "-I", str(ROOT / "web" / "interpreter.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == f"{interpreter.describe_interpreter()}\n"
     assert (done.returncode == 0) == interpreter.is_optimized()
 
 
-def test_make_help_names_every_target_that_people_use() -> None:
+def test_make_help_lists_every_common_target() -> None:
     made = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S607 - any make
     assert {"run", "test", "lint", "fmt", "migrate", "docs", "coverage"} <= {
         line.split()[1] for line in made.stdout.splitlines()
@@ -126,7 +126,7 @@ def test_make_help_names_every_target_that_people_use() -> None:
 
 
 def pins_in(name: str) -> dict[str, list[str]]:
-    """Return what a file pins, each with the hashes of its files."""
+    """Return the pins of a file, each with the hashes of its files."""
     text = (ROOT / name).read_text(encoding="utf-8")
     assert "://" not in text
     found: dict[str, list[str]] = {}
@@ -141,19 +141,19 @@ def pins_in(name: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_every_requirement_is_pinned_with_hashes_and_names_no_place_to_get_it(name: str) -> None:
+def test_every_requirement_is_pinned_with_hashes_and_without_an_index(name: str) -> None:
     pins = pins_in(name)
     assert pins
     assert [pin for pin, hashes in pins.items() if not hashes] == []
     assert "--require-hashes -r requirements" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
-def test_what_is_tested_is_what_runs() -> None:
+def test_development_requirements_include_all_runtime_pins() -> None:
     assert pins_in("requirements.txt").items() <= pins_in("requirements-dev.txt").items()
 
 
 @pytest.mark.parametrize("name", ["requirements.in", "requirements-dev.in"])
-def test_what_is_asked_for_is_pinned(name: str) -> None:
+def test_every_requested_package_is_pinned(name: str) -> None:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
     asked = {re.split(r"[\s\[=<>#]", line)[0] for line in lines if line and line[0] != "#"}
     pinned = {pin.partition("==")[0] for pin in pins_in(name.replace(".in", ".txt"))}
@@ -161,7 +161,7 @@ def test_what_is_asked_for_is_pinned(name: str) -> None:
 
 
 @pytest.mark.long
-def test_the_list_of_what_it_is_made_of_has_every_pin(tmp_path: Path) -> None:
+def test_the_sbom_lists_every_pin(tmp_path: Path) -> None:
     listed = tmp_path / "sbom.json"
     words = [
         "requirements",

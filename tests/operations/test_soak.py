@@ -1,4 +1,4 @@
-"""The claims of `make soak` fail where they should: on leaks and losses that are made up."""
+"""Tests that the claims of `make soak` fail for simulated leaks and losses."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from bench.soaking.claims import Findings, claims
-from bench.soaking.document import as_markdown
-from bench.soaking.ledger import Ledger, PagesDue, Titles
-from bench.soaking.receivers import firing_in
-from bench.soaking.watch import Sight, Use
+from bench.soaking.claims import SoakResults, verify_claims
+from bench.soaking.document import format_soak
+from bench.soaking.ledger import AcceptedAlerts, ExpectedPages, ResponseLedger
+from bench.soaking.receivers import find_firing_titles
+from bench.soaking.watch import Measurement, ProcessUse
 
 _MINUTES = 60
 _NOISE_MIB = 0.4
@@ -18,13 +18,13 @@ _NOISE_MIB = 0.4
 
 def _found(
     *, memory: float = 0.0, files: float = 0.0, rows: float = 0.0, queue: int = 0
-) -> Findings:
-    """Return an hour in which the worker and the tables grow by so much; the web does not."""
+) -> SoakResults:
+    """Simulate an hour in which the worker and the tables grow, but the web processes do not."""
     chance = random.Random(7)  # noqa: S311 - noise
 
-    def use(name: str, hours: float, *, grows: bool) -> Use:
+    def use(name: str, hours: float, *, grows: bool) -> ProcessUse:
         size = 90 + chance.gauss(0, _NOISE_MIB) + grows * memory * hours
-        return Use(
+        return ProcessUse(
             name=name,
             resident=size + 40,
             proportional=size,
@@ -33,7 +33,7 @@ def _found(
         )
 
     sights = [
-        Sight(
+        Measurement(
             seconds=float(at),
             processes={
                 1: use("web", at / 3600, grows=False),
@@ -41,14 +41,14 @@ def _found(
             },
             connections=20 + chance.randint(0, 2),
             rows={"alerts": int(5_000 + rows * at / 3600)},
-            queues={"e-mail": queue},
+            queues={"email": queue},
             messages=at // 4,
             processor=at / 4,
             machine=at / 2,
         )
         for at in range(0, _MINUTES * 60, 15)
     ]
-    return Findings(
+    return SoakResults(
         date="2026-11-27",
         machine="on a machine",
         database="Postgres",
@@ -71,19 +71,19 @@ def _found(
     )
 
 
-def _failed(found: Findings) -> list[str]:
-    return [each.sentence for each in claims(found) if not each.holds]
+def _failed(found: SoakResults) -> list[str]:
+    return [each.sentence for each in verify_claims(found) if not each.holds]
 
 
-def _wrong(*, after_kill: bool) -> Findings:
-    ledger = Ledger()
+def _wrong(*, after_kill: bool) -> SoakResults:
+    ledger = ResponseLedger()
     if after_kill:
         ledger.note_kill("web", 1)
     ledger.note("a page", "500 /", is_right=False)
     return replace(_found(), wrong=ledger.wrong, kills=ledger.kills)
 
 
-_CASES: Mapping[str, tuple[Callable[[], Findings], str]] = {
+_CASES: Mapping[str, tuple[Callable[[], SoakResults], str]] = {
     "nothing": (_found, ""),
     "a leak of 4 MiB an hour": (lambda: _found(memory=4.0), "No process grows"),
     "files that stay open": (lambda: _found(files=40.0), "open files"),
@@ -92,35 +92,35 @@ _CASES: Mapping[str, tuple[Callable[[], Findings], str]] = {
     "a lost alert": (lambda: replace(_found(), lost=("Disk 1",)), "stored once"),
     "a page twice": (lambda: replace(_found(), pages_again=(("alice", "Page 1"),)), "sent twice"),
     "no page": (lambda: replace(_found(), pages_missing=(("alice", "Page 1"),)), "that was due"),
-    "a wrong answer": (lambda: _wrong(after_kill=False), "Each answer"),
+    "a wrong answer": (lambda: _wrong(after_kill=False), "Each response"),
     "a wrong answer after a kill": (lambda: _wrong(after_kill=True), ""),
 }
 
 
 @pytest.mark.parametrize("name", _CASES)
-def test_what_goes_wrong_fails_the_claim_about_it_and_no_other(name: str) -> None:
-    """A made-up hour has one thing wrong, or nothing."""
+def test_a_fault_fails_only_the_claim_about_it(name: str) -> None:
+    """Check a simulated hour with one fault, or with none."""
     make, claim = _CASES[name]
     found = make()
     failed = _failed(found)
     assert len(failed) == bool(claim), failed
     assert all(claim in each for each in failed)
-    assert as_markdown(found).count("| **no** |") == len(failed)
+    assert format_soak(found).count("| **no** |") == len(failed)
 
 
-def test_the_accounts_see_what_is_lost_doubled_late_and_not_due() -> None:
-    titles = Titles()
+def test_the_ledgers_detect_lost_doubled_late_and_undue_messages() -> None:
+    titles = AcceptedAlerts()
     titles.accept(["stored", "lost", "doubled"])
     waiting = titles.waiting(older_than=0.0)
     titles.check(waiting, {"stored": 1, "doubled": 2})
     assert (titles.lost, titles.doubled) == (["lost"], ["doubled"])
     assert titles.waiting(older_than=0.0) == []
-    pages = PagesDue()
+    pages = ExpectedPages()
     for person in ("alice", "bob"):
         pages.expect(person, "Page 1 of the soak")
-    pages.take("alice", firing_in("[critical] Page 1 of the soak (acme/shop #1)", ""))
-    pages.take("carol", firing_in("[critical] 2 alerts in acme/shop: ", _LISTED))
-    pages.take("alice", firing_in("Resolved: Page 1 of the soak (acme/shop #1)", ""))
+    pages.take("alice", find_firing_titles("[critical] Page 1 of the soak (acme/shop #1)", ""))
+    pages.take("carol", find_firing_titles("[critical] 2 alerts in acme/shop: ", _LISTED))
+    pages.take("alice", find_firing_titles("Resolved: Page 1 of the soak (acme/shop #1)", ""))
     assert pages.missing == [("bob", "Page 1 of the soak")]
     assert pages.not_due == [("carol", "Page 1 of the soak"), ("carol", "Page 2 of the soak")]
     assert pages.again == []

@@ -1,4 +1,4 @@
-"""The web server takes over a listening socket of systemd, which stays open during a restart."""
+"""Tests that the web server uses a systemd socket, which stays open during a restart."""
 
 import socket
 import subprocess
@@ -17,8 +17,8 @@ from tests.support.service.ports import free_port
 
 _PATIENCE_SECONDS = 60
 RESTARTS = 2
-#: As systemd starts it: the first socket is file descriptor 3, and the process that is told the
-#: number of sockets is the server itself.
+#: Code that starts the server as systemd does: the first socket is file descriptor 3, and the
+#: process that gets the number of sockets is the server itself.
 _START = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3, inheritable=True)
@@ -29,7 +29,7 @@ os.execv(sys.executable, [sys.executable, "-m", "gunicorn", "--config", "gunicor
 
 @contextmanager
 def activated(listening: socket.socket, live: LiveGatebell) -> Iterator[subprocess.Popen[bytes]]:
-    """Run the web server on a socket that is open already."""
+    """Run the web server on a socket that is already open."""
     command = (sys.executable, "-c", _START, str(listening.fileno()))
     with (live.instance_path / "activated.log").open("ab") as log:
         process = subprocess.Popen(
@@ -50,7 +50,7 @@ def activated(listening: socket.socket, live: LiveGatebell) -> Iterator[subproce
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 def test_no_request_fails_while_a_single_host_restarts(new_service: NewService) -> None:
-    # Another one has made the database; this one makes the integration.
+    # Another service has created the database, and this one creates the integration.
     with running(new_service("sqlite")) as live:
         direct = connect(live)
     port = free_port()
@@ -59,7 +59,7 @@ def test_no_request_fails_while_a_single_host_restarts(new_service: NewService) 
         endpoint = replace(direct, url=f"{url}{direct.path}", service=url)
         with ExitStack() as servers:
             servers.enter_context(activated(listening, live))
-            # Before the server has loaded: the connection waits.
+            # The server has not loaded yet, so the connection waits.
             assert requests.get(f"{url}/healthz", timeout=_PATIENCE_SECONDS).status_code == 200
             with load_on(endpoint, kept=False) as answers:
                 for _ in range(RESTARTS):

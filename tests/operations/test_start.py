@@ -1,4 +1,4 @@
-"""`make run`: it starts with nothing set up, says what is wrong, and stops gently."""
+"""Tests of `make run`: start without configuration, error messages, and graceful shutdown."""
 
 import json
 import os
@@ -24,20 +24,20 @@ from tests.operations.conftest import RunHere
 from tests.operations.programs import run
 from tests.support.service.live import SECRET_KEY, LiveGatebell, running
 from tests.support.service.ports import free_port
-from web.database.engine import engine_of
-from web.database.prepare import prepare
+from web.database.engine import use_engine
+from web.database.prepare import prepare_database
 from web.database.schema import migrate
-from web.database.start_checks import require_schema
-from web.settings.reader import read_settings
+from web.database.start_checks import check_schema
+from web.settings.reader import parse_settings
 
 _SECONDS = 120
 SEVERAL = 4
-FIRST = "The first administrator is admin, the password "
+FIRST = "The first administrator is admin. The password is "
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
-    """A service for which nothing was set up; the last test of it stops it."""
+    """Run a service without configuration; its last test stops it."""
     path = tmp_path_factory.mktemp("start") / "instance"
     made = LiveGatebell(instance_path=path, database_url="", WEB_CONCURRENCY="1")
     with running(made):
@@ -46,7 +46,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveGatebell]:
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> LiveGatebell:
-    """A service for which nothing was set up, not started."""
+    """Return a stopped service without configuration."""
     return LiveGatebell(instance_path=tmp_path, database_url="", SECRET_KEY=SECRET_KEY)
 
 
@@ -61,17 +61,17 @@ def password_in(file: Path) -> str:
     return file.read_text().partition("password: ")[2].strip()
 
 
-def test_it_says_where_it_is_and_who_the_first_administrator_is(live: LiveGatebell) -> None:
+def test_the_log_names_the_url_and_the_first_administrator(live: LiveGatebell) -> None:
     wait_for(live, "is ready")
     assert f"Gatebell is ready: {live.url}" in live.log_text()
-    assert f"{FIRST}is in " in live.log_text()
+    assert f"{FIRST}in " in live.log_text()
 
 
-def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
+def test_the_first_password_is_in_a_private_file_and_not_in_the_log(
     live: LiveGatebell,
 ) -> None:
-    line = next(line for line in live.log_text().splitlines() if "the password is in" in line)
-    file = Path(line.partition("the password is in ")[2])
+    line = next(line for line in live.log_text().splitlines() if "The password is in" in line)
+    file = Path(line.partition("The password is in ")[2])
     password = password_in(file)
     assert password
     assert password not in live.log_text()
@@ -79,7 +79,7 @@ def test_the_first_password_is_kept_for_its_owner_and_comes_into_no_log(
 
 
 @pytest.mark.long
-def test_who_watches_a_terminal_is_told_the_first_password(
+def test_the_first_password_is_shown_on_a_terminal(
     stopped: LiveGatebell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal, ours = pty.openpty()
@@ -89,7 +89,7 @@ def test_who_watches_a_terminal_is_told_the_first_password(
         monkeypatch.context() as patch,
     ):
         patch.setattr(sys, "stdout", output)
-        prepare(read_settings(stopped.environment))
+        prepare_database(parse_settings(stopped.environment))
         told = seen.readline()
     password = password_in(stopped.instance_path / "first_administrator.txt")
     assert told.strip() == f"{FIRST}{password}"
@@ -97,31 +97,31 @@ def test_who_watches_a_terminal_is_told_the_first_password(
 
 @pytest.mark.long
 def test_the_first_password_has_to_be_changed(stopped: LiveGatebell) -> None:
-    settings = read_settings(stopped.environment)
+    settings = parse_settings(stopped.environment)
 
     def must_change() -> bool:
-        with engine_of(settings) as engine, Session(engine) as session:
+        with use_engine(settings) as engine, Session(engine) as session:
             return session.scalars(select(User.must_change_password)).one()
 
-    prepare(settings)
+    prepare_database(settings)
     assert must_change()
-    # One that an older release made, and that nobody has changed yet.
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+    # An older release created this account, and its password was never changed.
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
         session.execute(update(User).values(must_change_password=False))
-    prepare(settings)
+    prepare_database(settings)
     assert must_change()
     (stopped.instance_path / "first_administrator.txt").unlink()
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
         session.execute(update(User).values(must_change_password=False))
-    prepare(settings)
+    prepare_database(settings)
     assert not must_change()
 
 
 @pytest.mark.long
-def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> None:
+def test_instance_files_are_readable_only_by_their_owner_with_any_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        settings = read_settings({"INSTANCE_PATH": str(tmp_path / "made")})
+        settings = parse_settings({"INSTANCE_PATH": str(tmp_path / "made")})
         migrate(settings)
     finally:
         os.umask(before)
@@ -135,27 +135,27 @@ def test_what_is_kept_is_for_its_owner_whatever_the_umask(tmp_path: Path) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_several_that_start_at_once_on_an_empty_database_all_prepare_it(
+def test_several_processes_can_prepare_an_empty_database_simultaneously(
     kind: str,
     request: pytest.FixtureRequest,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     url = request.getfixturevalue("postgres").new_database() if kind == "postgres" else ""
-    # On SQLite the first one makes a key for all.
+    # On SQLite, the first process creates a key for all.
     key = {"DATABASE_URL": url, "SECRET_KEY": SECRET_KEY} if url else {}
     environment = {"INSTANCE_PATH": str(tmp_path), **key}
     all_are_here = Barrier(SEVERAL)
 
     def start(_number: int) -> None:
         all_are_here.wait(timeout=_SECONDS)
-        settings = read_settings(environment)
-        prepare(settings)
+        settings = parse_settings(environment)
+        prepare_database(settings)
 
     with ThreadPoolExecutor(SEVERAL) as threads:
         list(threads.map(start, range(SEVERAL)))
-    prepare(read_settings(environment))  # once more, later
-    require_schema(read_settings(environment))
+    prepare_database(parse_settings(environment))  # The last start happens later.
+    check_schema(parse_settings(environment))
     assert capsys.readouterr().out.count(FIRST) == 1
 
 
@@ -180,7 +180,7 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(
 ) -> None:
     port = "" if variable == "HOST" else str(free_port())
     given = {"PORT": port, variable: text}
-    # One of them is seen as the program that operators start.
+    # One setting is tested with the program that operators start.
     is_program = variable == "DATABASE_URL"
     begin = run if is_program else run_here
     done = begin(stopped, "make run", **given)
@@ -194,14 +194,14 @@ def test_a_wrong_setting_stops_the_start_with_one_sentence(
 def test_a_port_in_use_stops_the_start_with_one_sentence(
     stopped: LiveGatebell, run_here: RunHere, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.server.serve._LEFT_BEHIND_SECONDS", 0.3)
+    monkeypatch.setattr("web.server.serve._PORT_WAIT_SECONDS", 0.3)
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         done = run_here(stopped, "make run", PORT=str(port))
     assert done.returncode == 2
-    assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use; choose another one.\n"
+    assert done.stderr == f"PORT: port {port} of 127.0.0.1 is in use. Choose another port.\n"
 
 
 @pytest.mark.long
@@ -213,7 +213,7 @@ def test_a_web_process_that_dies_is_replaced(live: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_request_in_flight_when_told_to_stop_is_answered(live: LiveGatebell) -> None:
+def test_a_request_in_flight_is_answered_during_shutdown(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=20) as connection:
         head = "POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
         form = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\n"

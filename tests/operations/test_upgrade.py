@@ -1,4 +1,4 @@
-"""A database of release 0.1.0 is upgraded, taken back and upgraded again, and nothing is lost."""
+"""Tests that an upgrade from release 0.1.0, a downgrade and another upgrade lose no data."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text, update
 
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.core.keyring import Keyring
 from models import Alert, Occurrence
 from tests.support.database.catalog import catalog_of
@@ -16,24 +16,24 @@ from tests.support.database.former_release import THEN, FormerDatabase, on_postg
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from tests.support.service.live import close_app
-from web.commands.backups.manifest import read_contents
+from web.commands.backups.manifest import read_database_contents
 from web.database.engine import open_engine
-from web.database.schema import UnknownRevisionError, migrate, move_to, newest_known_revision
+from web.database.schema import UnknownRevisionError, get_newest_known_revision, migrate, migrate_to
 from web.extensions import db
-from web.jobs.retention import let_alerts_follow_monitors
+from web.jobs.retention import assign_alerts_to_monitors
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.both_databases
 
-#: Where release 0.1.0 ends.
+#: The last migration of release 0.1.0.
 _FIRST = "0051"
-#: What a migration or a host writes by itself.
+#: Tables that a migration or a host fills by itself.
 _DERIVED = ("alert_search", "incident_search", "alert_changes")
 
 
 @pytest.fixture
 def former(settings: Settings, postgres: Postgres, tmp_path: Path) -> FormerDatabase:
-    """A database of release 0.1.0, of the kind that the test runs on."""
+    """Return a database of release 0.1.0, of the test's kind."""
     directory = tmp_path / "former"
     directory.mkdir()
     if settings.uses_sqlite:
@@ -46,11 +46,11 @@ Catalog = Callable[[Settings], list[str]]
 
 @pytest.fixture
 def catalog(postgres: Postgres, tmp_path: Path) -> Catalog:
-    """Returns what a database is made of, but for the sequence of each project."""
+    """Return a function that lists the schema of a database, without sequences of projects."""
 
     def read(settings: Settings) -> list[str]:
         if not settings.uses_sqlite:
-            # A dump writes some conditions in other words.
+            # A dump writes some conditions differently, so both databases are dumped and restored.
             restored = postgres.restored(settings.database_url, tmp_path / "dump.sql")
             settings = replace(settings, database_url=restored)
         engine = open_engine(settings)
@@ -63,17 +63,17 @@ def catalog(postgres: Postgres, tmp_path: Path) -> Catalog:
 
 
 def rows(settings: Settings) -> dict[str, int]:
-    """Count what is in each table."""
+    """Count the rows of each table."""
     engine = open_engine(settings)
     with engine.connect() as connection:
-        found = read_contents(connection, Keyring(settings.secret_key)).rows
+        found = read_database_contents(connection, Keyring(settings.secret_key)).rows
         connection.rollback()
     engine.dispose()
     return {name: count for name, count in found.items() if not name.startswith(_DERIVED)}
 
 
 @pytest.mark.long
-def test_the_first_migration_makes_the_tables_of_release_0_1_0(
+def test_the_first_migration_creates_the_tables_of_release_0_1_0(
     former: FormerDatabase,
     settings: Settings,
     catalog: Catalog,
@@ -82,14 +82,14 @@ def test_the_first_migration_makes_the_tables_of_release_0_1_0(
 ) -> None:
     url = f"sqlite:///{tmp_path / 'empty.db'}" if settings.uses_sqlite else postgres.new_database()
     new = replace(settings, database_url=url)
-    move_to(new, _FIRST)
+    migrate_to(new, _FIRST)
     made = catalog(new)
     assert len(made) > 1000
     assert made == catalog(former.settings)
 
 
 @pytest.mark.long
-def test_an_upgraded_database_is_made_of_what_a_new_one_is(
+def test_an_upgraded_database_has_the_schema_of_a_new_one(
     former: FormerDatabase, settings: Settings, catalog: Catalog
 ) -> None:
     migrate(former.settings)
@@ -97,20 +97,20 @@ def test_an_upgraded_database_is_made_of_what_a_new_one_is(
 
 
 @pytest.mark.long
-def test_rows_outlive_the_upgrade_and_a_way_back_and_forth(former: FormerDatabase) -> None:
+def test_rows_survive_an_upgrade_a_downgrade_and_another_upgrade(former: FormerDatabase) -> None:
     before = rows(former.settings)
     assert len([count for count in before.values() if count]) > 45
-    move_to(former.settings, newest_known_revision())
+    migrate_to(former.settings, get_newest_known_revision())
     upgraded = rows(former.settings)
     assert {name: upgraded[name] for name in before} == before
-    move_to(former.settings, _FIRST)
+    migrate_to(former.settings, _FIRST)
     assert rows(former.settings) == before
-    move_to(former.settings, newest_known_revision())
+    migrate_to(former.settings, get_newest_known_revision())
     assert rows(former.settings) == upgraded
 
 
 @pytest.mark.long
-def test_an_upgraded_service_goes_on_where_release_0_1_0_ended(
+def test_an_upgraded_service_has_the_data_of_release_0_1_0(
     former: FormerDatabase, make_app: Callable[[Settings], Flask]
 ) -> None:
     migrate(former.settings)
@@ -159,13 +159,13 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
         with app.app_context():
             rows = db.session.scalars(select(Alert).order_by(Alert.id)).all()
             return {
-                row.iid: (row.integration_id, within_monitor(row.fingerprint, row.monitor_id))
+                row.iid: (row.integration_id, combine_with_monitor(row.fingerprint, row.monitor_id))
                 for row in rows
                 if row.fingerprint is not None
             }
 
     before = owners()
-    # Until the worker has given monitors to all integrations, they share their alerts as before.
+    # Integrations share their alerts as before, until the worker has given all of them monitors.
     assert post("disk", end_time="2026-11-23T00:00:00Z") == [3]
     assert post("another") == [6]
     with app.app_context():
@@ -178,7 +178,7 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
             .where(Occurrence.delivery_id > 4)
         )
         db.session.commit()
-    let_alerts_follow_monitors(former.settings)
+    assign_alerts_to_monitors(former.settings)
 
     after = owners()
     assert after[3] == (2, before[3][1])
@@ -190,6 +190,6 @@ def test_open_alerts_of_release_0_1_0_belong_to_the_integration_of_their_last_re
     close_app(app)
 
 
-def test_a_migration_that_is_none_is_refused(settings: Settings) -> None:
+def test_an_unknown_migration_is_rejected(settings: Settings) -> None:
     with pytest.raises(UnknownRevisionError, match="9999 is not a migration"):
-        move_to(settings, "9999")
+        migrate_to(settings, "9999")

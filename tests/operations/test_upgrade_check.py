@@ -1,4 +1,4 @@
-"""`gatebell upgrade-check` lists what the new release turns off, with the schema of the old one."""
+"""Tests of `gatebell upgrade-check`, which lists effects of the new release before a migration."""
 
 import json
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MakeApp = Callable[[Settings], Flask]
 
 @pytest.fixture
 def former(settings: Settings, postgres: Postgres, tmp_path: Path) -> FormerDatabase:
-    """A database of release 0.1.0, of the kind that the test runs on."""
+    """Return a database of release 0.1.0, of the test's kind."""
     directory = tmp_path / "former"
     directory.mkdir()
     return on_sqlite(directory) if settings.uses_sqlite else on_postgres(postgres, directory)
@@ -55,7 +55,7 @@ def test_a_database_of_the_first_release_is_checked_without_a_migration(
 
 
 @pytest.mark.long
-def test_contacts_and_webhooks_that_cannot_be_reached_any_more_are_listed(
+def test_contacts_and_webhooks_that_become_unreachable_are_listed(
     settings: Settings, make_app: MakeApp
 ) -> None:
     allowing = replace(

@@ -1,4 +1,4 @@
-"""Which Gatebell runs can be told: in the program, the API, the metrics and the documents."""
+"""Tests that the program, API, metrics and documents show the running version."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def checked_out() -> str:
 
 
 @pytest.mark.long
-def test_the_program_the_api_the_metrics_and_the_page_say_which_version_runs(
+def test_the_program_the_api_the_metrics_and_the_page_show_the_version(
     gatebell: LiveGatebell,
 ) -> None:
     version, commit = declared(), checked_out()
@@ -65,14 +65,14 @@ def test_the_program_the_api_the_metrics_and_the_page_say_which_version_runs(
 @pytest.mark.parametrize(
     ("noted", "commit"), [(f"{COMMIT}\n", COMMIT), ("\n", None), ("$Format:%H$\n", None)]
 )
-def test_an_image_or_an_archive_notes_its_commit(
+def test_an_image_or_an_archive_records_its_commit(
     tmp_path: Path, noted: str, commit: str | None
 ) -> None:
     for name in ("web", "domain"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "COMMIT").write_text(noted)
-    asked = "from web.build import running_build; print(running_build().revision or None)"
+    asked = "from web.build import get_running_build; print(get_running_build().revision or None)"
     done = subprocess.run(
         (sys.executable, "-c", asked), cwd=tmp_path, capture_output=True, text=True, check=True
     )
@@ -84,7 +84,7 @@ def test_git_writes_the_commit_into_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "gatebell.tar"
     written = (*GIT, "archive", "--output", str(archive), "HEAD", "COMMIT", ".gitattributes")
     subprocess.run(written, check=True)
-    # Nothing is unpacked: Python 3.11.2, which Debian 12 has, knows no filters for archives.
+    # The archive is not unpacked, because Python 3.11.2 of Debian 12 has no extraction filters.
     with tarfile.open(archive) as opened:
         noted = opened.extractfile("COMMIT")
         assert noted is not None

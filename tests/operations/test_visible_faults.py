@@ -1,4 +1,4 @@
-"""Faults of an installation are in /metrics and in `gatebell doctor`."""
+"""Tests that faults of an installation appear in /metrics and in `gatebell doctor`."""
 
 import json
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy.orm import Session
 
 from domain.core.job_results import (
-    backup_state,
+    get_backup_state,
     record_backup,
     record_failed_backup,
     record_failed_job,
@@ -43,12 +43,13 @@ def value(client: FlaskClient, name: str) -> float:
 
 
 @pytest.mark.one_database("sqlite")
-def test_backups_that_fail_or_are_missing_are_shown(
+def test_failed_and_missing_backups_are_shown(
     app: Flask, client: FlaskClient, tmp_path: Path
 ) -> None:
-    assert ("warning", "`gatebell backup` has made no backup of this database.") in findings(
-        app, "backups"
-    )
+    assert (
+        "warning",
+        "This database has never been backed up with `gatebell backup`.",
+    ) in findings(app, "backups")
     assert value(client, "gatebell_backup_last_success_timestamp_seconds") == 0
     made = operate(app, "backup", str(tmp_path / "first"))
     assert made["recorded"] is True
@@ -59,7 +60,7 @@ def test_backups_that_fail_or_are_missing_are_shown(
     assert value(client, "gatebell_backup_last_failure_timestamp_seconds") > 0
     failed = [message for state, message in findings(app, "backups") if state == "failed"]
     assert len(failed) == 1
-    assert "is not empty: use a new directory" in failed[0]
+    assert "is not empty. Use a new directory" in failed[0]
 
 
 def test_an_old_backup_is_a_warning(app: Flask) -> None:
@@ -69,10 +70,10 @@ def test_an_old_backup_is_a_warning(app: Flask) -> None:
     assert ("warning", "The last backup was made 1 day ago.") in found
     assert not any("disk full" in message for _, message in found)
     with app.app_context(), Session(db.engine) as session:
-        assert backup_state(session=session).bytes == 2_000_000
+        assert get_backup_state(session=session).bytes == 2_000_000
 
 
-def test_a_job_of_the_worker_that_fails_is_shown(app: Flask, client: FlaskClient) -> None:
+def test_a_failed_job_of_the_worker_is_shown(app: Flask, client: FlaskClient) -> None:
     note(app, record_failed_job, "prune", "ValueError")
     assert (
         'gatebell_task_last_failure_timestamp_seconds{task="prune"}' in client.get("/metrics").text
@@ -90,7 +91,7 @@ def test_disk_space_and_ignored_variables_are_metrics(
     assert value(client, 'gatebell_disk_size_bytes{place="repositories"}') > 0
 
 
-def test_a_store_of_rate_limits_that_is_away_is_a_metric(
+def test_an_unavailable_rate_limit_store_is_a_metric(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     away = replace(settings, ratelimit_storage_uri=f"redis://127.0.0.1:{free_port()}")
@@ -98,7 +99,7 @@ def test_a_store_of_rate_limits_that_is_away_is_a_metric(
 
 
 @pytest.mark.long
-def test_administrators_are_told_which_unit_failed(
+def test_administrators_are_notified_of_a_failed_unit(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     mailbox = Mailbox()

@@ -1,4 +1,4 @@
-"""Rate limits of the common endpoints: from which release, for whom, beside which other one."""
+"""Tests of the rate limits of common endpoints: releases, callers and combined limits."""
 
 import shutil
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.http.oauth.test_rate_limits import rate_limit_headers, token_of
-from web.access.api_limits import Family, count_request
-from web.access.decorators import admit_or_anonymous, open_to_anyone
+from web.access.api_limits import RateLimitFamily, count_family_request
+from web.access.decorators import find_bearer_or_count_anonymous, open_to_anyone
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.settings.reader import Settings, SettingsError, read_change
+from web.settings.reader import Settings, SettingsError, parse_change
 
 pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("L1", "L2")]
 
@@ -26,21 +26,21 @@ def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 
 
 def common_endpoint() -> MachineBlueprint:
-    """Return a view that states a family, as operations of the API do in their mark."""
+    """Return a view that counts requests of a family, as operations of the API do."""
     blueprint = MachineBlueprint("common", __name__, errors=ErrorFormat.API)
 
     @blueprint.get("/api/v4/common/<name>")
     @open_to_anyone
     def show(name: str) -> Response:
-        admit_or_anonymous(("api",))
-        count_request(Family[name])
+        find_bearer_or_count_anonymous(("api",))
+        count_family_request(RateLimitFamily[name])
         return jsonify({})
 
     return blueprint
 
 
 #: Checks of a consumer's sources are limited in every release.
-FROM_18_0 = [family for family in Family if family is not Family.RELEASE_CHECKS]
+FROM_18_0 = [family for family in RateLimitFamily if family is not RateLimitFamily.RELEASE_CHECKS]
 
 
 @pytest.fixture
@@ -69,12 +69,14 @@ def test_each_family_is_limited_from_release_18_0_on(limited: Callable[..., Flas
     for release in ("17.11", "18.0", "18.1"):
         client = limited(release=release, api_rate_limit="100000/minute")
         rates[release] = {each: rate_limit_headers(ask(client, each.name))[0] for each in FROM_18_0}
-    assert set(rates["17.11"].values()) == {100_000}  # of the API as a whole
+    assert set(rates["17.11"].values()) == {100_000}  # This is the limit of the whole API.
     assert rates["18.0"] == rates["18.1"]
     assert set(rates["18.0"].values()) <= {200, 300, 400, 600}
 
 
-def test_an_explicit_rate_wins_whatever_the_release(limited: Callable[..., FlaskClient]) -> None:
+def test_an_explicit_rate_overrides_the_rate_of_any_release(
+    limited: Callable[..., FlaskClient],
+) -> None:
     client = limited(release="16.0", project_api_rate_limit="2/day", api_rate_limit="")
     answers = [ask(client, "PROJECT") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
@@ -85,7 +87,7 @@ def test_an_explicit_rate_wins_whatever_the_release(limited: Callable[..., Flask
     assert "RateLimit-Limit" not in ask(off, "PROJECT").headers
 
 
-def test_a_later_release_can_be_tried_without_escaping_the_limit(
+def test_a_platform_release_header_does_not_bypass_the_limit(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(release="18.0", api_rate_limit="")
@@ -93,7 +95,7 @@ def test_a_later_release_can_be_tried_without_escaping_the_limit(
     assert rate_limit_headers(rehearsed)[0] == 200
 
 
-def test_users_are_counted_apart_and_families_too(limited: Callable[..., FlaskClient]) -> None:
+def test_each_user_and_family_has_its_own_count(limited: Callable[..., FlaskClient]) -> None:
     client = limited(groups_api_rate_limit="1/day", group_api_rate_limit="1/day")
     alice, bob = token_of(client, "alice"), token_of(client, "bob")
     asked = [(alice, "GROUPS"), (alice, "GROUPS"), (alice, "GROUP"), (bob, "GROUPS"), ("", "GROUP")]
@@ -101,7 +103,7 @@ def test_users_are_counted_apart_and_families_too(limited: Callable[..., FlaskCl
     assert statuses == [200, 429, 200, 200, 200]
 
 
-def test_without_a_token_the_address_counts_and_lists_of_projects_have_a_rate_of_their_own(
+def test_anonymous_requests_are_limited_by_address_with_a_separate_rate_for_projects(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(projects_api_rate_limit="9/day", anonymous_projects_api_rate_limit="1/day")
@@ -114,24 +116,26 @@ def test_without_a_token_the_address_counts_and_lists_of_projects_have_a_rate_of
     assert rate_limit_headers(ask(client, "PROJECTS", token))[0] == 9
 
 
-def test_the_headers_tell_the_nearer_of_both_limits(limited: Callable[..., FlaskClient]) -> None:
+def test_the_headers_show_the_limit_with_fewer_remaining_requests(
+    limited: Callable[..., FlaskClient],
+) -> None:
     client = limited(api_rate_limit="3/day", user_api_rate_limit="2/day")
     token = token_of(client, "alice")
     first, other = ask(client, "USER", token), ask(client, "USERS", token)
     assert rate_limit_headers(first) == (2, 1, 1)
     assert rate_limit_headers(other) == (3, 2, 1)
-    # Above the limit of the API nothing is counted for the family.
+    # Requests above the API's limit do not count towards the family's limit.
     statuses = [ask(client, "USER", token).status_code for _ in range(3)]
     assert statuses == [200, 429, 429]
 
 
 @pytest.mark.parametrize("value", ["600/minute from", "from 18.0", "off from 18.0", "5/day from x"])
-def test_a_rate_with_a_wrong_release_is_refused(value: str) -> None:
+def test_a_rate_with_an_invalid_release_is_rejected(value: str) -> None:
     with pytest.raises(SettingsError, match="USERS_API_RATE_LIMIT must be"):
-        read_change("users_api_rate_limit", value)
+        parse_change("users_api_rate_limit", value)
 
 
-def test_users_of_the_api_are_limited_by_the_mark_of_their_operation(
+def test_api_operations_are_limited_by_the_family_in_their_decorator(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(users_api_rate_limit="1/day", user_api_rate_limit="2/day", api_rate_limit="")

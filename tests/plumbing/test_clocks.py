@@ -1,4 +1,4 @@
-"""How far the clock of a host is from the database's is measured and said."""
+"""Tests that the difference between a host's clock and the database's is measured and shown."""
 
 import logging
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from domain.core.clock import Clock, system_clock
 from models import Host
 from tests.support.service.live import close_app
 from web.database.engine import open_engine
-from web.jobs.host_heartbeat import beat
+from web.jobs.host_heartbeat import report_host
 from web.settings.reader import Settings
 
 AHEAD = timedelta(seconds=7)
@@ -38,7 +38,7 @@ def host(settings: Settings, clock: Clock) -> Iterator[Flask]:
     close_app(app)
 
 
-def test_readiness_says_by_how_much_the_clock_is_off(
+def test_readiness_reports_the_clock_difference(
     host: Flask, clock: Clock, settings: Settings
 ) -> None:
     answer = host.test_client().get("/readyz")
@@ -49,14 +49,14 @@ def test_readiness_says_by_how_much_the_clock_is_off(
     else:
         remark = answer.json["clock"]
         assert remark.startswith("The clock of this host is ")
-        assert remark.endswith(" s ahead of the database's.")
+        assert remark.endswith(" s ahead of the database's clock.")
 
 
-def test_a_host_leaves_its_keys_and_clock_and_warns(
+def test_a_host_records_its_keys_and_clock_and_warns(
     settings: Settings, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="gatebell.clock"):
-        beat(replace(settings, secret_key_fallbacks=("k" * 32,)), "here web", clock=clock)
+        report_host(replace(settings, secret_key_fallbacks=("k" * 32,)), "here web", clock=clock)
     engine = open_engine(settings)
     with Session(engine) as session:
         (host,) = session.scalars(select(Host))

@@ -1,4 +1,4 @@
-"""Shares of the Git transfers of a host."""
+"""Tests of how callers share the Git transfer slots of a host."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -6,22 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from blueprints.git.process_slots import Caller, ProcessSlots
+from blueprints.git.process_slots import ProcessSlots, SlotCaller
 from domain.git.errors import RepositoryBusyError
 
 HOME, WORK, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
-def anonymous(address: str) -> Caller:
-    return Caller(address=address, user_id=None)
+def anonymous(address: str) -> SlotCaller:
+    return SlotCaller(address=address, user_id=None)
 
 
-def user(number: int, address: str = HOME) -> Caller:
-    return Caller(address=address, user_id=number)
+def user(number: int, address: str = HOME) -> SlotCaller:
+    return SlotCaller(address=address, user_id=number)
 
 
-def served(directory: Path, callers: Sequence[Caller]) -> list[bool]:
-    """Let callers come one after the other and stay; return who got a slot of eight."""
+def served(directory: Path, callers: Sequence[SlotCaller]) -> list[bool]:
+    """Return which callers get one of eight slots if none of them releases a slot."""
     slots = ProcessSlots(directory, count=8, wait_seconds=0)
     got = []
     with ExitStack() as held:
@@ -46,12 +46,12 @@ def served(directory: Path, callers: Sequence[Caller]) -> list[bool]:
     ],
     ids=["user", "roaming", "anonymous", "both", "both the other way", "many anonymous"],
 )
-def test_nobody_gets_more_than_a_share(
-    tmp_path: Path, callers: Sequence[Caller], most: int
+def test_a_caller_gets_at_most_its_share_of_the_slots(
+    tmp_path: Path, callers: Sequence[SlotCaller], most: int
 ) -> None:
     assert sum(served(tmp_path, callers)) == most
 
 
-def test_whoever_comes_next_is_served(tmp_path: Path) -> None:
+def test_slots_stay_free_for_the_next_caller(tmp_path: Path) -> None:
     crowd = [anonymous(HOME)] * 2 + [anonymous(WORK)] * 2 + [user(1, ELSEWHERE)] * 3
     assert served(tmp_path, [*crowd, user(2, HOME)]) == [True] * 8

@@ -1,4 +1,4 @@
-"""The counts of rate limits that the web processes of a host share."""
+"""Tests of the rate limit counters that the web processes of a host share."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from limits.strategies import FixedWindowRateLimiter
 
 from tests.support.service.live import ROOT
 from web import limit_storage
-from web.limit_storage import HostStorage, storage_configuration
+from web.limit_storage import HostStorage, build_storage_configuration
 
 RATE = parse("2/minute")
 NOON = datetime(2026, 1, 1, 12, 0, 45, tzinfo=UTC)
@@ -35,12 +35,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def storage(clock: Clock) -> HostStorage:
     del clock
-    made = storage_from_string(storage_configuration("memory://")["RATELIMIT_STORAGE_URI"])
+    made = storage_from_string(build_storage_configuration("memory://")["RATELIMIT_STORAGE_URI"])
     assert isinstance(made, HostStorage)
     return made
 
 
-def test_a_window_ends_with_the_clock_and_not_with_the_first_request(
+def test_a_window_is_aligned_to_the_clock_not_to_the_first_request(
     storage: HostStorage, clock: Clock
 ) -> None:
     limiter = FixedWindowRateLimiter(storage)
@@ -57,7 +57,7 @@ def test_a_window_ends_with_the_clock_and_not_with_the_first_request(
     assert limiter.get_window_stats(RATE, "alice") == (end + 60, 1)
 
 
-def test_what_has_expired_makes_room(storage: HostStorage, clock: Clock) -> None:
+def test_expired_counters_are_removed(storage: HostStorage, clock: Clock) -> None:
     for number in range(100):
         storage.incr(f"{number}", 60)
     clock.now += timedelta(minutes=2)
@@ -65,10 +65,10 @@ def test_what_has_expired_makes_room(storage: HostStorage, clock: Clock) -> None
     assert storage.reset() == 1
 
 
-def test_where_there_is_no_room_what_counted_most_is_kept(
+def test_a_full_storage_keeps_the_highest_counters(
     storage: HostStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limit_storage, "_SLOTS", 64)
+    monkeypatch.setattr(limit_storage, "_SLOT_COUNT", 64)
     storage.incr("a flood", 60, amount=1_000)
     for number in range(10_000):
         storage.incr(f"visitor {number}", 60)
@@ -76,7 +76,7 @@ def test_where_there_is_no_room_what_counted_most_is_kept(
 
 
 def run_forked(script: str) -> str:
-    """Run a script in which `storage` is shared by what it forks, and return what it prints."""
+    """Run a script whose forked processes share `storage`, and return its output."""
     begin = """
 import os, time
 from web import limit_storage
@@ -94,11 +94,11 @@ storage = limit_storage.HostStorage()
 
 
 @pytest.mark.long
-def test_processes_that_were_forked_count_together() -> None:
-    # They begin at once, and go on for long enough to meet. On a busy machine one may be kept
-    # waiting in the middle of a count: here the others wait for it.
+def test_forked_processes_share_a_counter() -> None:
+    # The processes start together and run long enough to overlap. The lock timeout is long because
+    # a busy machine can pause a process during a count.
     script = """
-limit_storage._LOCK_SECONDS = 30.0
+limit_storage._LOCK_TIMEOUT_SECONDS = 30.0
 ready, go = os.pipe()
 for _ in range(4):
     if os.fork() == 0:
@@ -118,7 +118,7 @@ print(storage.get("alice"), storage.get("visitor 2960"))
 
 
 @pytest.mark.long
-def test_a_process_that_stands_still_or_dies_while_it_counts_stops_no_other() -> None:
+def test_a_process_that_hangs_or_dies_while_counting_does_not_block_others() -> None:
     script = """
 import signal
 child = os.fork()

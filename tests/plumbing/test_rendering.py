@@ -1,22 +1,22 @@
-"""While a page is rendered, other requests have their turn, unless it may hold a lock."""
+"""Tests that rendering lets other requests run, except in requests that can hold a lock."""
 
 import pytest
 from flask import Flask
 
-from web.pages.rendering import SharingTemplate
+from web.pages.rendering import CooperativeTemplate
 
 ROWS = "{% for each in rows %}<b>{{ each }}</b>{% endfor %}"
 
 
 @pytest.mark.parametrize(("method", "gives_turns"), [("GET", True), ("POST", False)])
-def test_others_have_their_turn_between_the_pieces_of_a_page(
+def test_rendering_yields_to_other_requests_between_pieces_of_a_page(
     monkeypatch: pytest.MonkeyPatch, method: str, *, gives_turns: bool
 ) -> None:
     turns: list[float] = []
     monkeypatch.setattr("web.pages.rendering.sleep", turns.append)
-    monkeypatch.setattr("web.pages.rendering._TURN_SECONDS", 0)
+    monkeypatch.setattr("web.pages.rendering._MAX_TURN_SECONDS", 0)
     app = Flask("pages")
-    app.jinja_env.template_class = SharingTemplate
+    app.jinja_env.template_class = CooperativeTemplate
     template = app.jinja_env.from_string("{% autoescape true %}" + ROWS + "{% endautoescape %}")
     with app.test_request_context(method=method):
         assert template.render(rows=["<", "x"]) == "<b>&lt;</b><b>x</b>"

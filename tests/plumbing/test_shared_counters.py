@@ -1,4 +1,4 @@
-"""Web processes share counters, and servers that are gone leave nothing behind."""
+"""Tests of the counters that web processes share, and of their removal."""
 
 import json
 import os
@@ -12,19 +12,19 @@ from flask import Flask
 from web.server import shared_counters
 from web.server.shared_counters import (
     close_shared_counters,
+    get_shared_counters_path,
     open_shared_counters,
     reserve_counters,
-    shared_counters_path,
 )
 
-#: Counts every request that there can be.
+#: Program that counts every kind of request.
 COUNT_EVERYTHING = """
 import json, sys
-from web.metrics import count_alerts, count_request, count_token
+from web.metrics import count_alerts, count_http_request, count_token
 for route, methods in json.load(sys.stdin):
     for method in (*methods, "other"):
         for status in (200, 302, 404, 503):
-            count_request(method=method, route=route, status=status, seconds=0.1)
+            count_http_request(method=method, route=route, status=status, seconds=0.1)
 for number in range(100):
     count_alerts(f"outcome {number}", 1)
     count_token("password", f"outcome {number}")
@@ -33,8 +33,8 @@ for number in range(100):
 
 @pytest.fixture(autouse=True)
 def no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What tests make goes with them."""
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
+    """Store counters in the test's own folder, which is removed after the test."""
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", tmp_path / "no such directory")
 
 
 def pid_of_a_process_that_ended() -> int:
@@ -43,10 +43,10 @@ def pid_of_a_process_that_ended() -> int:
     return process.pid
 
 
-def test_opening_removes_what_dead_servers_left_and_keeps_the_living(tmp_path: Path) -> None:
-    dead = shared_counters_path(tmp_path, server_pid=pid_of_a_process_that_ended())
-    living = shared_counters_path(tmp_path, server_pid=os.getppid())
-    ours = shared_counters_path(tmp_path, server_pid=os.getpid())
+def test_opening_removes_the_counters_of_dead_servers_only(tmp_path: Path) -> None:
+    dead = get_shared_counters_path(tmp_path, server_pid=pid_of_a_process_that_ended())
+    living = get_shared_counters_path(tmp_path, server_pid=os.getppid())
+    ours = get_shared_counters_path(tmp_path, server_pid=os.getpid())
     for path in (dead, living, ours):
         open_shared_counters(path)
     assert not dead.exists()
@@ -55,8 +55,8 @@ def test_opening_removes_what_dead_servers_left_and_keeps_the_living(tmp_path: P
 
 
 def test_closing_removes_only_our_own(tmp_path: Path) -> None:
-    living = shared_counters_path(tmp_path, server_pid=os.getppid())
-    ours = shared_counters_path(tmp_path, server_pid=os.getpid())
+    living = get_shared_counters_path(tmp_path, server_pid=os.getppid())
+    ours = get_shared_counters_path(tmp_path, server_pid=os.getpid())
     open_shared_counters(living)
     open_shared_counters(ours)
     close_shared_counters(ours)
@@ -64,30 +64,28 @@ def test_closing_removes_only_our_own(tmp_path: Path) -> None:
     assert not ours.exists()
 
 
-def test_counters_lie_in_memory_and_are_not_taken_from_others(
+def test_counters_are_in_memory_and_not_in_a_folder_that_others_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory, instance = tmp_path / "memory", tmp_path / "instance"
     for path in (memory, instance):
         path.mkdir()
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", memory)
-    ours = shared_counters_path(instance, server_pid=7)
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", memory)
+    ours = get_shared_counters_path(instance, server_pid=7)
     assert ours.is_relative_to(memory)
     assert ours.parent.stat().st_mode & 0o777 == 0o700
-    ours.parent.chmod(0o777)  # somebody else's, or open to them
-    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
-    monkeypatch.setattr(shared_counters, "_IN_MEMORY", tmp_path / "no such directory")
-    assert shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+    ours.parent.chmod(0o777)  # The folder belongs to another user or is writable by others.
+    assert get_shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
+    monkeypatch.setattr(shared_counters, "_MEMORY_FILE_SYSTEM", tmp_path / "no such directory")
+    assert get_shared_counters_path(instance, server_pid=7) == instance / "metrics" / "7"
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_room_of_a_process_is_taken_before_it_counts_and_is_enough(
-    app: Flask, tmp_path: Path
-) -> None:
+def test_enough_space_is_reserved_before_a_process_counts(app: Flask, tmp_path: Path) -> None:
     assert reserve_counters(tmp_path, pid=1)
     reserved = sizes(tmp_path)
-    # What is a hole in a file has no room yet.
+    # A hole in a sparse file has no reserved space yet.
     assert all(file.stat().st_blocks * 512 >= file.stat().st_size for file in tmp_path.iterdir())
     routes = [(rule.rule, sorted(rule.methods or ())) for rule in app.url_map.iter_rules()]
     counted = tmp_path / "counted"
@@ -110,5 +108,5 @@ def sizes(path: Path) -> dict[str, int]:
     return {file.name.partition("_")[0]: file.stat().st_size for file in path.glob("*.db")}
 
 
-def test_where_there_is_no_room_nobody_counts(tmp_path: Path) -> None:
+def test_reserving_counters_fails_without_space(tmp_path: Path) -> None:
     assert not reserve_counters(tmp_path / "no such directory", pid=1)

@@ -1,4 +1,4 @@
-"""Many renew one application's secret at once: two secrets live on, and nobody is told a lie."""
+"""Tests of concurrent renewals of an application's secret: at most two secrets stay valid."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ PAGES = "/-/user_settings/applications"
 
 
 def renew_at_once(gatebell: LiveGatebell, client: ClientCredentials, overlap: str) -> list[str]:
-    """Renew from as many browsers; return the secret that each of them is shown."""
+    """Renew the secret in several browsers, and return the secret that each of them shows."""
     barrier = Barrier(PARALLEL)
     address = f"{gatebell.url}{PAGES}/{client.id}"
 
@@ -51,7 +51,7 @@ def is_accepted(gatebell: LiveGatebell, client: ClientCredentials, secret: str) 
 @pytest.mark.long
 @pytest.mark.spec("F4")
 @pytest.mark.parametrize(("overlap", "live"), [("7d", 2), ("now", 1)])
-def test_at_most_two_secrets_are_live_after_renewals_at_once(
+def test_at_most_two_secrets_are_valid_after_concurrent_renewals(
     gatebell: LiveGatebell, overlap: str, live: int
 ) -> None:
     client = make_application(gatebell, bob(gatebell))
@@ -69,12 +69,12 @@ def test_at_most_two_secrets_are_live_after_renewals_at_once(
             .order_by(ApplicationSecret.id)
         ).all()
     assert len(ends) == live
-    # The newest has no end, and there is no other without one.
+    # Only the newest secret has no end.
     assert [end is None for end in ends] == [False] * (live - 1) + [True]
 
 
 @pytest.mark.spec("F4")
-def test_an_application_at_work_notices_nothing_of_renewals_at_once(
+def test_concurrent_renewals_do_not_break_an_application_in_use(
     gatebell: LiveGatebell,
 ) -> None:
     client = make_application(gatebell, bob(gatebell))
@@ -89,6 +89,6 @@ def test_an_application_at_work_notices_nothing_of_renewals_at_once(
             }
             answer = gatebell.http().post(f"{gatebell.url}/oauth/introspect", data=form)
             statuses.add(answer.status_code)
-    # It works until the second renewal, and is then refused; it never breaks.
+    # The secret works until the second renewal, and is then rejected without a server error.
     assert statuses <= {200, 401}
     assert len(renewals.result()) == PARALLEL

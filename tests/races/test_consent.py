@@ -1,4 +1,4 @@
-"""A person who answers twice at once, or takes back at the moment in which they approve."""
+"""Tests of concurrent consent decisions and revocations of one user."""
 
 from functools import partial
 
@@ -24,12 +24,12 @@ from tests.support.wire.html_forms import form_to, submit
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that nobody has approved yet."""
+    """Create an application that no user has approved."""
     return make_application(gatebell, bob(gatebell))
 
 
 def consents(gatebell: LiveGatebell, client: ClientCredentials) -> list[str]:
-    """Return the scopes of every consent that is remembered."""
+    """Return the scopes of every stored consent."""
     statement = (
         select(Consent.scopes)
         .join(Application, Application.id == Consent.application_id)
@@ -50,7 +50,7 @@ def codes_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
 
 
 @pytest.mark.long
-def test_of_sixteen_answers_at_once_one_consent_is_kept(
+def test_sixteen_concurrent_decisions_store_one_consent(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -62,7 +62,7 @@ def test_of_sixteen_answers_at_once_one_consent_is_kept(
     assert codes_of(gatebell, client) == PARALLEL
 
 
-def test_of_sixteen_answers_from_one_page_one_counts(
+def test_only_one_of_sixteen_decisions_from_one_page_counts(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -74,7 +74,7 @@ def test_of_sixteen_answers_from_one_page_one_counts(
 
 
 @pytest.mark.long
-def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> None:
+def test_concurrent_requests_lose_no_scope(gatebell: LiveGatebell) -> None:
     for _ in range(ROUNDS):
         fresh = make_application(gatebell, bob(gatebell))
         browser = open_browser(gatebell, alice(gatebell))
@@ -86,14 +86,14 @@ def test_of_two_questions_at_once_no_scope_is_lost(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.long
-def test_who_takes_back_while_they_approve_is_left_with_all_or_nothing(
+def test_a_concurrent_revocation_leaves_all_or_nothing(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     address = f"{gatebell.url}/-/user_settings/authorized_applications"
     for _ in range(ROUNDS):
         first = decide(browser, ask(browser, gatebell, client, prompt="consent"))
-        # The page lists what has tokens.
+        # The page lists only applications with tokens.
         assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
         listed = browser.get(address)
         take_back = partial(submit, browser, listed, form_to(listed, f"/{client.id}/revoke"))
@@ -107,7 +107,7 @@ def test_who_takes_back_while_they_approve_is_left_with_all_or_nothing(
 def assert_all_or_nothing(
     gatebell: LiveGatebell, client: ClientCredentials, approvals: list[requests.Response]
 ) -> None:
-    """Check that no code outlives a consent that was taken back after it."""
+    """Check that no code remains valid after a later revocation of the consent."""
     redeemed = [redeem(gatebell, client, landing(answer)["code"]) for answer in approvals]
     assert {answer.status_code for answer in redeemed} <= {200, 400}
     live = [answer.json()["access_token"] for answer in redeemed if answer.ok]

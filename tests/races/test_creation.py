@@ -1,4 +1,4 @@
-"""Many who make the same thing at once: one makes it, the others are told so on the page."""
+"""Tests of concurrent creations with equal names: one succeeds, and the others get an error."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def assert_one_winner(actions: list[Callable[[], requests.Response]]) -> None:
             assert "already exists" in answer.text or "Another user has" in answer.text
 
 
-def test_one_of_many_makes_a_group(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_request_creates_a_group(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/groups/new")
     for _ in range(ROUNDS):
@@ -34,7 +34,7 @@ def test_one_of_many_makes_a_group(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_one_of_many_makes_a_project(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_request_creates_a_project(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     page = browser.get(f"{gatebell.url}/projects/new")
@@ -45,7 +45,7 @@ def test_one_of_many_makes_a_project(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_one_of_many_makes_a_user(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_request_creates_a_user(gatebell: LiveGatebell) -> None:
     browser = at_work(gatebell)
     page = browser.get(f"{gatebell.url}/admin/users/new")
     for _ in range(ROUNDS):
@@ -55,8 +55,10 @@ def test_one_of_many_makes_a_user(gatebell: LiveGatebell) -> None:
         assert_one_winner([send] * PARALLEL)
 
 
-def wish(gatebell: LiveGatebell, person: Person, email: str) -> Callable[[], requests.Response]:
-    """Ask for an address as somebody; return what confirms it as the administrator."""
+def prepare_confirmation(
+    gatebell: LiveGatebell, person: Person, email: str
+) -> Callable[[], requests.Response]:
+    """Request an address as a user, and return a function that confirms it as an administrator."""
     browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     values = {"email": email, "current_password": person.password}
@@ -67,9 +69,9 @@ def wish(gatebell: LiveGatebell, person: Person, email: str) -> Callable[[], req
 
 
 @pytest.mark.long
-def test_one_of_many_takes_an_address(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_request_gets_an_email_address(gatebell: LiveGatebell) -> None:
     people = [make_user(gatebell, name="wisher") for _ in range(PARALLEL)]
     for _ in range(ROUNDS):
         email = f"{unique('wanted')}@people.example"
-        answers = together([wish(gatebell, person, email) for person in people])
+        answers = together([prepare_confirmation(gatebell, person, email) for person in people])
         assert Counter(each.status_code for each in answers) == {302: 1, 409: PARALLEL - 1}

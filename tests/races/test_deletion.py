@@ -1,4 +1,4 @@
-"""Groups and projects that are created, used and deleted at once: one wins, nothing is orphaned."""
+"""Tests that concurrent creation, use and deletion of groups and projects leave no orphans."""
 
 import json
 from collections import Counter
@@ -31,7 +31,7 @@ from tests.support.service.live import LiveGatebell
 PARALLEL = 6
 ROUNDS = 2
 Action = Callable[[], requests.Response]
-#: What those hear who come after a deletion: gone, or not allowed any more.
+#: Statuses of requests after a deletion: not found, or not allowed any more.
 LATE = {401, 403, 404, 409}
 
 
@@ -42,7 +42,7 @@ def statuses(answers: list[requests.Response]) -> Counter[int]:
 
 
 def assert_one_is_made(answers: list[requests.Response]) -> None:
-    """Assert that the others hear that the path is taken, as those do who come later."""
+    """Check that one request succeeds, and that the others report a path that is taken."""
     assert statuses(answers) == {201: 1, 400: len(answers) - 1}
     for answer in answers:
         if answer.status_code != 201:
@@ -50,7 +50,7 @@ def assert_one_is_made(answers: list[requests.Response]) -> None:
 
 
 def orphans(gatebell: LiveGatebell) -> dict[str, int]:
-    """Count what lives in something that is deleted."""
+    """Count the rows that belong to a deleted group or project."""
     above, inside = aliased(Group), aliased(Project)
     gone_group = select(above.id).where(above.deleted_at.is_not(None))
     gone_project = select(inside.id).where(inside.deleted_at.is_not(None))
@@ -73,7 +73,7 @@ def orphans(gatebell: LiveGatebell) -> dict[str, int]:
 
 
 @pytest.mark.long
-def test_of_many_who_create_a_group_or_a_project_one_does(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_api_request_creates_a_group_or_project(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     for _ in range(ROUNDS):
@@ -89,7 +89,7 @@ def test_of_many_who_create_a_group_or_a_project_one_does(gatebell: LiveGatebell
 
 
 @pytest.mark.long
-def test_a_group_and_a_project_that_want_one_path_do_not_both_get_it(
+def test_a_group_and_a_project_cannot_get_the_same_path(
     gatebell: LiveGatebell,
 ) -> None:
     script = script_of(gatebell)
@@ -105,7 +105,7 @@ def test_a_group_and_a_project_that_want_one_path_do_not_both_get_it(
 
 
 @pytest.mark.long
-def test_of_many_who_delete_one_does(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_deletion_succeeds(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     for _ in range(ROUNDS):
         group = new_group(script)
@@ -117,7 +117,7 @@ def test_of_many_who_delete_one_does(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_what_comes_while_a_group_is_deleted_is_done_before_or_refused(
+def test_requests_during_a_group_s_deletion_complete_before_or_fail(
     gatebell: LiveGatebell,
 ) -> None:
     admin = script_of(gatebell, make_user(gatebell, name="root", admin=True))
@@ -164,7 +164,7 @@ def member(gatebell: LiveGatebell) -> dict[str, Any]:
     return {"username": person.username, "access_level": 30}
 
 
-def test_an_alert_that_comes_while_a_project_is_archived_is_stored_or_refused(
+def test_an_alert_during_the_archiving_of_a_project_is_stored_or_rejected(
     gatebell: LiveGatebell,
 ) -> None:
     for _ in range(ROUNDS):
@@ -191,7 +191,7 @@ def test_an_alert_that_comes_while_a_project_is_archived_is_stored_or_refused(
 
 
 @pytest.mark.spec("G1")
-def test_a_creation_that_is_sent_again_after_the_deletion_creates_nothing(
+def test_a_replayed_creation_after_the_deletion_creates_nothing(
     gatebell: LiveGatebell,
 ) -> None:
     script = script_of(gatebell)

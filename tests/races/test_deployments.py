@@ -1,4 +1,4 @@
-"""Deployments and statuses that CI reports at the same moment, beside alerts of the project."""
+"""Tests of concurrent deployments, commit statuses and alerts of a project."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.ci_cd.deployment_actions import (
     change_deployment,
     create_deployment,
@@ -38,7 +38,7 @@ def shop(settings: Settings) -> Iterator[Pages]:
     made.engine.dispose()
 
 
-def work_of(shop: Pages, session: Session) -> tuple[Work, ProjectView]:
+def work_of(shop: Pages, session: Session) -> tuple[UnitOfWork, ProjectView]:
     """Return the operator's unit of work, and the project."""
     return work_in(session, now=shop.now), project_in(session, shop.project_id)
 
@@ -63,7 +63,7 @@ def become(shop: Pages, session: Session, deployment_id: int, status: Any) -> No
     ("earlier", "later", "words"),
     [("success", "running", "cannot become running"), ("running", "delete", "is running")],
 )
-def test_who_changes_a_deployment_sees_the_change_before(
+def test_a_change_of_a_deployment_sees_the_previous_change(
     shop: Pages, earlier: str, later: str, words: str
 ) -> None:
     with shop.session() as session:
@@ -88,10 +88,10 @@ def test_who_changes_a_deployment_sees_the_change_before(
 
 
 @pytest.mark.parametrize("work", [deploy, report])
-def test_alerts_do_not_wait_for_a_report_of_ci(
+def test_alerts_do_not_wait_for_ci_reports(
     shop: Pages, work: Callable[[Pages, Session], int]
 ) -> None:
     with Session(shop.engine) as busy:
         work(shop, busy)
-        assert shop.alert()  # or its statement takes too long
+        assert shop.alert()  # Otherwise the statement would time out.
         busy.commit()

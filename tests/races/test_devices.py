@@ -1,4 +1,4 @@
-"""Sixteen at once with one device: one is served, one person decides, and nothing breaks."""
+"""Tests of sixteen concurrent requests for one device: one succeeds, and none fails."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -34,18 +34,16 @@ from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
-#: Tests of pages take it from here.
-
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application for devices of this test's own."""
+    """Create a device application for this test."""
     return make_application(gatebell, bob(gatebell), confidential=False)
 
 
 @pytest.mark.long
 @pytest.mark.spec("C8")
-def test_of_sixteen_polls_at_once_exactly_one_is_served(
+def test_exactly_one_of_sixteen_concurrent_polls_gets_a_token(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -61,7 +59,7 @@ def test_of_sixteen_polls_at_once_exactly_one_is_served(
 
 @pytest.mark.spec("C4", "C5")
 @pytest.mark.rfc("rfc8628-3.5-b")
-def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
+def test_each_of_sixteen_early_polls_increases_the_interval(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     device = codes(gatebell, client)
@@ -81,7 +79,7 @@ def test_of_sixteen_early_polls_at_once_each_makes_the_pause_longer(
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc8628-5.5-a")
-def test_of_two_people_who_type_one_code_at_once_one_is_asked(
+def test_only_one_of_two_users_who_enter_a_code_sees_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     people = [make_user(gatebell, name=name) for name in ("charlie", "dora")]
@@ -102,7 +100,7 @@ def _typing(
 
 
 @pytest.mark.long
-def test_sixteen_presses_of_approve_are_one_approval(
+def test_sixteen_submissions_of_approve_are_one_approval(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -122,7 +120,7 @@ def test_sixteen_presses_of_approve_are_one_approval(
 
 @pytest.mark.long
 @pytest.mark.spec("C7", "C8")
-def test_of_yes_and_no_at_once_one_counts(
+def test_only_one_of_concurrent_approvals_and_denials_counts(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))

@@ -1,4 +1,4 @@
-"""Tokens are exchanged while their authorization is revoked: none of them survives."""
+"""Tests that no exchanged token survives a concurrent revocation of its authorization."""
 
 import requests
 
@@ -15,7 +15,7 @@ ROUNDS = 3
 def send_at_once(
     gatebell: LiveGatebell, client: ClientCredentials, token: str
 ) -> list[requests.Response]:
-    """Exchange a token from many connections; one of them revokes it instead."""
+    """Exchange a token on many connections, and revoke it on one of them."""
 
     def exchange(session: requests.Session) -> requests.Response:
         return session.post(f"{gatebell.url}/oauth/token", data=exchange_form(client, token))

@@ -1,4 +1,4 @@
-"""Many senders at the same moment: nothing is lost, nothing is double, nobody hears a 5xx."""
+"""Tests that concurrent alerts cause no loss, duplicate or server error."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ CROWD = 16
 
 
 def at_once(endpoint: Endpoint, bodies: list[bytes]) -> list[requests.Response]:
-    """Send all bodies at the same moment, each from a sender of its own."""
+    """Send all bodies simultaneously, each from a separate sender."""
     return together([partial(endpoint.post, body) for body in bodies])
 
 
@@ -53,7 +53,7 @@ def test_different_alerts_get_different_numbers(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I1")
-def test_batches_at_once_get_different_numbers(gatebell: LiveGatebell) -> None:
+def test_concurrent_batches_get_different_numbers(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     bodies = [webhook(*(item(f"{batch}-{one}") for one in range(10))) for batch in range(8)]
     answers = at_once(endpoint, bodies)
@@ -67,7 +67,7 @@ def test_batches_at_once_get_different_numbers(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("I16")
-def test_the_same_items_in_opposite_order_never_wait_for_each_other_forever(
+def test_equal_items_in_opposite_order_do_not_deadlock(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -81,7 +81,9 @@ def test_the_same_items_in_opposite_order_never_wait_for_each_other_forever(
 
 @pytest.mark.long
 @pytest.mark.spec("I16", "I17")
-def test_firing_and_recovery_at_once_leave_at_most_one_open(gatebell: LiveGatebell) -> None:
+def test_concurrent_firing_and_recovery_leave_at_most_one_open_alert(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for _ in range(4):
         bodies = [webhook(item("a")), webhook(resolved("a")), webhook(item("a"), "no item")] * 4

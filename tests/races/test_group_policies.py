@@ -1,4 +1,4 @@
-"""A group gets its first policy while projects come into it: no alert of theirs is missed."""
+"""Tests that a group's first policy applies to projects that are added concurrently."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.one_database("postgres")
 ROUNDS = 4
 
 
-def test_all_projects_below_are_followed(gatebell: LiveGatebell) -> None:
+def test_all_projects_of_the_group_are_followed(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
     policy = {"name": "Night", "steps": [f"0s user:{owner.username}"], "default": True}

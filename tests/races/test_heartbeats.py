@@ -1,4 +1,4 @@
-"""Pings at the same moment: no 5xx, one open alert, and the last word is that of a success."""
+"""Tests of concurrent pings: at most one alert is open, and a success resolves it."""
 
 from functools import partial
 
@@ -13,13 +13,13 @@ CROWD = 16
 
 
 def at_once(job: Job, signals: list[str]) -> set[int]:
-    """Send all signals at the same moment and return the statuses."""
+    """Send all signals simultaneously, and return the statuses."""
     pings = [partial(job.ping, signal, method="POST", body=b"log") for signal in signals]
     return {answer.status_code for answer in together(pings)}
 
 
 @pytest.mark.long
-def test_failures_at_once_are_one_alert(gatebell: LiveGatebell) -> None:
+def test_concurrent_failures_are_one_alert(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     assert at_once(job, ["/fail"] * CROWD) == {200}
     (alert,) = alerts_of(gatebell, job.project)
@@ -27,7 +27,7 @@ def test_failures_at_once_are_one_alert(gatebell: LiveGatebell) -> None:
     assert 1 <= alert.events <= CROWD
 
 
-def test_failures_and_successes_at_once_leave_no_alert_behind(gatebell: LiveGatebell) -> None:
+def test_concurrent_failures_and_successes_leave_no_open_alert(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     assert at_once(job, ["/fail", "", "/start", "/log"] * (CROWD // 4)) == {200}
     assert job.ping().status_code == 200

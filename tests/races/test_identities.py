@@ -1,4 +1,4 @@
-"""The same person in several browsers at once, of whom nobody here knows yet."""
+"""Tests of concurrent first sign-ins of one person in several browsers."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ ROUNDS = 3
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_arrives_several_times_at_once_gets_one_account(gatebell: LiveGatebell) -> None:
+def test_concurrent_first_sign_ins_create_one_account(gatebell: LiveGatebell) -> None:
     with running_provider() as provider:
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
         for _ in range(ROUNDS):
@@ -40,7 +40,7 @@ def test_who_arrives_several_times_at_once_gets_one_account(gatebell: LiveGatebe
 
 
 @pytest.mark.both_databases
-def test_one_response_that_comes_several_times_at_once_signs_in_once(
+def test_a_repeated_response_signs_in_once(
     gatebell: LiveGatebell,
 ) -> None:
     with running_provider() as provider:

@@ -1,4 +1,4 @@
-"""Two workers and two people at the same moment: one incident, and one winner."""
+"""Tests that concurrent workers and users open only one incident."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,11 +7,17 @@ import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.alerts.change_feed import Change, Follower, Turns, finish, take_changes
+from domain.alerts.change_feed import (
+    Follower,
+    ProjectRoundRobin,
+    QueuedChange,
+    delete_handled_changes,
+    lock_due_changes,
+)
 from tests.support.alerts.incidents import AT, IncidentProject
 from tests.support.service.crowd import together
 from web.database.engine import open_engine
-from web.jobs.alert_changes import follow_for_incidents
+from web.jobs.alert_changes import update_incidents
 from web.settings.reader import Settings
 
 
@@ -23,27 +29,25 @@ def project(app: Flask, settings: Settings) -> IncidentProject:
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentProject) -> None:
-    """Alert 1 was resolved and fired again as alert 2, before any worker came to either."""
+def test_alerts_claimed_by_two_workers_join_one_incident(project: IncidentProject) -> None:
+    """Resolve alert 1 and fire it again as alert 2, before a worker handles either of them."""
     project.rule()
     engine = open_engine(project.settings)
     with Session(engine) as session, Session(engine) as other:
         project.now_fire("a")
-        first = take_changes(
-            Follower.INCIDENTS, turns=Turns(), session=session, now=project.now, limit=9
+        first = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=session, now=project.now, limit=9
         )
         project.now_recover("a")
         project.now_fire("a")
-        second = take_changes(
-            Follower.INCIDENTS, turns=Turns(), session=other, now=project.now, limit=9
+        second = lock_due_changes(
+            Follower.INCIDENTS, turns=ProjectRoundRobin(), session=other, now=project.now, limit=9
         )
         assert [len(first), len(second)] == [1, 1]
 
-        def handle(theirs: Session, changes: Sequence[Change]) -> None:
-            follow_for_incidents(
-                changes, session=theirs, now=project.now, settings=project.settings
-            )
-            finish(changes, session=theirs)
+        def handle(theirs: Session, changes: Sequence[QueuedChange]) -> None:
+            update_incidents(changes, session=theirs, now=project.now, settings=project.settings)
+            delete_handled_changes(changes, session=theirs)
             theirs.commit()
 
         together([partial(handle, session, first), partial(handle, other, second)])
@@ -54,7 +58,9 @@ def test_alerts_that_two_workers_have_taken_join_one_incident(project: IncidentP
     assert len(project.incidents()) == 1
 
 
-def test_of_several_who_open_an_incident_from_one_alert_one_does(project: IncidentProject) -> None:
+def test_only_one_of_several_requests_opens_an_incident_from_an_alert(
+    project: IncidentProject,
+) -> None:
     project.fire("a")
 
     def open_one() -> int:

@@ -1,4 +1,4 @@
-"""Keys, integrations and alerts changed at the same moment by several maintainers or scripts."""
+"""Tests of concurrent changes to keys, integrations and alerts."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -24,7 +24,7 @@ CROWD = 8
 
 @pytest.mark.long
 @pytest.mark.spec("H5")
-def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: LiveGatebell) -> None:
+def test_only_one_concurrent_reset_of_a_key_succeeds(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     with database_of(gatebell) as session:
         work, project = (
@@ -53,7 +53,7 @@ def test_of_many_resets_of_one_key_one_wins_and_its_overlap_counts(gatebell: Liv
 
 @pytest.mark.long
 @pytest.mark.spec("H11")
-def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGatebell) -> None:
+def test_a_link_and_an_endpoint_cannot_both_be_enabled(gatebell: LiveGatebell) -> None:
     change = IntegrationChange(name="On", active=True, api_url="https://pager.example")
 
     def turn_on(integration_id: int) -> str:
@@ -76,7 +76,7 @@ def test_a_link_and_an_endpoint_are_never_turned_on_together(gatebell: LiveGateb
 
 
 @pytest.mark.spec("H3", "H9")
-def test_of_many_scripts_that_create_the_first_integration_one_names_it(
+def test_only_one_script_creates_the_first_integration(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -87,7 +87,7 @@ def test_of_many_scripts_that_create_the_first_integration_one_names_it(
 
 
 @pytest.mark.spec("H5")
-def test_of_many_scripts_that_replace_one_key_one_gets_a_new_one(gatebell: LiveGatebell) -> None:
+def test_only_one_script_can_replace_a_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     at = f"alert_management_integrations/{endpoint.id}/keys"
     script = script_of(gatebell, endpoint.project, at)
@@ -100,7 +100,7 @@ def test_of_many_scripts_that_replace_one_key_one_gets_a_new_one(gatebell: LiveG
 
 
 @pytest.mark.long
-def test_of_many_scripts_that_change_one_alert_each_counts(gatebell: LiveGatebell) -> None:
+def test_all_concurrent_changes_of_an_alert_are_applied(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     script = script_of(gatebell, endpoint.project, "alert_management_alerts")

@@ -1,4 +1,4 @@
-"""Owners who turn against each other: whoever is last, an owner is left."""
+"""Tests that a group keeps an owner when its owners remove each other concurrently."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ def owners_of(gatebell: LiveGatebell, group: str) -> list[str]:
 def action_on(
     gatebell: LiveGatebell, group: str, who: Person, whom: Person, ending: str, **values: str
 ) -> "partial[requests.Response]":
-    """Return what sends the form with which somebody changes or removes a member."""
+    """Return a function that submits the form to change or remove a member."""
     browser = signed_in(gatebell, who)
     page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
     form = form_to(page, f"/{member_id(gatebell, group, whom)}/{ending}")
@@ -56,12 +56,12 @@ def test_two_owners_who_remove_each_other_leave_one(gatebell: LiveGatebell) -> N
             ]
         )
         assert len(owners_of(gatebell, group)) == 1
-        # Who lost is no member any more, or was still one when they asked.
+        # The loser is not a member any more, or was still a member when the request started.
         assert sorted(answer.status_code for answer in answers) in ([302, 403], [302, 404])
 
 
 @pytest.mark.long
-def test_two_owners_who_leave_or_step_down_at_once_leave_one(gatebell: LiveGatebell) -> None:
+def test_two_owners_who_leave_or_step_down_concurrently_leave_one(gatebell: LiveGatebell) -> None:
     cain, abel = make_user(gatebell, name="cain"), make_user(gatebell, name="abel")
     for _ in range(ROUNDS):
         group = make_project(gatebell, cain).partition("/")[0]

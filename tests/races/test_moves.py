@@ -1,4 +1,4 @@
-"""Groups that are moved into each other at once, while alerts arrive: one wins, nothing is lost."""
+"""Tests of concurrent transfers of groups into each other while alerts arrive."""
 
 import json
 from functools import partial
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_database("postgres")
 ROUNDS = 3
 
 
-def test_no_alert_is_lost_while_groups_are_moved(gatebell: LiveGatebell) -> None:
+def test_no_alert_is_lost_during_transfers_of_groups(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
     projects = [make_project(gatebell, owner) for _ in range(2)]
@@ -39,7 +39,7 @@ def test_no_alert_is_lost_while_groups_are_moved(gatebell: LiveGatebell) -> None
         answers = together([*into, rename, send, send, create])
         statuses(answers)
         assert [each.status_code for each in answers[3:5]] == [200, 200]
-        # One of the two transfers: the other would have made a ring, or finds the former path.
+        # One transfer fails: it would make a cycle, or it does not find the former path.
         accepted, refused = sorted(each.status_code for each in answers[:2])
         assert (accepted, refused in {400, 404}) == (201, True)
         moved = first if answers[0].status_code == 201 else second

@@ -1,4 +1,4 @@
-"""Workers and people at the same moment: no page is lost, double, or late over a deadlock."""
+"""Tests that concurrent workers and users neither lose, double nor delay pages."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,21 +11,21 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from domain.access.roles import Role
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.incidents import rule_actions
-from domain.incidents.changes import change_status
+from domain.incidents.changes import change_incident_status
 from domain.incidents.listing import lock_incidents
 from domain.incidents.types import NewIncidentRule
 from domain.paging.escalations.actions import delete_policy, delete_route
-from domain.paging.escalations.lifecycle import hear_of_pages
-from domain.paging.notifications.batching import gather_due
-from domain.paging.notifications.contact_types.base import Problem
+from domain.paging.escalations.lifecycle import process_page_outcomes
+from domain.paging.notifications.batching import batch_due_pages
+from domain.paging.notifications.contact_types.base import SendProblem
 from domain.paging.notifications.outbox import (
-    Claim,
+    ContactClaim,
     claim_contacts,
-    find_due_lanes,
-    next_delivery,
+    find_due_contacts,
     record_failure,
+    take_next_message,
 )
 from models import AlertRoute, Incident, Page, PageMessage
 from tests.plumbing.escalations.test_incident_paging import do
@@ -34,7 +34,7 @@ from tests.plumbing.paging.test_rules import rule as contact_rule
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.crowd import together
-from web.jobs.pages import policy_of
+from web.jobs.pages import build_paging_policy
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("postgres")
@@ -54,13 +54,13 @@ def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
         made.close()
 
 
-#: Where turns are locked.
+#: Beginnings of the statements that lock round-robin turns.
 _BEFORE_TURNS = ("SELECT escalation_policies.id \nFROM", "INSERT INTO escalation_turns")
 
 
 @contextmanager
 def before(words: tuple[str, ...], act: Callable[[], None]) -> Iterator[None]:
-    """Do something before each statement that begins with these words."""
+    """Call a function before each statement that starts with one of these words."""
 
     def listen(_connection: Any, _cursor: Any, statement: str, *_more: Any) -> None:
         if statement.startswith(words):
@@ -71,8 +71,8 @@ def before(words: tuple[str, ...], act: Callable[[], None]) -> Iterator[None]:
     event.remove(Engine, "before_cursor_execute", listen)
 
 
-class Beside:
-    """Something that begins in a thread of its own, before a statement of this one."""
+class ConcurrentAction:
+    """Runs a function in a separate thread, which starts before a statement of this thread."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Beside:
         skipped: int = 0,
         patience: float = 30,
     ) -> None:
-        """Skip so many statements; `patience` in seconds is for an act that waits for this one."""
+        """Skip a number of statements; `patience` is for a function that waits for this thread."""
         self._thread = Thread(target=act)
         self._skipped = skipped
         self._patience = patience
@@ -104,29 +104,29 @@ class Beside:
 
 
 def meet(barrier: Barrier) -> None:
-    """Wait for the other one for a moment: it may be behind a lock of this one."""
+    """Wait a moment for the other thread, which can be blocked by a lock of this one."""
     with suppress(BrokenBarrierError):
         barrier.wait(timeout=1)
 
 
-def claims(shop: Escalated) -> list[Claim]:
-    """Claim all contacts that are due, and let each have an attempt under way."""
-    policy = policy_of(shop.settings)
+def claims(shop: Escalated) -> list[ContactClaim]:
+    """Claim all due contacts, and start an attempt for each of them."""
+    policy = build_paging_policy(shop.settings)
     with shop.session() as session:
-        gather_due(policy, session=session, now=shop.now)
+        batch_due_pages(policy, session=session, now=shop.now)
     with shop.session() as session:
-        lanes = find_due_lanes(except_lanes=(), limit=9, session=session, now=shop.now)
+        lanes = find_due_contacts(except_lanes=(), limit=9, session=session, now=shop.now)
         found = claim_contacts([each for each, _ in lanes], session=session, now=shop.now)
     for each in found:
         with shop.session() as session:
-            next_delivery(each, policy, session=session, keyring=shop.keyring, now=shop.now)
+            take_next_message(each, policy, session=session, keyring=shop.keyring, now=shop.now)
     return sorted(found, key=lambda each: each.contact_id)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("of_one", [True, False])
 def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> None:  # noqa: FBT001
-    """Each passes its pages on to the other, or tells the other as a maintainer."""
+    """Let each contact pass its pages to the other, or notify the other as a maintainer."""
     if of_one:
         (person,) = people = [shop.person("eve", has_contact=False)]
         first, second = (shop.email_contact(person.id, f"{at}@pager.example") for at in "ab")
@@ -141,13 +141,13 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
     assert len(taken) == 2
     barrier = Barrier(2)
 
-    def fail(claim: Claim) -> None:
-        problem = Problem("it refused", is_final=True)
+    def fail(claim: ContactClaim) -> None:
+        problem = SendProblem("it refused", is_final=True)
         with shop.session() as session:
             args = {"share": 0.5, "session": session, "now": shop.now}
-            record_failure(claim, problem, policy_of(shop.settings), **args)  # type: ignore[arg-type]
+            record_failure(claim, problem, build_paging_policy(shop.settings), **args)  # type: ignore[arg-type]
 
-    # Both have locked their contact by then.
+    # At this point, both threads have locked their contact.
     with before(("SELECT page_batches.id",), partial(meet, barrier)):
         together([partial(fail, each) for each in taken])
     messages = shop.rows(PageMessage)
@@ -162,10 +162,8 @@ def test_two_contacts_fail_at_the_same_moment(shop: Escalated, of_one: bool) -> 
 
 @pytest.mark.long
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
-    shop: Escalated, moment: str
-) -> None:
-    """The step leaves at once, by the policy that was chosen, and the next one by another."""
+def test_a_policy_is_deleted_while_a_worker_locks_its_turns(shop: Escalated, moment: str) -> None:
+    """Check that the step runs by the chosen policy, and the next step by another one."""
     shop.policy("0s user:bob", name="Fallback")
     policy = shop.policy("0s round-robin user:alice user:bob", name="Turns", is_default=False)
     shop.route(policy)
@@ -179,16 +177,18 @@ def test_a_policy_is_deleted_beside_a_worker_that_locks_its_turns(
 
     alert = shop.alert()
     words = _BEFORE_TURNS if moment == "before" else ("INSERT INTO escalation_pages",)
-    # Afterwards it waits for the worker.
-    with Beside(delete, words=words, patience=30 if moment == "before" else 1):
+    # After this statement, the deletion waits for the worker.
+    with ConcurrentAction(delete, words=words, patience=30 if moment == "before" else 1):
         shop.follow()
     assert shop.paged(alert)[:1] == [("alice", 1, 1)]
     shop.pass_time(minutes=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 1)]
-    assert shop.said(alert)[-1] == "Its policy is gone. Paging begins again with another one."
+    assert shop.said(alert)[-1] == (
+        "The escalation policy no longer applies. Paging starts again with another policy."
+    )
 
 
-def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(
+def test_an_alert_ends_while_its_page_outcome_is_processed(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:bob", "5m user:alice")
@@ -198,11 +198,11 @@ def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(
     shop.run()
     shop.resolve([alert])
 
-    def hear() -> None:
+    def process_outcomes() -> None:
         with shop.session() as session:
-            hear_of_pages(session=session, now=shop.now)
+            process_page_outcomes(session=session, now=shop.now)
 
-    with Beside(hear, words=("SELECT page_recipients.id",), patience=2):
+    with ConcurrentAction(process_outcomes, words=("SELECT page_recipients.id",), patience=2):
         shop.follow()
     assert shop.escalation(alert).state == "stopped"
     page, follow_up = shop.rows(Page)
@@ -212,10 +212,10 @@ def test_an_alert_ends_while_its_escalation_hears_that_somebody_was_reached(
 
 
 @pytest.mark.long
-def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
+def test_an_incident_is_acknowledged_while_a_worker_sends_its_pages(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
-    """Who may have read a page is told of the answer, and nobody else, whatever else is sent."""
+    """Check that only users who may have read a page are notified of the answer."""
     do(shop, rule_actions.create_rule, NewIncidentRule(name="any", responders=("user:bob",)))
     outcomes = []
     for number in range(ROUNDS):
@@ -229,10 +229,12 @@ def test_an_incident_is_acknowledged_beside_a_worker_that_sends_its_pages(
             with shop.session() as session:
                 lock_incidents(shop.project_id, session=session)
                 incident = session.query(Incident).filter_by(title=title).one()
-                by = Actor(id=shop.alice.id, name="alice")
-                change_status(incident, "acknowledged", by=by, session=session, now=shop.now)
+                by = EventActor(id=shop.alice.id, name="alice")
+                change_incident_status(
+                    incident, "acknowledged", by=by, session=session, now=shop.now
+                )
 
-        with Beside(acknowledge, patience=0.5, skipped=2 * number):
+        with ConcurrentAction(acknowledge, patience=0.5, skipped=2 * number):
             shop.run()
         shop.run_for(35)
         texts = texts_to(mailbox, "bob")

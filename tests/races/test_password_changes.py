@@ -1,4 +1,4 @@
-"""Many who change one password at once: one of them does, and stays signed in alone."""
+"""Tests that only one of several concurrent password changes succeeds and stays signed in."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,14 +22,14 @@ ROUNDS = 3
 
 
 def change(gatebell: LiveGatebell, browser: requests.Session, person: Person, new: str) -> Action:
-    """Return what sends the form, whose page is open."""
+    """Return a function that submits the form of an open page."""
     page = browser.get(f"{gatebell.url}{SETTINGS}/security")
     form = form_with(page, "new_password")
     given = {"current_password": person.password, "new_password": new, "repeat_password": new}
     return partial(submit, browser, page, form, **given)
 
 
-def is_let_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
+def can_sign_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
     browser = gatebell.http()
     page = browser.get(f"{gatebell.url}/users/sign_in")
     form = form_with(page, "password")
@@ -40,7 +40,7 @@ def is_let_in(gatebell: LiveGatebell, person: Person, password: str) -> bool:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("are_copies", [True, False])
-def test_of_many_who_change_a_password_at_once_one_does(
+def test_only_one_concurrent_password_change_succeeds(
     gatebell: LiveGatebell, *, are_copies: bool
 ) -> None:
     for _ in range(ROUNDS):
@@ -51,12 +51,12 @@ def test_of_many_who_change_a_password_at_once_one_does(
             browsers = [with_cookie(gatebell, cookie) for _ in range(PARALLEL)]
         new = [random_password() for _ in browsers]
         answers = together([change(gatebell, *each) for each in zip_with(person, browsers, new)])
-        # The others are signed out, told so, or have a wrong password by then.
+        # The other browsers are signed out, get an error, or have sent a wrong password.
         assert {answer.status_code for answer in answers} <= {302, 409, 422}
         stays = [is_signed_in(gatebell, browser) for browser in browsers]
-        works = [is_let_in(gatebell, person, each) for each in new]
+        works = [can_sign_in(gatebell, person, each) for each in new]
         assert works == stays
-        assert not is_let_in(gatebell, person, person.password)
+        assert not can_sign_in(gatebell, person, person.password)
         assert sum(stays) == 1
 
 
@@ -67,7 +67,7 @@ def zip_with(
 
 
 @pytest.mark.both_databases
-def test_an_administrators_reset_holds_against_a_change_at_the_same_time(
+def test_an_administrator_s_reset_wins_against_a_concurrent_change(
     gatebell: LiveGatebell,
 ) -> None:
     root = at_work(gatebell)
@@ -80,4 +80,4 @@ def test_an_administrators_reset_holds_against_a_change_at_the_same_time(
         assert done.status_code == 302
         assert changed.status_code in {302, 409, 422}
         assert not is_signed_in(gatebell, thief)
-        assert not is_let_in(gatebell, person, new)
+        assert not can_sign_in(gatebell, person, new)

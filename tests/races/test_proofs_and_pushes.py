@@ -1,4 +1,4 @@
-"""Sixteen at once with one DPoP proof, or one pushed request: one gets through."""
+"""Tests of sixteen concurrent uses of a DPoP proof or a pushed request: one succeeds."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ USER = "/api/v4/user"
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc9449-11.1-a", "rfc9449-11.1-b")
-def test_one_proof_gets_one_of_sixteen_codes_redeemed(gatebell: LiveGatebell) -> None:
+def test_one_proof_redeems_only_one_of_sixteen_codes(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)
     headers = Prover().for_token(gatebell)
     common = {"grant_type": "authorization_code", "client_id": phone.client_id}
@@ -73,14 +73,14 @@ def test_one_pushed_request_is_approved_once(gatebell: LiveGatebell) -> None:
         * PARALLEL,
     )
     assert Counter(answer.status_code for answer in answers) == {302: PARALLEL}
-    # All lead to the one code of the first decision.
+    # All responses contain the code of the first decision.
     (location,) = {answer.headers["Location"] for answer in answers}
     assert "code=" in location
 
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc9126-4-c")
-def test_one_pushed_request_that_nobody_is_asked_about_gives_one_code(
+def test_one_pushed_request_without_a_consent_page_gives_one_code(
     gatebell: LiveGatebell,
 ) -> None:
     url = pushed(gatebell, server_application(gatebell))

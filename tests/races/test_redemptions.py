@@ -1,4 +1,4 @@
-"""Sixteen at once with one code or one refresh token: one is served, and nothing breaks."""
+"""Tests of sixteen concurrent uses of a code or a refresh token: one succeeds, and none fails."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.crowd import sent_together
 from tests.support.service.live import LiveGatebell
 from web.extensions import db
-from web.oauth import oauth_context
+from web.oauth import build_oauth_context
 from web.services import services
 from web.settings.reader import Settings
 
@@ -42,7 +42,7 @@ ROUNDS = 2
 
 
 def all_at_once(gatebell: LiveGatebell, form: list[tuple[str, str]]) -> list[requests.Response]:
-    """Send one token request from as many clients, each on a connection that is open already."""
+    """Send one token request from all clients, each on a connection that is already open."""
     url = f"{gatebell.url}/oauth/token"
     return sent_together(gatebell, [lambda session: session.post(url, data=form)] * PARALLEL)
 
@@ -55,7 +55,7 @@ def assert_one_winner(answers: list[requests.Response]) -> None:
 
 
 def tokens_of(gatebell: LiveGatebell, client: ClientCredentials) -> int:
-    """Count the pairs that were ever stored for an application."""
+    """Count all token pairs that were stored for an application."""
     statement = select(func.count(AccessToken.id)).join(
         Application, Application.id == AccessToken.application_id
     )
@@ -107,7 +107,7 @@ def refresh_of_a_phone(gatebell: LiveGatebell) -> tuple[ClientCredentials, dict[
 @pytest.mark.spec("B5", "B12")
 @pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-6-d", "rfc9700-4.2.4-b")
 @pytest.mark.parametrize("prepare", [redemption_of_a_server, redemption_of_a_phone])
-def test_of_sixteen_at_once_exactly_one_is_served(
+def test_exactly_one_of_sixteen_concurrent_requests_succeeds(
     gatebell: LiveGatebell,
     prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
 ) -> None:
@@ -123,7 +123,7 @@ def test_of_sixteen_at_once_exactly_one_is_served(
 @pytest.mark.spec("B5")
 @pytest.mark.rfc("rfc6749-6-d")
 @pytest.mark.parametrize("prepare", [refresh_of_a_server, refresh_of_a_phone])
-def test_of_sixteen_that_refresh_at_once_all_get_the_one_new_pair(
+def test_sixteen_concurrent_refreshes_get_the_same_pair(
     gatebell: LiveGatebell,
     prepare: Callable[[LiveGatebell], tuple[ClientCredentials, dict[str, str]]],
 ) -> None:
@@ -138,7 +138,9 @@ def test_of_sixteen_that_refresh_at_once_all_get_the_one_new_pair(
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2026-1035")
-def test_without_a_window_exactly_one_of_sixteen_is_served(gatebell: LiveGatebell) -> None:
+def test_without_a_replay_window_exactly_one_of_sixteen_refreshes_succeeds(
+    gatebell: LiveGatebell,
+) -> None:
     gatebell.cli("settings", "set", "refresh_replay_seconds", "0")
     sleep(1.2)
     try:
@@ -154,7 +156,7 @@ def test_without_a_window_exactly_one_of_sixteen_is_served(gatebell: LiveGatebel
 
 @pytest.mark.long
 @pytest.mark.spec("B5")
-def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
+def test_a_pair_that_is_being_stored_is_revoked_with_its_family(
     gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]
 ) -> None:
     phone = phone_application(gatebell)
@@ -164,10 +166,10 @@ def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
     form = {name: [text] for name, text in refresh_form(phone, first.refresh).items()}
     before = tokens_of(gatebell, phone)
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
-        # A thief presents the dead token, which ends the family but for the commit …
-        server = AuthorizationServer(oauth_context())
+        # An attacker presents the revoked token, which revokes the family except for the commit …
+        server = AuthorizationServer(build_oauth_context())
         answer = server.create_token_response(ProtocolRequest("POST", form, {}))
-        # … when the honest client refreshes.
+        # … when the legitimate client refreshes.
         honest = pool.submit(refresh, gatebell, phone, second["refresh_token"], client_secret=None)
         sleep(0.5)
         assert not honest.done()
@@ -180,7 +182,7 @@ def test_a_pair_on_its_way_does_not_escape_the_revocation_of_its_family(
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
 @pytest.mark.spec("B5")
-def test_a_pair_that_is_stored_first_does_not_escape_either(
+def test_a_pair_that_is_stored_first_is_revoked_with_its_family(
     gatebell: LiveGatebell, make_app: Callable[[Settings], Flask]
 ) -> None:
     phone = phone_application(gatebell)
@@ -192,9 +194,9 @@ def test_a_pair_that_is_stored_first_does_not_escape_either(
     with make_app(settings_of(gatebell)).app_context(), ThreadPoolExecutor(1) as pool:
 
         def refresh_first() -> tuple[Any, Future[requests.Response]]:
-            answer = AuthorizationServer(oauth_context()).create_token_response(asked)
+            answer = AuthorizationServer(build_oauth_context()).create_token_response(asked)
             thief = pool.submit(refresh, gatebell, phone, first.refresh, client_secret=None)
-            # It waits: the new pair cannot be seen before the commit.
+            # The thread waits, because the new pair is not visible before the commit.
             assert not wait([thief], timeout=1).done
             return answer, thief
 

@@ -1,4 +1,4 @@
-"""A token that somebody asks for while their role is taken away."""
+"""Tests of token requests of a user whose role is removed concurrently."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,12 +18,12 @@ from tests.support.accounts.resource_tokens import (
 from tests.support.accounts.team import give_role, member_id
 from tests.support.service.live import LiveGatebell
 
-#: SQLite has one writer, who reads the role when the other one is done.
+#: SQLite has one writer, which reads the role after the other one has finished.
 pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.parametrize("action", ["create", "rotate", "revoke"])
-def test_a_role_that_is_taken_away_meanwhile_gives_no_token(
+def test_a_role_that_is_removed_concurrently_gives_no_token(
     gatebell: LiveGatebell, action: str
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -41,7 +41,7 @@ def test_a_role_that_is_taken_away_meanwhile_gives_no_token(
     number = member_id(gatebell, project, owner)
     with ThreadPoolExecutor() as pool:
         with database_of(gatebell) as session:
-            # As a change of the role does: it holds the project until its commit.
+            # A change of the role holds this lock on the project until its commit.
             session.execute(
                 select(Project.id).where(Project.id == namespace.id).with_for_update(key_share=True)
             )
@@ -53,4 +53,4 @@ def test_a_role_that_is_taken_away_meanwhile_gives_no_token(
                 asked.result(timeout=1)
         answer = asked.result()
     assert answer.status_code in {400, 403}, answer.text
-    assert "your own is Maintainer." in answer.text
+    assert "is Maintainer." in answer.text

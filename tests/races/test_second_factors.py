@@ -1,4 +1,4 @@
-"""Many at once with one code, or with one passed first step: one is let in."""
+"""Tests that only one of several concurrent second factors signs in."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,12 +28,12 @@ from tests.support.signing_in.second_factors import (
 from tests.support.wire.html_forms import form_with, submit
 
 CODES = f"{SECURITY}/recovery_codes"
-#: Fewer than the guesses that an account has.
+#: Number of requests, fewer than the allowed guesses of an account.
 PARALLEL = 8
 
 
 def outcomes(answers: list[requests.Response]) -> Counter[str]:
-    """Count who got in, who was refused, and who has to begin again."""
+    """Count the requests that signed in, were rejected, or have to start again."""
     words = {422: "refused"}
     return Counter(
         words.get(answer.status_code) or f"{answer.status_code} {answer.headers['Location']}"
@@ -44,21 +44,21 @@ def outcomes(answers: list[requests.Response]) -> Counter[str]:
 def all_send(
     gatebell: LiveGatebell, person: Person, new_code: Callable[[], str]
 ) -> list[requests.Response]:
-    """Let as many browsers, all of which know the password, send one code at once."""
+    """Send one code from several browsers that have passed the password step."""
     waiting = [give_password(gatebell, person) for _ in range(PARALLEL)]
-    code = new_code()  # of this half minute, however long the first steps took
+    code = new_code()  # The code is for the current half minute, after slow first steps as well.
     return together([partial(give_code, browser, page, code) for browser, page in waiting])
 
 
 @pytest.mark.long
-def test_of_many_with_one_code_of_an_app_one_is_let_in(gatebell: LiveGatebell) -> None:
+def test_one_authenticator_code_signs_in_only_once(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     answers = all_send(gatebell, charlie, partial(code_of, give_app(gatebell, charlie)))
     assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
 
 
 @pytest.mark.long
-def test_of_many_with_one_recovery_code_one_is_let_in(gatebell: LiveGatebell) -> None:
+def test_one_recovery_code_signs_in_only_once(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
     codes = iter(give_recovery_codes(gatebell, charlie))
@@ -66,7 +66,7 @@ def test_of_many_with_one_recovery_code_one_is_let_in(gatebell: LiveGatebell) ->
     assert outcomes(answers) == {"302 /": 1, "refused": PARALLEL - 1}
 
 
-def test_one_passed_first_step_is_good_for_one_sign_in_even_with_many_good_codes(
+def test_one_password_step_gives_one_sign_in_even_with_many_valid_codes(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -82,7 +82,7 @@ def test_one_passed_first_step_is_good_for_one_sign_in_even_with_many_good_codes
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2023-47111", "CVE-2024-4629")
-def test_of_many_guesses_at_once_no_more_are_looked_at_than_there_may_be(
+def test_concurrent_guesses_are_limited(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -97,7 +97,7 @@ def test_of_many_guesses_at_once_no_more_are_looked_at_than_there_may_be(
 
 
 def renew(gatebell: LiveGatebell, person: Person, browsers: list[requests.Session]) -> None:
-    """Let all browsers ask for new recovery codes at once."""
+    """Request new recovery codes in all browsers simultaneously."""
     pages = [browser.get(f"{gatebell.url}{CODES}/renew") for browser in browsers]
     answers = together(
         [
@@ -111,22 +111,22 @@ def renew(gatebell: LiveGatebell, person: Person, browsers: list[requests.Sessio
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    # A copy of a cookie that was renewed meanwhile is told that it is signed out.
+    # A copy of a cookie that was renewed meanwhile gets the response that it is signed out.
     assert {answer.status_code for answer in answers} <= {302, 409}
 
 
-def told_codes(gatebell: LiveGatebell, browser: requests.Session) -> list[str]:
-    """Return the codes on the page that a browser is led to."""
+def shown_codes(gatebell: LiveGatebell, browser: requests.Session) -> list[str]:
+    """Return the codes on the page after the renewal."""
     sheet = form_with(browser.get(f"{gatebell.url}{CODES}"), "code").filled()
     return [text for name, text in sheet if name == "code"]
 
 
-def is_let_in(gatebell: LiveGatebell, person: Person, code: str) -> bool:
+def can_sign_in(gatebell: LiveGatebell, person: Person, code: str) -> bool:
     return give_code(*give_password(gatebell, person), code).status_code == 302
 
 
 @pytest.mark.long
-def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(
+def test_only_one_concurrent_renewal_shows_valid_codes(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -137,13 +137,13 @@ def test_of_many_who_renew_their_codes_at_once_one_is_told_those_that_work(
         give_code(browser, page, code)
         browsers.append(browser)
     renew(gatebell, charlie, browsers)
-    codes = [told_codes(gatebell, browser)[0] for browser in browsers]
-    assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+    codes = [shown_codes(gatebell, browser)[0] for browser in browsers]
+    assert sum(can_sign_in(gatebell, charlie, code) for code in codes) == 1
 
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_of_those_who_replace_the_same_codes_one_is_told_those_that_work(
+def test_only_one_renewal_of_the_same_codes_shows_valid_codes(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -154,24 +154,25 @@ def test_of_those_who_replace_the_same_codes_one_is_told_those_that_work(
         give_code(browser, page, code)
         browsers.append(browser)
     with ThreadPoolExecutor(1) as pool, Session(gatebell.engine()) as other:
-        # Until this lets go of the codes, all come as far as they can without waiting.
+        # Until this session releases the codes, the requests run as far as they can without
+        # waiting.
         other.execute(select(RecoveryCode).with_for_update())
         renewed = pool.submit(renew, gatebell, charlie, browsers)
         wait_until(lambda: waiting_statements(gatebell) == len(browsers), "all wait")
         other.rollback()
         renewed.result()
-    codes = [told_codes(gatebell, browser)[0] for browser in browsers]
-    assert sum(is_let_in(gatebell, charlie, code) for code in codes) == 1
+    codes = [shown_codes(gatebell, browser)[0] for browser in browsers]
+    assert sum(can_sign_in(gatebell, charlie, code) for code in codes) == 1
 
 
 def waiting_statements(gatebell: LiveGatebell) -> int:
-    """Return how many statements of the service wait for a lock."""
+    """Return the number of the service's statements that wait for a lock."""
     with database_of(gatebell) as session:
         return session.scalar(text("SELECT count(*) FROM pg_locks WHERE NOT granted")) or 0
 
 
 @pytest.mark.long
-def test_of_many_copies_of_a_cookie_that_renew_codes_at_once_one_stays_signed_in(
+def test_only_one_copy_of_a_cookie_stays_signed_in_after_concurrent_renewals(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -182,5 +183,5 @@ def test_of_many_copies_of_a_cookie_that_renew_codes_at_once_one_stays_signed_in
     copies = [with_cookie(gatebell, browser.cookies[COOKIE]) for _ in range(4)]
     renew(gatebell, charlie, copies)
     (left,) = [copy for copy in (browser, *copies) if is_signed_in(gatebell, copy)]
-    assert is_let_in(gatebell, charlie, told_codes(gatebell, left)[0])
-    assert not is_let_in(gatebell, charlie, first[1])
+    assert can_sign_in(gatebell, charlie, shown_codes(gatebell, left)[0])
+    assert not can_sign_in(gatebell, charlie, first[1])

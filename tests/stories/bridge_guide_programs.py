@@ -1,6 +1,6 @@
-"""Canaille in front of OpenLDAP, set up as docs/guides/ldap-and-saml.md says, on loopback.
+"""Canaille in front of OpenLDAP on loopback, set up according to docs/guides/ldap-and-saml.md.
 
-`scripts/ensure-bridges` brings both; without them the test is skipped.
+`scripts/ensure-bridges` installs both; without them the test is skipped.
 """
 
 import os
@@ -26,7 +26,7 @@ _SUPERUSER = ("-x", "-D", f"cn=admin,{BASE}", "-w", "of-the-directory")
 _BRIDGE_PASSWORD = "of-the-bridge"
 _SECONDS = 60
 _BASH = shutil.which("bash") or "bash"
-#: What is there before the guide begins: a directory that whoever runs the tests can configure.
+#: Directory before the guide begins, which the user who runs the tests can configure.
 _CONFIGURATION = """\
 dn: cn=config
 objectClass: olcGlobal
@@ -82,7 +82,7 @@ ou: groups
 
 
 def is_installed() -> bool:
-    """Tell whether scripts/ensure-bridges has brought both."""
+    """Return whether scripts/ensure-bridges has installed both programs."""
     return (_UNPACKED / "installed.txt").exists()
 
 
@@ -103,7 +103,7 @@ def _environment(**more: str) -> dict[str, str]:
 def _start(
     command: Sequence[str], port: int, folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a program, and wait until somebody listens on its port."""
+    """Start a program, and wait until it listens on its port."""
     log = folder / f"{port}.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -134,19 +134,19 @@ def _listens(port: int) -> bool:
 
 
 class Directory:
-    """OpenLDAP, with people and groups."""
+    """An OpenLDAP server with people and groups."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the folder with its configuration."""
+        """Take the folder with the server's configuration."""
         self._folder = folder
         self.port = free_port()
-        #: Through which its configuration changes.
+        #: URL for changes of the configuration.
         self.configuration_url = f"ldapi://{quote(str(folder / 'ldapi'), safe='')}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         urls = f"ldap://127.0.0.1:{self.port}/ {self.configuration_url}"
-        # With a level of its log, it stays in the foreground.
+        # With a log level, slapd stays in the foreground.
         command = (_program("slapd"), "-d", "0", "-F", str(self._folder / "config"), "-h", urls)
         self._process = _start(command, self.port, self._folder, _environment())
 
@@ -176,11 +176,11 @@ class Directory:
         self.change(f"dn: {dn}\nchangetype: modify\ndelete: member\nmember: {member}\n")
 
     def token_lifetimes(self) -> set[str]:
-        """Return for how many seconds the tokens last that the bridge stores here."""
+        """Return the lifetimes in seconds of tokens that the bridge stores in the directory."""
         return set(self._values(f"ou=tokens,ou=oauth,{BASE}", "oauthTokenLifetime"))
 
     def entry_uuid(self, uid: str) -> str:
-        """Return what somebody is never called again after they have left."""
+        """Return the permanent id of a person, which is never used again."""
         (found,) = self._values(f"uid={uid},ou=people,{BASE}", "entryUUID")
         return found
 
@@ -208,7 +208,7 @@ class Directory:
 
 @contextmanager
 def running_directory(folder: Path) -> Iterator[Directory]:
-    """Run a directory without anybody."""
+    """Run an empty directory."""
     for name in ("config", "data"):
         (folder / name).mkdir()
     values = {"uid": os.getuid(), "gid": os.getgid(), "data": folder / "data", "base": BASE}
@@ -240,7 +240,7 @@ class Bridge:
 
 @contextmanager
 def running_bridge(guide: Guide, directory: Directory, folder: Path) -> Iterator[Bridge]:
-    """Set a bridge up in front of a directory, and run it."""
+    """Set up a bridge in front of a directory, and run it."""
     port = free_port()
     here = {
         "BRIDGE_PASSWORD": _BRIDGE_PASSWORD,

@@ -1,4 +1,4 @@
-"""What stories need: clients that accept plain http on loopback, and their connections closed."""
+"""Fixtures of stories: clients that accept plain http on loopback, and closed connections."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,7 +25,7 @@ def plain_http_is_fine_on_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def meet() -> Iterator[Meet]:
-    """Makes third parties of a kind, each with an application of Bob's."""
+    """Creates clients of a kind, each with an application of Bob."""
     made: list[ThirdParty] = []
 
     def make(kind: type[ThirdParty], gatebell: LiveGatebell, **changes: object) -> ThirdParty:
@@ -42,18 +42,18 @@ def meet() -> Iterator[Meet]:
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def third_party(request: pytest.FixtureRequest, gatebell: LiveGatebell, meet: Meet) -> ThirdParty:
-    """Every kind of client in turn."""
+    """A client of each kind in turn."""
     return meet(request.param, gatebell)
 
 
 @pytest.fixture
 def open_gitlab(gatebell: LiveGatebell) -> Iterator[OpenGitlab]:
-    """Opens python-gitlab with a token; its connections are closed in the end."""
+    """Opens python-gitlab with a token, and closes its connections at the end."""
     opened: list[gitlab.Gitlab] = []
 
     def connect(private_token: str | None = None, **others: Any) -> gitlab.Gitlab:
         opened.append(gitlab.Gitlab(gatebell.url, private_token=private_token, **others))
-        opened[-1].session.trust_env = False  # no proxy between us
+        opened[-1].session.trust_env = False  # Requests to loopback use no proxy.
         return opened[-1]
 
     yield connect
@@ -63,7 +63,7 @@ def open_gitlab(gatebell: LiveGatebell) -> Iterator[OpenGitlab]:
 
 @pytest.fixture
 def notify(tmp_path: Path) -> Iterator[Notify]:
-    """Starts Alertmanagers, and stops them in the end."""
+    """Starts Alertmanagers, and stops them at the end."""
     started: list[Alertmanager] = []
 
     def start(*webhooks: dict[str, Any], **options: str) -> Alertmanager:

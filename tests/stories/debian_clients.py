@@ -1,6 +1,6 @@
-"""Programs that use clients of GitLab's API in Ruby and Go, as Debian has them.
+"""Runs programs with the clients of GitLab's API in Ruby and Go from Debian.
 
-`scripts/ensure-gitlab-clients` unpacks them; without them the tests are skipped.
+`scripts/ensure-gitlab-clients` unpacks the clients; without them the tests are skipped.
 """
 
 import json
@@ -17,7 +17,7 @@ _SECONDS = 240
 
 
 def run_ruby(script: Path, given: Mapping[str, str]) -> dict[str, Any]:
-    """Run a script in Ruby with what it is given, and return what it prints."""
+    """Run a Ruby script with its input, and return its output."""
     _check()
     usr = _CLIENTS / "usr"
     (libraries,) = (usr / "lib").glob("*-linux-gnu")
@@ -35,7 +35,7 @@ def run_ruby(script: Path, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def run_go(program: Path, given: Mapping[str, str]) -> dict[str, Any]:
-    """Build a program in Go, and run it with what it is given."""
+    """Build a Go program, run it with its input, and return its output."""
     _check()
     (root,) = (_CLIENTS / "usr/lib").glob("go-*")
     variables = {

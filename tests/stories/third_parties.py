@@ -1,7 +1,6 @@
-"""Applications of third parties: Authlib's and requests-oauthlib's clients, as they come.
+"""Third-party applications: clients with Authlib and with requests-oauthlib.
 
-They know the service by its addresses only, and reach people through a browser that goes through
-the real pages.
+They only know the URLs of the service, and a simulated browser submits the real pages.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +22,7 @@ _VERIFIER = "the.verifier~of-Authlib_which-does-not-make-its-own-1234567890"
 
 @dataclass(frozen=True)
 class Addresses:
-    """The endpoints that a client needs."""
+    """Endpoints that a client needs."""
 
     authorize: str
     token: str
@@ -33,46 +32,46 @@ class Addresses:
 
     @classmethod
     def written_down(cls, gatebell: LiveGatebell) -> "Addresses":
-        """Return them as the documentation says."""
+        """Return the endpoints of the documentation."""
         base = f"{gatebell.url}/oauth"
         return cls(*(f"{base}/{each.name}" for each in fields(cls)))
 
 
 class ThirdParty(ABC):
-    """A client library, set up for one registered application."""
+    """A client library, configured for one registered application."""
 
-    #: What its application is registered with.
+    #: Values of the application's registration.
     registration: Mapping[str, Any] = {"confidential": True}
 
     def __init__(self, client: ClientCredentials, addresses: Addresses) -> None:
         self.client = client
         self.addresses = addresses
         self.session = self._new_session()
-        self.session.trust_env = False  # no proxy between us
+        self.session.trust_env = False  # Requests to loopback use no proxy.
 
     @abstractmethod
     def _new_session(self) -> Any:
-        """Set the library up."""
+        """Create the session of the library."""
 
     @abstractmethod
     def authorization_url(self) -> str:
-        """Return where to send the browser."""
+        """Return the authorization URL for the browser."""
 
     @abstractmethod
     def take(self, address: str) -> None:
-        """Take the address at which the browser came back; exchange the code."""
+        """Take the URL that the browser returned to, and exchange the code."""
 
     @abstractmethod
     def refresh(self) -> None:
-        """Get a new pair."""
+        """Refresh the tokens."""
 
     @abstractmethod
     def revoke(self) -> requests.Response:
-        """Give the tokens back."""
+        """Revoke the tokens."""
 
     @abstractmethod
     def introspect(self) -> requests.Response:
-        """Ask what the access token is good for."""
+        """Introspect the access token."""
 
     @property
     def token(self) -> dict[str, Any]:
@@ -85,7 +84,7 @@ class ThirdParty(ABC):
 
 
 class AuthlibWithBasic(ThirdParty):
-    """Authlib's session, as it is by default: the secret in a header."""
+    """Authlib's session with its default, the secret in a header."""
 
     method = "client_secret_basic"
 
@@ -141,7 +140,7 @@ class AuthlibWithPost(AuthlibWithBasic):
 
 
 class AuthlibWithSecretAndPkce(AuthlibWithBasic):
-    """Authlib's session with all that there is."""
+    """Authlib's session with a secret and PKCE."""
 
     registration: Mapping[str, Any] = {"confidential": True, "require_pkce": True}
 
@@ -157,7 +156,7 @@ class AuthlibInPublic(AuthlibWithSecretAndPkce):
 
 
 class OAuthlibWithBasic(ThirdParty):
-    """requests-oauthlib's session, as it is by default: the secret in a header."""
+    """requests-oauthlib's session with its default, the secret in a header."""
 
     pkce: str | None = None
 
@@ -190,7 +189,7 @@ class OAuthlibWithBasic(ThirdParty):
         return self._ask_about(self.addresses.introspect, self.token["access_token"])
 
     def _ask_about(self, address: str, token: str) -> requests.Response:
-        """Post a token, which the library has no word for."""
+        """Post a token, since the library has no method for this."""
         answer: requests.Response = self.session.post(
             address, data={"token": token}, auth=self._basic(), withhold_token=True
         )
@@ -232,7 +231,7 @@ class OAuthlibInPublic(OAuthlibWithBasic):
         return HTTPBasicAuth(self.client.client_id, "")
 
 
-#: Every way in which these libraries come to the service.
+#: Configurations of the libraries.
 KINDS: tuple[type[ThirdParty], ...] = (
     AuthlibWithBasic,
     AuthlibWithPost,
@@ -246,15 +245,15 @@ KINDS: tuple[type[ThirdParty], ...] = (
 
 @dataclass
 class Browser:
-    """A person in front of a browser that shows the real pages."""
+    """A browser with a user, which submits the real pages."""
 
     session: requests.Session
     person: Person
-    #: What was on the way: "sign in", "consent".
+    #: Pages on the way: "sign in", "consent".
     seen: list[str] = field(default_factory=list)
 
     def walk(self, url: str, decision: str = "authorize") -> str:
-        """Open an address, sign in and decide where asked; return the address outside."""
+        """Open a URL, submit the pages of the service, and return the redirect out of it."""
         page = ask_at(self.session, url)
         if 'name="password"' in page.text:
             self.seen.append("sign in")

@@ -9,34 +9,34 @@ from flask import Request, request
 from flask.globals import request_ctx
 
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.oauth.presented_tokens.dpop import PresentedToken, ProofTarget, check_bound
-from web.http.routes import decoded_reference
+from domain.oauth.presented_tokens.dpop import DpopTarget, PresentedToken, check_token_binding
+from web.http.routes import decode_reference
 from web.services import services, settings
 
 
-def check_key(found: Bearer, token: str, *, now: datetime) -> None:
-    """Raise KeyNotProvedError for a missing, invalid or unexpected proof of the token's key.
+def check_key_proof(found: Bearer, token: str, *, now: datetime) -> None:
+    """Raise MissingKeyProofError for a missing, invalid or unexpected proof of the token's key.
 
     A proof is required if the token is bound to a key, and not allowed otherwise.
     """
-    scheme = request.environ.get(_AUTHORIZATION, "")[:5].lower()
+    scheme = request.environ.get(_AUTHORIZATION_KEY, "")[:5].lower()
     is_with_proof = scheme == "dpop "
     if found.key_thumbprint is None and not is_with_proof:
         return  # nearly all tokens are unbound
     # The URL comes from BASE_URL and never from the Host header.
-    url = f"{settings().base_url}{quote(decoded_reference(request.path))}"
+    url = f"{settings().base_url}{quote(decode_reference(request.path))}"
     presented = PresentedToken(
-        target=ProofTarget(request.method, url, token),
+        target=DpopTarget(request.method, url, token),
         is_with_proof=is_with_proof,
         proof=request.headers.get("DPoP"),
     )
-    check_bound(
+    check_token_binding(
         found, presented, connection=services().connections, keyring=services().keyring, now=now
     )
 
 
 #: Header in which API clients send personal access tokens.
-PRIVATE_TOKEN = "PRIVATE-TOKEN"  # noqa: S105 - its name
+PRIVATE_TOKEN_HEADER = "PRIVATE-TOKEN"  # noqa: S105 - its name
 
 
 class TokenLocation(Enum):
@@ -54,13 +54,13 @@ class TokenLocation(Enum):
     PRIVATE_QUERY = "private query"
 
 
-_AUTHORIZATION = "HTTP_AUTHORIZATION"
+_AUTHORIZATION_KEY = "HTTP_AUTHORIZATION"
 #: Query parameters with a token, which links never repeat.
-QUERY_TOKENS = ("access_token", "private_token")
-_FORM = "application/x-www-form-urlencoded"
-OAUTH_LOCATIONS = (TokenLocation.HEADER, TokenLocation.QUERY)
-USERINFO_LOCATIONS = (TokenLocation.HEADER, TokenLocation.FORM, TokenLocation.QUERY)
-API_LOCATIONS = (
+TOKEN_QUERY_PARAMETERS = ("access_token", "private_token")
+_FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
+OAUTH_TOKEN_LOCATIONS = (TokenLocation.HEADER, TokenLocation.QUERY)
+USERINFO_TOKEN_LOCATIONS = (TokenLocation.HEADER, TokenLocation.FORM, TokenLocation.QUERY)
+API_TOKEN_LOCATIONS = (
     TokenLocation.HEADER,
     TokenLocation.QUERY,
     TokenLocation.PRIVATE_HEADER,
@@ -77,28 +77,28 @@ class AmbiguousTokenError(InvalidRequestError):  # type: ignore[misc]
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
 
-def _tokens_in(location: TokenLocation, asked: Request) -> list[str]:
+def _find_tokens(location: TokenLocation, asked: Request) -> list[str]:
     if location is TokenLocation.QUERY:
         return asked.args.getlist("access_token") if asked.query_string else []
     if location is TokenLocation.PRIVATE_QUERY:
         return asked.args.getlist("private_token") if asked.query_string else []
     if location is TokenLocation.FORM:
-        is_form = asked.method == "POST" and asked.mimetype == _FORM
+        is_form = asked.method == "POST" and asked.mimetype == _FORM_MEDIA_TYPE
         return asked.form.getlist("access_token") if is_form else []
     if location is TokenLocation.PRIVATE_HEADER:
-        return [asked.headers.get(PRIVATE_TOKEN, "")]
-    scheme, _, rest = asked.environ.get(_AUTHORIZATION, "").partition(" ")
+        return [asked.headers.get(PRIVATE_TOKEN_HEADER, "")]
+    scheme, _, rest = asked.environ.get(_AUTHORIZATION_KEY, "").partition(" ")
     return [rest.strip()] if scheme.lower() in {"bearer", "dpop"} else []
 
 
-def presented_token(*locations: TokenLocation) -> str | None:
+def find_presented_token(*locations: TokenLocation) -> str | None:
     """Return the token of a request, or None.
 
     The same token in several places counts as one token. Raise AmbiguousTokenError for different
     tokens.
     """
     asked = request_ctx.request  # each access through Flask's proxies is slow
-    given = [token for location in locations for token in _tokens_in(location, asked) if token]
+    given = [token for location in locations for token in _find_tokens(location, asked) if token]
     if not given:
         return None
     if len(given) > 1 and len(set(given)) > 1:

@@ -12,35 +12,35 @@ from flask import flash, g, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import UserMixin, current_user
 
-from domain.access.checks import check_feature, check_role, check_state, check_takes_changes
-from domain.access.features import feature_of
-from domain.access.permissions import permission_of
+from domain.access.checks import check_feature, check_not_archived, check_role, check_state
+from domain.access.features import find_feature
+from domain.access.permissions import get_permission
 from domain.access.roles import Ability, Role
 from domain.accounts.signing_in.sessions import LiveSignIn, find_sign_in
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
-    BearerRefusedError,
-    Refusal,
+    InvalidTokenError,
+    TokenRejection,
     get_access_token_bearer,
     get_bearer,
-    record_use,
+    record_token_use,
 )
 from domain.oauth.protocol import ProtocolError
 from domain.projects.access import get_group, get_project
 from domain.projects.views import GroupView, ProjectView, Viewer
 from web.access.bearer_token import (
-    API_LOCATIONS,
-    USERINFO_LOCATIONS,
-    check_key,
-    presented_token,
+    API_TOKEN_LOCATIONS,
+    USERINFO_TOKEN_LOCATIONS,
+    check_key_proof,
+    find_presented_token,
 )
-from web.access.kept_pages import short_address
-from web.access.rate_limits import by_api_user
+from web.access.kept_pages import shorten_address
+from web.access.rate_limits import limit_api_by_user
 from web.extensions import db
-from web.http.endpoints import Guard, Mark
+from web.http.endpoints import AccessDecorator, Guard
 from web.http.extensions import login_manager
-from web.http.public_urls import current_path, nearest_page
+from web.http.public_urls import current_path, find_nearest_page
 from web.services import now, services, settings
 
 
@@ -93,7 +93,7 @@ def get_current_user() -> CurrentUser:
     return cast("CurrentUser", current_user._get_current_object())  # noqa: SLF001 - the proxy's own
 
 
-def viewer() -> Viewer:
+def get_request_viewer() -> Viewer:
     """Return the viewer of this request, who may be anonymous."""
     if not current_user.is_authenticated:
         return Viewer(user_id=None)
@@ -101,37 +101,37 @@ def viewer() -> Viewer:
 
 
 #: Decorator of views that anyone may call.
-open_to_anyone = Mark(access="anyone")
+open_to_anyone = AccessDecorator(access="anyone")
 #: Decorator of views that authenticate an OAuth client themselves (RFC 6749 section 2.3).
-checks_its_client = Mark(access="an OAuth client")
+authenticates_client = AccessDecorator(access="an OAuth client")
 #: Decorator of receivers, which check an integration's key themselves.
-checks_its_key = Mark(access="a sender with an integration key")
+authenticates_integration = AccessDecorator(access="a sender with an integration key")
 #: Decorator of heartbeat views, whose URL itself is the secret.
-checks_its_url = Mark(access="a job that knows the URL of its heartbeat")
+authenticates_heartbeat_url = AccessDecorator(access="a job that knows the URL of its heartbeat")
 #: Decorator of views that compare the secret of the registry's configuration.
-checks_registry_secret = Mark(access="the container registry, with its secret")
+checks_registry_secret = AccessDecorator(access="the container registry, with its secret")
 
 
-def to_sign_in() -> ResponseReturnValue:
+def redirect_to_sign_in() -> ResponseReturnValue:
     """Redirect to the sign-in page, which returns to this page afterwards."""
-    return redirect(url_for("sessions.sign_in", next=short_address(current_path())))
+    return redirect(url_for("sessions.sign_in", next=shorten_address(current_path())))
 
 
-def _for_users(view: Callable[..., Any]) -> Callable[..., Any]:
+def _require_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
         if not current_user.is_authenticated:
-            return to_sign_in()
+            return redirect_to_sign_in()
         return view(*args, **kwargs)
 
     return guarded
 
 
-def is_signed_in_afresh() -> bool:
+def has_recent_sign_in() -> bool:
     """Return whether the user signed in recently enough to act as an administrator."""
     return get_current_user().is_fresh
 
 
-def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
+def _redirect_old_sign_ins(view: Callable[..., Any]) -> Callable[..., Any]:
     """Return a view that redirects to a new sign-in if an old sign-in was rejected.
 
     With an old sign-in, administrators can only make changes that their own roles permit.
@@ -141,25 +141,25 @@ def _asking_to_sign_in_again(view: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return view(*args, **kwargs)
         except (ForbiddenError, NotFoundError):
-            if not current_user.is_authenticated or not _needs_new_sign_in():
+            if not current_user.is_authenticated or not _is_change_with_old_sign_in():
                 raise
             db.session.rollback()
-            return _to_sign_in_again()
+            return _redirect_to_new_sign_in()
 
     return guarded
 
 
-def _administrating(*proven: str) -> Guard:
+def _build_administrator_guard(*proven: str) -> Guard:
     """Return the guard for administrators; the methods in `proven` require a recent sign-in."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
-                return to_sign_in()
+                return redirect_to_sign_in()
             if not current_user.is_admin:
                 raise NotFoundError("Page not found.")
-            if request.method in proven and not is_signed_in_afresh():
-                return _to_sign_in_again()
+            if request.method in proven and not has_recent_sign_in():
+                return _redirect_to_new_sign_in()
             return view(*args, **kwargs)
 
         return guarded
@@ -169,66 +169,70 @@ def _administrating(*proven: str) -> Guard:
 
 #: Decorator of views for administrators of the instance; other users get 404. A change requires a
 #: recent sign-in, so that an unattended browser or a copied cookie is not sufficient.
-administrator = Mark(
-    access="an administrator, for changes freshly signed in", guard=_administrating("POST")
+administrator_required = AccessDecorator(
+    access="an administrator, for changes freshly signed in",
+    guard=_build_administrator_guard("POST"),
 )
-#: Decorator like `administrator` that requires a recent sign-in for reading as well. It protects
-#: data that is exported.
-administrator_afresh = Mark(
-    access="an administrator, freshly signed in", guard=_administrating("POST", "GET", "HEAD")
+#: Decorator like `administrator_required` that requires a recent sign-in for reading as well. It
+#: protects data that is exported.
+recent_administrator_required = AccessDecorator(
+    access="an administrator, freshly signed in",
+    guard=_build_administrator_guard("POST", "GET", "HEAD"),
 )
 
 
-def _needs_new_sign_in() -> bool:
+def _is_change_with_old_sign_in() -> bool:
     """Return whether an administrator is making a change with an old sign-in."""
-    return request.method == "POST" and current_user.is_admin and not is_signed_in_afresh()
+    return request.method == "POST" and current_user.is_admin and not has_recent_sign_in()
 
 
 #: Decorator of views for signed-in users; others are redirected to the sign-in page.
-signed_in = Mark(
-    access="a signed-in user", guard=lambda view: _asking_to_sign_in_again(_for_users(view))
+sign_in_required = AccessDecorator(
+    access="a signed-in user", guard=lambda view: _redirect_old_sign_ins(_require_sign_in(view))
 )
 
 
-def _for_users_with_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
+def _require_sign_in_for_tokens(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if _needs_new_sign_in():
-            return _to_sign_in_again()
+        if _is_change_with_old_sign_in():
+            return _redirect_to_new_sign_in()
         return view(*args, **kwargs)
 
-    return _for_users(guarded)
+    return _require_sign_in(guarded)
 
 
-#: Decorator like `signed_in`, but a POST of an administrator requires a recent sign-in. The view
-#: creates a token that may have an administrator's rights.
-signed_in_afresh = Mark(
-    access="a signed-in user, an administrator freshly", guard=_for_users_with_tokens
+#: Decorator like `sign_in_required`, but a POST of an administrator requires a recent sign-in. The
+#: view creates a token that may have an administrator's rights.
+sign_in_required_for_tokens = AccessDecorator(
+    access="a signed-in user, an administrator freshly", guard=_require_sign_in_for_tokens
 )
 
 
-def _for_recent_users(view: Callable[..., Any]) -> Callable[..., Any]:
+def _require_recent_sign_in(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        return view(*args, **kwargs) if is_signed_in_afresh() else _to_sign_in_again()
+        return view(*args, **kwargs) if has_recent_sign_in() else _redirect_to_new_sign_in()
 
-    return _for_users(guarded)
-
-
-#: Decorator like `signed_in` that requires a recent sign-in of every user. The view changes the
-#: credentials of the account.
-recently_signed_in = Mark(access="a signed-in user, freshly", guard=_for_recent_users)
+    return _require_sign_in(guarded)
 
 
-def _to_sign_in_again() -> ResponseReturnValue:
+#: Decorator like `sign_in_required` that requires a recent sign-in of every user. The view changes
+#: the credentials of the account.
+recent_sign_in_required = AccessDecorator(
+    access="a signed-in user, freshly", guard=_require_recent_sign_in
+)
+
+
+def _redirect_to_new_sign_in() -> ResponseReturnValue:
     """Redirect to a new sign-in, which returns to the account or page of the change."""
-    flash("Sign in again to confirm that it is you, then repeat the action.", "warning")
+    flash("Sign in again to confirm your identity, then repeat the action.", "warning")
     user_id = (request.view_args or {}).get("user_id")
-    begin = nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
-    return redirect(url_for("sessions.sign_in", again="yes", next=short_address(begin)))
+    begin = find_nearest_page() if user_id is None else url_for("admin.users.show", user_id=user_id)
+    return redirect(url_for("sessions.sign_in", again="yes", next=shorten_address(begin)))
 
 
-def project_member(
+def project_role_required(
     *, at_least: Role, ability: Ability | None = None, in_archived: bool = False
-) -> Mark:
+) -> AccessDecorator:
     """Require a role, or a custom role with an ability.
 
     The view gets the project as `project` instead of `project_path`. Disabled features of a project
@@ -238,27 +242,29 @@ def project_member(
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*, project_path: str, **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
-                return to_sign_in()
-            project = get_project(project_path, viewer(), session=db.session())
+                return redirect_to_sign_in()
+            project = get_project(project_path, get_request_viewer(), session=db.session())
             check_role(project, at_least, ability)
-            feature = feature_of(request.blueprint or "")
+            feature = find_feature(request.blueprint or "")
             if feature is not None:
                 check_feature(project, feature)
             if request.method == "POST" and not in_archived:
-                check_takes_changes(project)
-            return view(project=_shown(project), **kwargs)
+                check_not_archived(project)
+            return view(project=_store_project(project), **kwargs)
 
-        return _asking_to_sign_in_again(guarded)
+        return _redirect_old_sign_ins(guarded)
 
-    return Mark(access=f"a member, {at_least.label} or higher", guard=guard)
+    return AccessDecorator(access=f"a member, {at_least.label} or higher", guard=guard)
 
 
 #: Groups of operations whose changes affect who has access.
-_GIVES_ACCESS = frozenset({"former_paths", "invitations", "members", "resource_tokens"})
-_SHARES = frozenset({"projects.share", "projects.unshare"})
+_ACCESS_GRANTING_RESOURCES = frozenset(
+    {"former_paths", "invitations", "members", "resource_tokens"}
+)
+_SHARING_ACTIONS = frozenset({"projects.share", "projects.unshare"})
 
 
-def permitted(name: str, *, to_post: str = "") -> Mark:
+def permission_required(name: str, *, to_post: str = "") -> AccessDecorator:
     """Require the permission of an action (`domain/access/permissions.py`).
 
     `to_post` names another action for POST. The view gets the project as `project` instead of
@@ -268,14 +274,14 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
     Administrators count as owners of everything. They need a recent sign-in for changes that are
     reserved for owners, and for changes of members and access tokens.
     """
-    permission, posting = permission_of(name), permission_of(to_post or name)
+    permission, posting = get_permission(name), get_permission(to_post or name)
     room = name.partition(".")[0]
-    gives_access = room in _GIVES_ACCESS or name in _SHARES
+    gives_access = room in _ACCESS_GRANTING_RESOURCES or name in _SHARING_ACTIONS
 
     def check(found: ProjectView | GroupView) -> None:
         changes = request.method == "POST"
         asked = posting if changes else permission
-        check_role(found, asked.least_in(is_group=found.is_group), asked.ability)
+        check_role(found, asked.get_minimum_role(is_group=found.is_group), asked.ability)
         check_state(asked, room, found, changes=changes)
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
@@ -283,50 +289,50 @@ def permitted(name: str, *, to_post: str = "") -> Mark:
 
         def guarded(*, project_path: str = "", group_path: str = "", **kwargs: Any) -> Any:
             if not current_user.is_authenticated:
-                return to_sign_in()
-            is_of_owners = posting.least_in(is_group=bool(group_path)) is Role.OWNER
-            if (is_of_owners or gives_access) and _needs_new_sign_in():
-                return _to_sign_in_again()
+                return redirect_to_sign_in()
+            is_of_owners = posting.get_minimum_role(is_group=bool(group_path)) is Role.OWNER
+            if (is_of_owners or gives_access) and _is_change_with_old_sign_in():
+                return _redirect_to_new_sign_in()
             if group_path:
-                group = get_group(group_path, viewer(), session=db.session())
+                group = get_group(group_path, get_request_viewer(), session=db.session())
                 check(group)
                 return view(**{"holder" if takes_either else "group": group}, **kwargs)
-            project = get_project(project_path, viewer(), session=db.session())
+            project = get_project(project_path, get_request_viewer(), session=db.session())
             check(project)
-            found = _shown(project)
+            found = _store_project(project)
             return view(**{"holder" if takes_either else "project": found}, **kwargs)
 
-        return _asking_to_sign_in_again(guarded)
+        return _redirect_old_sign_ins(guarded)
 
     least, in_group = permission.least, permission.in_group
     role = f"{least.label if least else 'any role'} or higher"
     of_group = f"; of a group, {in_group.label}" if in_group not in {None, least} else ""
-    return Mark(access=f"a member, {role}{of_group}", guard=guard)
+    return AccessDecorator(access=f"a member, {role}{of_group}", guard=guard)
 
 
-def may_open_group(path: str, name: str) -> bool:
+def can_open_group(path: str, name: str) -> bool:
     """Return whether the viewer may open the page of a group with this action."""
-    permission = permission_of(name)
+    permission = get_permission(name)
     try:
-        group = get_group(path, viewer(), session=db.session())
-        check_role(group, permission.least_in(is_group=True), permission.ability)
+        group = get_group(path, get_request_viewer(), session=db.session())
+        check_role(group, permission.get_minimum_role(is_group=True), permission.ability)
     except (ForbiddenError, NotFoundError):
         return False
     return True
 
 
-def _shown(project: ProjectView) -> ProjectView:
+def _store_project(project: ProjectView) -> ProjectView:
     g.project = project
     return project
 
 
-def admit(accepted: tuple[str, ...]) -> Bearer:
+def authenticate_bearer(accepted: tuple[str, ...]) -> Bearer:
     """Count the request and return the bearer of its token.
 
     Raise the matching error if the token is invalid or has none of the accepted scopes.
     """
-    _identify()
-    return _admit(accepted)
+    _store_api_caller()
+    return _get_accepted_bearer(accepted)
 
 
 def find_bearer(*accepted: str) -> Bearer | None:
@@ -334,80 +340,82 @@ def find_bearer(*accepted: str) -> Bearer | None:
 
     Raise the matching error if the token is invalid.
     """
-    if presented_token(*API_LOCATIONS) is None:
+    if find_presented_token(*API_TOKEN_LOCATIONS) is None:
         return None
-    return admit(accepted)
+    return authenticate_bearer(accepted)
 
 
-def admit_or_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
+def find_bearer_or_count_anonymous(accepted: tuple[str, ...]) -> Bearer | None:
     """Return the bearer as `find_bearer` does, and count requests without a token by IP address."""
     found = find_bearer(*accepted)
     if found is None:
-        _count_anonymous()
+        _count_anonymous_request()
     return found
 
 
-@by_api_user
-def _count_anonymous() -> None:
+@limit_api_by_user
+def _count_anonymous_request() -> None:
     """Count a request without a token."""
 
 
-def _identify() -> None:
+def _store_api_caller() -> None:
     """Store the bearer or the error in `g`, since the request is counted before either is used."""
     try:
-        found = _api_bearer(now())
-    except (ProtocolError, BearerRefusedError) as refusal:
+        found = _get_api_bearer(now())
+    except (ProtocolError, InvalidTokenError) as refusal:
         g.api_caller = refusal
     else:
         g.api_caller, g.limited_user_id = found, found.user_id
 
 
-@by_api_user
-def _admit(accepted: tuple[str, ...]) -> Bearer:
+@limit_api_by_user
+def _get_accepted_bearer(accepted: tuple[str, ...]) -> Bearer:
     """Return the stored bearer if it has one of the scopes.
 
     Raise the stored error if there is one.
     """
-    found: Bearer | ProtocolError | BearerRefusedError = g.api_caller
+    found: Bearer | ProtocolError | InvalidTokenError = g.api_caller
     if isinstance(found, Exception):
         raise found
     found.require(*accepted)
-    record_use(found, address=request.remote_addr, connection=services().connections, now=now())
+    record_token_use(
+        found, address=request.remote_addr, connection=services().connections, now=now()
+    )
     g.bearer = found
     return found
 
 
-def _api_bearer(moment: datetime) -> Bearer:
-    token = presented_token(*API_LOCATIONS)
+def _get_api_bearer(moment: datetime) -> Bearer:
+    token = find_presented_token(*API_TOKEN_LOCATIONS)
     if token is None:
-        raise BearerRefusedError(Refusal.MISSING)
+        raise InvalidTokenError(TokenRejection.MISSING)
     own = services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
-    check_key(found, token, now=moment)
+    check_key_proof(found, token, now=moment)
     return found
 
 
-def oauth_bearer(*accepted: str) -> Mark:
+def oauth_token_required(*accepted: str) -> AccessDecorator:
     """Require an OAuth access token with one of these scopes; personal tokens are rejected."""
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            return view(*args, bearer=_oauth_bearer(accepted), **kwargs)
+            return view(*args, bearer=_get_oauth_bearer(accepted), **kwargs)
 
         return guarded
 
-    return Mark(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
+    return AccessDecorator(access=f"an OAuth token with {' or '.join(accepted)}", guard=guard)
 
 
-def _oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
-    token = presented_token(*USERINFO_LOCATIONS)
+def _get_oauth_bearer(accepted: tuple[str, ...]) -> Bearer:
+    token = find_presented_token(*USERINFO_TOKEN_LOCATIONS)
     if token is None:
-        raise BearerRefusedError(Refusal.MISSING)
+        raise InvalidTokenError(TokenRejection.MISSING)
     moment, connection = now(), services().connections
     found = get_access_token_bearer(
         token, connection=connection, keyring=services().keyring, now=moment
     )
-    check_key(found, token, now=moment)
+    check_key_proof(found, token, now=moment)
     found.require(*accepted)
-    record_use(found, address=request.remote_addr, connection=connection, now=moment)
+    record_token_use(found, address=request.remote_addr, connection=connection, now=moment)
     return found

@@ -14,23 +14,23 @@ from domain.core.errors import DomainError, ForbiddenError
 from domain.git.access import (
     ACCEPTED_SCOPES,
     GitService,
-    check_may_still_push,
+    check_can_still_push,
     get_project_for_git,
 )
 from domain.git.errors import CredentialsNeededError
-from domain.git.subprocess import Answer
+from domain.git.subprocess import AnswerFunction
 from domain.oauth.presented_tokens.bearer import (
     Bearer,
-    BearerRefusedError,
     InsufficientScopeError,
+    InvalidTokenError,
     get_bearer,
-    record_use,
+    record_token_use,
 )
 from domain.projects.views import ProjectView, Viewer
-from web.access.bearer_token import TokenLocation, check_key, presented_token
-from web.access.rate_limits import by_git_user
+from web.access.bearer_token import TokenLocation, check_key_proof, find_presented_token
+from web.access.rate_limits import limit_git_by_user
 from web.extensions import db
-from web.http.endpoints import Mark
+from web.http.endpoints import AccessDecorator
 from web.services import now, services
 
 _log = logging.getLogger("gatebell.git")
@@ -43,95 +43,98 @@ class GitAccess(NamedTuple):
     service: GitService
     user_id: int | None
     #: Function for `hooks/pre-receive` that checks whether the sender of a push may still push.
-    answer: Answer | None = None
+    answer: AnswerFunction | None = None
 
 
-def _for_git_clients(view: Callable[..., Any]) -> Callable[..., Any]:
+def _require_git_access(view: Callable[..., Any]) -> Callable[..., Any]:
     def guarded(*, path: str, **kwargs: Any) -> Any:
-        service = _service(kwargs.pop("service", request.args.get("service")))
-        return view(access=_admit(path, service), **kwargs)
+        service = _parse_service(kwargs.pop("service", request.args.get("service")))
+        return view(access=_identify_and_authorize(path, service), **kwargs)
 
     return guarded
 
 
 #: Decorator of views for Git clients. It requires a token whose scope and user permit the request,
 #: unless the project is public. The view gets the project and the service as `access`.
-git_client = Mark(
+git_access_required = AccessDecorator(
     access="a Git client with a token, or anybody who reads a public project",
-    guard=_for_git_clients,
+    guard=_require_git_access,
     refinement={
         "is_heavy": False
     },  # a transfer is forwarded in chunks and needs little computation
 )
 
 
-def _service(name: str | None) -> GitService:
+def _parse_service(name: str | None) -> GitService:
     """Return the service; missing or unknown services require the permission to read."""
     return GitService.RECEIVE_PACK if name == GitService.RECEIVE_PACK else GitService.UPLOAD_PACK
 
 
-def _admit(path: str, service: GitService) -> GitAccess:
+def _identify_and_authorize(path: str, service: GitService) -> GitAccess:
     found = _find_bearer()
     if found is not None:
         g.limited_user_id = found.user_id
     refusal = g.pop("git_refusal", None)
-    return _counted(path, service, found, refusal)
+    return _count_and_authorize(path, service, found, refusal)
 
 
-@by_git_user
-def _counted(
+@limit_git_by_user
+def _count_and_authorize(
     path: str, service: GitService, found: Bearer | None, refusal: str | None
 ) -> GitAccess:
     if refusal is not None:
         raise CredentialsNeededError(refusal)
     if found is not None:
         _check_scope(found, service)
-    sender, session = _sender(found), db.session()
+    sender, session = _build_sender(found), db.session()
     project = get_project_for_git(path.removesuffix(".git"), service, sender, session=session)
     # A transfer may take hours, and may first have to wait for a process.
     release_locks(session)
     if found is not None:
         connection = services().connections
-        record_use(found, address=request.remote_addr, connection=connection, now=now())
+        record_token_use(found, address=request.remote_addr, connection=connection, now=now())
         g.bearer = found
-    answer = _answering(project) if service is GitService.RECEIVE_PACK else None
+    answer = _build_push_check(project) if service is GitService.RECEIVE_PACK else None
     return GitAccess(project=project, service=service, user_id=sender.user_id, answer=answer)
 
 
-def _sender(found: Bearer | None) -> Viewer:
+def _build_sender(found: Bearer | None) -> Viewer:
     if found is None:
         return Viewer(user_id=None)
     return Viewer(user_id=found.user_id, is_admin=found.is_admin, today=now().date())
 
 
-def _answering(project: ProjectView) -> Answer:
+def _build_push_check(project: ProjectView) -> AnswerFunction:
     """Return a function that checks whether the sender may still push at a later time.
 
     The objects of a push may take hours to arrive. As in other requests, the token's expiry is
     checked as of the start. All other conditions are checked as of the call.
     """
     app: Flask = current_app._get_current_object()  # type: ignore[attr-defined]  # noqa: SLF001 - the proxy's own
-    token, began_at = _presented() or "", now()
+    token, began_at = _find_git_token() or "", now()
 
     def answer() -> str:
         with app.app_context():
             try:
-                _ask_again(project, token, began_at)
-            except (DomainError, BearerRefusedError) as refusal:
+                _recheck_push_access(project, token, began_at)
+            except (DomainError, InvalidTokenError) as refusal:
                 return f"{refusal} Nothing was changed."
             except SQLAlchemyError as error:
-                _log.error("no access check, no push", extra={"reason": type(error).__name__})
+                _log.error(
+                    "Push was rejected because access could not be checked.",
+                    extra={"event": "git.access_check_failed", "reason": type(error).__name__},
+                )
                 return "The server could not check your access. Push again."
         return "yes"
 
     return answer
 
 
-def _ask_again(project: ProjectView, token: str, began_at: datetime) -> None:
-    """Raise DomainError or BearerRefusedError unless the sender may still push."""
+def _recheck_push_access(project: ProjectView, token: str, began_at: datetime) -> None:
+    """Raise DomainError or InvalidTokenError unless the sender may still push."""
     own = services()
     found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=began_at)
-    check_may_still_push(project, _sender(found), session=db.session())
+    check_can_still_push(project, _build_sender(found), session=db.session())
 
 
 def _check_scope(found: Bearer, service: GitService) -> None:
@@ -139,7 +142,7 @@ def _check_scope(found: Bearer, service: GitService) -> None:
     try:
         found.require(*accepted)
     except InsufficientScopeError as error:
-        message = f"The access token needs one of these scopes: {', '.join(accepted)}."
+        message = f"The access token must have one of these scopes: {', '.join(accepted)}."
         raise ForbiddenError(message) from error
 
 
@@ -148,28 +151,29 @@ def _find_bearer() -> Bearer | None:
 
     The reason for a rejection is stored in `g`.
     """
-    token = _presented()
+    token = _find_git_token()
     if token is None:
         return None
     own, moment = services(), now()
     try:
         found = get_bearer(token, connection=own.connections, keyring=own.keyring, now=moment)
-        check_key(found, token, now=moment)
-    except BearerRefusedError as error:
+        check_key_proof(found, token, now=moment)
+    except InvalidTokenError as error:
         g.git_refusal = f"{error} Use a valid access token as the password."
     except OAuth2Error as error:
         # Git cannot prove a key (RFC 9449).
-        g.git_refusal = f"{error.description} Git cannot do that: use a personal access token."
+        advice = "Git does not support this. Use a personal access token."
+        g.git_refusal = f"{error.description} {advice}"
     else:
         return found
     return None
 
 
-def _presented() -> str | None:
+def _find_git_token() -> str | None:
     """Return the token of the request, or None; an unreadable header counts as a wrong token."""
     if not request.headers.get("Authorization"):
         return None
-    token = presented_token(TokenLocation.HEADER)
+    token = find_presented_token(TokenLocation.HEADER)
     if token is not None:
         return token
     basic = request.authorization

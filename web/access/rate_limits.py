@@ -17,19 +17,19 @@ from limits import RateLimitItem, parse_many
 from werkzeug.exceptions import TooManyRequests
 
 from domain.core.clock import system_clock
-from web.http.extensions import client_address, client_or_user, limiter
-from web.limit_storage import HostStorage, storage_configuration
+from web.http.extensions import get_client_address, get_limited_caller, limiter
+from web.limit_storage import HostStorage, build_storage_configuration
 from web.services import services, settings
 from web.settings.reader import Settings
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-_PREFIX = "gatebell"
+_KEY_PREFIX = "gatebell"
 #: Value of `g.counted` if the library keeps the counts; otherwise it holds the limits.
-_BY_LIBRARY = "by the library"
+_COUNTED_BY_LIBRARY = "by the library"
 
 
-class Limit:
+class RateLimit:
     """Limit that counts requests and rejects requests above its rates with 429.
 
     It can be called, or used as the decorator of a view. Flask-Limiter's own decorator counts in a
@@ -71,65 +71,71 @@ class Limit:
             try:
                 self._count_in_store()
             finally:
-                _add_counted(_counted_by_library())
+                _store_statuses(_read_library_statuses())
             return
-        rates = services().live_settings.derived(self._parsed)
+        rates = services().live_settings.derived(self._parse_rates)
         if not rates:
             return
         key, counted = self._key(), []
         for rate in rates:
-            named = rate.key_for(_PREFIX, key, self._scope)
+            named = rate.key_for(_KEY_PREFIX, key, self._scope)
             observed, ends = storage.count(named, rate.get_expiry())
             left = max(0, rate.amount - observed)
-            counted.append(_Status(observed > rate.amount, rate.amount, observed, left, ends))
-        _add_counted(counted)
+            counted.append(_RateStatus(observed > rate.amount, rate.amount, observed, left, ends))
+        _store_statuses(counted)
         if any(each.is_exceeded for each in counted):
             raise TooManyRequests
 
-    def _parsed(self, current: Settings) -> list[RateLimitItem]:
+    def _parse_rates(self, current: Settings) -> list[RateLimitItem]:
         rates = self._rates(current)
         return parse_many(rates) if rates else []
 
 
-def _add_counted(counted: "list[_Status]") -> None:
-    """Store limits for the headers, after limits of another `Limit` that counted this request."""
+def _store_statuses(counted: "list[_RateStatus]") -> None:
+    """Store limits for the headers, after limits of another `RateLimit` for this request."""
     before = g.get("counted")
     if before is None:
-        after_this_request(_add_headers)
-    elif before is _BY_LIBRARY:
-        before = _counted_by_library()
+        after_this_request(_add_rate_limit_headers)
+    elif before is _COUNTED_BY_LIBRARY:
+        before = _read_library_statuses()
     g.counted = [*(before or ()), *counted]
 
 
 #: Limit by IP address, shared by all OAuth views with this decorator.
-by_address = Limit(attrgetter("oauth_rate_limit"), "oauth", client_address)
+limit_oauth_by_address = RateLimit(attrgetter("oauth_rate_limit"), "oauth", get_client_address)
 #: Limit by IP address for client registrations.
-by_registrar = Limit(attrgetter("client_registration_rate_limit"), "registrations", client_address)
+limit_registrations_by_address = RateLimit(
+    attrgetter("client_registration_rate_limit"), "registrations", get_client_address
+)
 #: Limit by user of the API, or by IP address without a valid token.
-by_api_user = Limit(attrgetter("api_rate_limit"), "api", client_or_user)
+limit_api_by_user = RateLimit(attrgetter("api_rate_limit"), "api", get_limited_caller)
 #: Limit by user of Git, or by IP address without a valid token.
-by_git_user = Limit(attrgetter("git_rate_limit"), "git", client_or_user)
+limit_git_by_user = RateLimit(attrgetter("git_rate_limit"), "git", get_limited_caller)
 #: Limit by integration, for which the caller sets `g.integration_id`.
-by_integration = Limit(attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id))
+limit_alerts_by_integration = RateLimit(
+    attrgetter("alert_rate_limit"), "alerts", lambda: str(g.integration_id)
+)
 #: Limit by IP address for events in PagerDuty's format.
-by_events_address = Limit(
-    attrgetter("events_address_rate_limit"), "events_addresses", client_address
+limit_events_by_address = RateLimit(
+    attrgetter("events_address_rate_limit"), "events_addresses", get_client_address
 )
 #: Limit by IP address for pings of heartbeats.
-by_pinging_address = Limit(
-    attrgetter("heartbeat_address_rate_limit"), "ping_addresses", client_address
+limit_pings_by_address = RateLimit(
+    attrgetter("heartbeat_address_rate_limit"), "ping_addresses", get_client_address
 )
 #: Limit by heartbeat, for which the caller sets `g.heartbeat`.
-by_heartbeat = Limit(attrgetter("heartbeat_rate_limit"), "pings", lambda: str(g.heartbeat))
+limit_pings_by_heartbeat = RateLimit(
+    attrgetter("heartbeat_rate_limit"), "pings", lambda: str(g.heartbeat)
+)
 
 
-def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
+def build_limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
     """Return the configuration of Flask-Limiter."""
     return {
-        **storage_configuration(
+        **build_storage_configuration(
             settings_at_start.ratelimit_storage_uri, settings_at_start.trusted_ca_file
         ),
-        "RATELIMIT_KEY_PREFIX": _PREFIX,
+        "RATELIMIT_KEY_PREFIX": _KEY_PREFIX,
         # All rates of a limit are counted, even after the first exceeded rate.
         "RATELIMIT_FAIL_ON_FIRST_BREACH": False,
         # The library checks this limit before a view is called, only for pages.
@@ -137,7 +143,7 @@ def limiter_configuration(settings_at_start: Settings) -> dict[str, Any]:
     }
 
 
-def take_page_limits(app: Flask) -> Callable[[], Any]:
+def start_limiter(app: Flask) -> Callable[[], Any]:
     """Start Flask-Limiter, and return its check before the view, which is only for pages.
 
     All other limits are checked when a decorated function is called. A check without limits costs a
@@ -151,7 +157,7 @@ def take_page_limits(app: Flask) -> Callable[[], Any]:
     return check_application_limits
 
 
-def note_visitor() -> None:
+def store_visitor_for_limit() -> None:
     """Store the user who opens a page.
 
     The database is queried here, because the library treats every error during its checks as an
@@ -159,13 +165,13 @@ def note_visitor() -> None:
     """
     if not settings().page_rate_limit:
         return
-    g.counted = _BY_LIBRARY
-    after_this_request(_add_headers)
+    g.counted = _COUNTED_BY_LIBRARY
+    after_this_request(_add_rate_limit_headers)
     if current_user.is_authenticated:
         g.limited_user_id = current_user.id
 
 
-class _Status(NamedTuple):
+class _RateStatus(NamedTuple):
     """State of a rate after a request was counted."""
 
     is_exceeded: bool
@@ -178,13 +184,13 @@ class _Status(NamedTuple):
     reset_at: int
 
 
-def _add_headers(response: Response) -> Response:
+def _add_rate_limit_headers(response: Response) -> Response:
     """Add the headers of the rate that a client must observe first.
 
     The library's own headers lack RateLimit-Observed and add Retry-After to every response. They
     show the shortest rate even if a longer rate is nearly exceeded.
     """
-    statuses = _counted_by_library() if g.counted is _BY_LIBRARY else g.counted
+    statuses = _read_library_statuses() if g.counted is _COUNTED_BY_LIBRARY else g.counted
     if not statuses:
         return response
     told = statuses[0]
@@ -202,13 +208,13 @@ def _add_headers(response: Response) -> Response:
     return response
 
 
-def _counted_by_library() -> list[_Status]:
+def _read_library_statuses() -> list[_RateStatus]:
     try:
         found = []
         for each in limiter.current_limits:
             most, observed = each.limit.amount, each.limiter.storage.get(each.key)
             ends = ceil(each.limiter.storage.get_expiry(each.key))
-            found.append(_Status(each.breached, most, observed, max(0, most - observed), ends))
+            found.append(_RateStatus(each.breached, most, observed, max(0, most - observed), ends))
     except Exception:  # noqa: BLE001 - each store has errors of its own, and was there a moment ago
         return []
     return found

@@ -3,40 +3,40 @@
 from flask import g
 from flask_login import current_user
 
-from domain.accounts.factors.requirement import Requirement, find_group_requirement
+from domain.accounts.factors.requirement import SecondFactorRequirement, find_group_requirement
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.sessions import BY_PROVIDER_WITH_FACTOR
+from domain.accounts.signing_in.sessions import PROVIDER_FACTOR_METHODS
 from web.extensions import db
 from web.services import now, services
 from web.settings.policies.accounts import second_factor_rule
 
 
-def must_set_up_second_factor() -> Requirement | None:
+def find_due_factor_requirement() -> SecondFactorRequirement | None:
     """Return the requirement for which the signed-in user must set up a second factor now."""
-    found = _unmet()
+    found = _find_unmet_requirement()
     return found if found is not None and found.begins <= now() else None
 
 
-def second_factor_to_come() -> Requirement | None:
+def second_factor_to_come() -> SecondFactorRequirement | None:
     """Return a later requirement for which the signed-in user will need a second factor."""
-    found = _unmet()
+    found = _find_unmet_requirement()
     return found if found is not None and found.begins > now() else None
 
 
-def _unmet() -> Requirement | None:
+def _find_unmet_requirement() -> SecondFactorRequirement | None:
     """Return the earliest requirement of a second factor that the signed-in user does not meet."""
     if g.get("asks_no_database") or not current_user.is_authenticated:
         return None
-    if current_user.methods == BY_PROVIDER_WITH_FACTOR:
+    if current_user.methods == PROVIDER_FACTOR_METHODS:
         return None  # the provider has required a second factor
     # The result is kept for the request, which may be the page that sets up a factor.
     if "unmet_requirement" not in g:
-        g.unmet_requirement = _look_up()
-    found: Requirement | None = g.unmet_requirement
+        g.unmet_requirement = _query_unmet_requirement()
+    found: SecondFactorRequirement | None = g.unmet_requirement
     return found
 
 
-def _look_up() -> Requirement | None:
+def _query_unmet_requirement() -> SecondFactorRequirement | None:
     user_id, connections = current_user.id, services().connections
     rule = services().live_settings.derived(second_factor_rule)
     found = [find_group_requirement(user_id, connection=connections, now=now())]

@@ -6,31 +6,31 @@ from pathlib import Path
 
 from limits.storage import Storage
 
-from web.admin.security_warnings import security_warnings
+from web.admin.security_warnings import list_security_warnings
 from web.http.extensions import limiter
 from web.metrics import Gauge
-from web.settings.reader import Settings, misspelt_in_environment
+from web.settings.reader import Settings, list_ignored_variables
 
 
-def host_metrics(settings: Settings) -> Iterator[Gauge]:
+def list_host_metrics(settings: Settings) -> Iterator[Gauge]:
     """Return the gauges of this host."""
     places = (("instance", settings.instance_path), ("repositories", settings.repositories_path))
     for name, path in places:
-        yield from _disk_metrics(name, path)
+        yield from _list_disk_metrics(name, path)
     if not settings.counts_on_host:
         yield Gauge(
             "gatebell_rate_limit_store_up",
-            "Whether the shared store of rate limits answers.",
-            int(is_answering(limiter.storage)),
+            "Whether the shared store of rate limits responds.",
+            int(is_store_responding(limiter.storage)),
         )
     yield Gauge(
         "gatebell_configuration_warnings",
-        "Settings that weaken security, and variables that look like settings and are ignored.",
-        len([*security_warnings(settings), *misspelt_in_environment()]),
+        "Number of settings that weaken security, and of ignored variables that look like one.",
+        len([*list_security_warnings(settings), *list_ignored_variables()]),
     )
 
 
-def is_answering(storage: Storage) -> bool:
+def is_store_responding(storage: Storage) -> bool:
     """Return whether the store of rate limits responds."""
     try:
         return bool(storage.check())
@@ -38,9 +38,9 @@ def is_answering(storage: Storage) -> bool:
         return False
 
 
-def _disk_metrics(name: str, path: Path) -> Iterator[Gauge]:
+def _list_disk_metrics(name: str, path: Path) -> Iterator[Gauge]:
     try:
-        found = os.statvfs(_existing(path))
+        found = os.statvfs(_find_existing_parent(path))
     except OSError:
         return
     labels = {"place": name}
@@ -58,5 +58,5 @@ def _disk_metrics(name: str, path: Path) -> Iterator[Gauge]:
     )
 
 
-def _existing(path: Path) -> Path:
-    return path if path.exists() or path == path.parent else _existing(path.parent)
+def _find_existing_parent(path: Path) -> Path:
+    return path if path.exists() or path == path.parent else _find_existing_parent(path.parent)

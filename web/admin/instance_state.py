@@ -8,36 +8,36 @@ from typing import TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.accounts.passwords import FIRST_USERNAME, has_first_password
-from domain.alerts.integrations.rejections import count_rejecting
+from domain.accounts.passwords import FIRST_ADMINISTRATOR_USERNAME, has_first_password
+from domain.alerts.integrations.rejections import count_rejecting_integrations
 from domain.core.database.locks import release_locks
-from domain.core.hosts import LONGEST_SILENCE, PRUNE, WORKER_HEARTBEAT, last_turn
+from domain.core.hosts import MAX_HOST_REPORT_AGE, PRUNE_JOB, WORKER_HEARTBEAT_JOB, find_last_run
 from domain.core.job_results import (
-    FAILURE_SHOWN_FOR,
+    FAILURE_DISPLAY_TIME,
     BackupState,
     FailedJob,
-    backup_state,
+    get_backup_state,
     list_failed_jobs,
 )
-from domain.core.types.base import columns_of
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.core.types.base import get_column_values
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.mail.outbox import queue_state
+from domain.delivery.mail.outbox import get_mail_queue_state
 from domain.delivery.outgoing.destinations import DestinationState
-from domain.delivery.webhooks.endpoints import backlog
+from domain.delivery.webhooks.endpoints import get_webhook_backlog
 from domain.oauth.personal_tokens.lists import FormerToken, list_former_tokens
-from web.admin.security_warnings import SecurityWarning, security_warnings
-from web.admin.settings import settings_now
-from web.build import Build, running_build
-from web.database.schema import newest_known_revision
+from web.admin.security_warnings import SecurityWarning, list_security_warnings
+from web.admin.settings import get_settings_in_transaction
+from web.build import Build, get_running_build
+from web.database.schema import get_newest_known_revision
 from web.extensions import db
 from web.metrics import AuditStreamMetrics, Gauge
-from web.readiness import readiness_problem
+from web.readiness import find_readiness_problem
 from web.services import now, services, settings
-from web.settings.reader import misspelt_in_environment
+from web.settings.reader import list_ignored_variables
 
 _log = logging.getLogger("gatebell.worker")
-Found = TypeVar("Found")
+ReadResult = TypeVar("ReadResult")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,68 +68,71 @@ class InstanceState:
     ignored_variables: tuple[str, ...]
 
 
-def state_of_the_instance() -> InstanceState:
+def get_instance_state() -> InstanceState:
     """Return the state of the settings, the database and the background worker."""
     # The readiness check uses its own connection, so no lock may be held.
     release_locks(db.session())
-    missing = readiness_problem()
-    current = settings_now(session=db.session())
-    seen_at = worker_seen_at()
-    is_first = has_first_password(FIRST_USERNAME, current.instance_path)
+    missing = find_readiness_problem()
+    current = get_settings_in_transaction(session=db.session())
+    seen_at = find_worker_seen_at()
+    is_first = has_first_password(FIRST_ADMINISTRATOR_USERNAME, current.instance_path)
     return InstanceState(
         release=current.release,
-        build=running_build(),
+        build=get_running_build(),
         tier=current.tier,
         base_url=current.base_url,
-        database=_database(),
+        database=_describe_database(),
         missing=missing,
         worker_seen_at=seen_at,
-        is_worker_alive=seen_at is not None and abs(now() - seen_at) < LONGEST_SILENCE,
-        first_password_of=FIRST_USERNAME if is_first else None,
-        risks=tuple(security_warnings(current)),
+        is_worker_alive=seen_at is not None and abs(now() - seen_at) < MAX_HOST_REPORT_AGE,
+        first_password_of=FIRST_ADMINISTRATOR_USERNAME if is_first else None,
+        risks=tuple(list_security_warnings(current)),
         former_tokens=list_former_tokens(session=db.session(), now=now()),
         failing_streams=tuple(
             each
-            for each in AUDIT_STREAMS.list_all(
+            for each in AUDIT_STREAM_KIND.list_all(
                 session=db.session(), keyring=services().keyring, now=now()
             )
             if each.state is DestinationState.FAILING
         ),
-        backup=(backup := backup_state(session=db.session())),
+        backup=(backup := get_backup_state(session=db.session())),
         is_backup_overdue=backup.is_overdue(now()),
         failed_jobs=tuple(
             each
             for each in list_failed_jobs(session=db.session())
-            if now() - each.failed_at < FAILURE_SHOWN_FOR
+            if now() - each.failed_at < FAILURE_DISPLAY_TIME
         ),
-        ignored_variables=misspelt_in_environment(),
+        ignored_variables=list_ignored_variables(),
     )
 
 
-def worker_seen_at() -> datetime | None:
+def find_worker_seen_at() -> datetime | None:
     """Return the time of the last worker heartbeat, or None if none is known."""
-    return _last_turn(WORKER_HEARTBEAT)
+    return _find_last_run(WORKER_HEARTBEAT_JOB)
 
 
-def _last_turn(job: str) -> datetime | None:
+def _find_last_run(job: str) -> datetime | None:
     """Return the time of a job's last run, or None if it is unknown.
 
     While the database is unavailable, return the last known time.
     """
     known = services().last_turns
     try:
-        found = last_turn(job, session=db.session())
+        found = find_last_run(job, session=db.session())
     except SQLAlchemyError as error:
         db.session.rollback()
         told = {"job": job, "reason": type(error).__name__}
-        _log.warning("the last run of a job is unknown", extra=told)
+        _log.warning(
+            "Last run of a job could not be read from the database.",
+            extra={"event": "job.last_run_unknown", **told},
+        )
         return known.get(job)
     if found is not None:
         known[job] = found
     return found
 
 
-def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
+def list_outage_safe_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
     """Return metrics that are also available while the database is unavailable.
 
     Alerting rules must keep working in that case. `problem` is the readiness problem.
@@ -137,7 +140,7 @@ def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
     return (
         Gauge(
             "gatebell_ready",
-            "Whether requests can be served, and why not; see /readyz.",
+            "Whether requests can be served, with the reason if not; see /readyz.",
             int(problem is None),
             {"reason": problem or "ok"},
         ),
@@ -148,91 +151,99 @@ def lasting_metrics(problem: str | None, *, build: Build) -> Sequence[Gauge]:
             {
                 "version": build.version,
                 "commit": build.revision,
-                "migration": newest_known_revision(),
+                "migration": get_newest_known_revision(),
             },
         ),
         Gauge(
             "gatebell_worker_last_seen_timestamp_seconds",
-            "When a background worker last reported, which each does once a minute; 0 if never.",
-            _timestamp(worker_seen_at()),
+            "Time of the last heartbeat of a background worker, sent once a minute; 0 if never.",
+            _to_timestamp(find_worker_seen_at()),
         ),
         Gauge(
             "gatebell_prune_last_started_timestamp_seconds",
-            "When pruning began last, which it does every ten minutes; 0 if never.",
-            _timestamp(_last_turn(PRUNE)),
+            "Time of the last start of pruning, which runs every ten minutes; 0 if never.",
+            _to_timestamp(_find_last_run(PRUNE_JOB)),
         ),
         Gauge(
             "gatebell_database_pool_size",
-            "Connections to the database of each of the two pools of a web process.",
+            "Number of database connections in each of the two pools of a web process.",
             settings().database_pool_size,
         ),
     )
 
 
-def _timestamp(moment: datetime | None) -> float:
+def _to_timestamp(moment: datetime | None) -> float:
     return moment.timestamp() if moment else 0.0
 
 
-def _known(unknown: str, read: Callable[[], Found]) -> Found | None:
+def _read(subject: str, read: Callable[[], ReadResult]) -> ReadResult | None:
     """Return the result of `read`, or None if the database is unavailable.
 
-    The failure is logged with the message `unknown`.
+    The failure is logged with the subject of the metrics.
     """
     try:
         return read()
     except SQLAlchemyError as error:
         db.session.rollback()
-        _log.warning(unknown, extra={"reason": type(error).__name__})
+        _log.warning(
+            "Metrics of %s could not be read from the database.",
+            subject,
+            extra={
+                "event": "metrics.unavailable",
+                "metrics": subject,
+                "reason": type(error).__name__,
+            },
+        )
         return None
 
 
-def audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
+def list_audit_stream_metrics() -> Sequence[AuditStreamMetrics]:
     """Return the states of the audit log's destinations, or none if they are unknown."""
     moment = now()
-    found = _known(
-        "the state of audit streams is unknown",
-        lambda: AUDIT_STREAMS.list_all(
+    found = _read(
+        "audit streams",
+        lambda: AUDIT_STREAM_KIND.list_all(
             session=db.session(), keyring=services().keyring, now=moment
         ),
     )
     return [
         AuditStreamMetrics(
-            **columns_of(each, AuditStreamMetrics),
-            oldest_seconds=_age(each.oldest_event_at, moment),
+            **get_column_values(each, AuditStreamMetrics),
+            oldest_seconds=_get_age_seconds(each.oldest_event_at, moment),
             is_failing=each.state is DestinationState.FAILING,
         )
         for each in found or ()
     ]
 
 
-def job_metrics() -> Sequence[Gauge]:
+def list_job_metrics() -> Sequence[Gauge]:
     """Return the times of the last successful and failed backup and of the last job failures."""
     known = services().last_backup
-    found = _known("the state of backups is unknown", lambda: backup_state(session=db.session()))
+    found = _read("backups", lambda: get_backup_state(session=db.session()))
     if found is not None:
         known["state"] = found
     state = known.get("state", BackupState())
-    jobs = _known("failed jobs are unknown", lambda: list_failed_jobs(session=db.session()))
+    jobs = _read("failed jobs", lambda: list_failed_jobs(session=db.session()))
     return (
         Gauge(
             "gatebell_backup_last_success_timestamp_seconds",
-            "When `gatebell backup` last succeeded; 0 if never.",
-            _timestamp(state.succeeded_at),
+            "Time of the last successful `gatebell backup`; 0 if never.",
+            _to_timestamp(state.succeeded_at),
         ),
         Gauge(
             "gatebell_backup_last_success_bytes",
-            "Size of the last backup that succeeded; 0 if there is none.",
+            "Size of the last successful backup; 0 if there is none.",
             state.bytes or 0,
         ),
         Gauge(
             "gatebell_backup_last_failure_timestamp_seconds",
-            "When `gatebell backup` last failed; 0 if never.",
-            _timestamp(state.failed_at),
+            "Time of the last failed `gatebell backup`; 0 if never.",
+            _to_timestamp(state.failed_at),
         ),
         *(
             Gauge(
                 "gatebell_task_last_failure_timestamp_seconds",
-                "When a job of the worker last failed.",
+                "Time of the last failure of a job of the worker.",
                 each.failed_at.timestamp(),
                 {"task": each.name},
             )
@@ -241,56 +252,54 @@ def job_metrics() -> Sequence[Gauge]:
     )
 
 
-def webhook_metrics() -> Sequence[Gauge]:
+def list_webhook_metrics() -> Sequence[Gauge]:
     """Return the backlog of all projects' webhooks, or nothing if it is unknown."""
-    found = _known("the state of webhooks is unknown", lambda: backlog(session=db.session()))
+    found = _read("webhooks", lambda: get_webhook_backlog(session=db.session()))
     if found is None:
         return ()
-    waited = _age(found.oldest, now())
+    waited = _get_age_seconds(found.oldest, now())
     return (
-        Gauge("gatebell_webhook_backlog_deliveries", "Deliveries that wait.", found.deliveries),
-        Gauge("gatebell_webhook_backlog_age_seconds", "How long the oldest has waited.", waited),
-        Gauge("gatebell_webhook_failing_endpoints", "Webhooks that failed last.", found.failing),
+        Gauge("gatebell_webhook_backlog_deliveries", "Waiting deliveries.", found.deliveries),
+        Gauge("gatebell_webhook_backlog_age_seconds", "Age of the oldest delivery.", waited),
+        Gauge("gatebell_webhook_failing_endpoints", "Webhooks that are failing.", found.failing),
         Gauge("gatebell_webhook_paused_endpoints", "Webhooks paused by failures.", found.paused),
     )
 
 
-def integration_metrics() -> Sequence[Gauge]:
+def list_integration_metrics() -> Sequence[Gauge]:
     """Return the number of integrations that reject all deliveries, or nothing if it is unknown."""
-    found = _known(
-        "the state of integrations is unknown", lambda: count_rejecting(session=db.session())
-    )
+    found = _read("integrations", lambda: count_rejecting_integrations(session=db.session()))
     if found is None:
         return ()
-    words = "Integrations that worked and have rejected all requests for ten minutes or longer."
+    words = "Integrations that worked before and have rejected all requests for ten minutes."
     return (Gauge("gatebell_integrations_rejecting", words, found),)
 
 
-def mail_metrics() -> Sequence[Gauge]:
+def list_mail_metrics() -> Sequence[Gauge]:
     """Return the state of the outbox, or nothing if it is unknown."""
-    mail = _known("the state of e-mail is unknown", lambda: queue_state(session=db.session()))
+    mail = _read("email", lambda: get_mail_queue_state(session=db.session()))
     if mail is None:
         return ()
     return (
-        Gauge("gatebell_mail_queue_messages", "E-mail that waits to be sent.", mail.waiting),
+        Gauge("gatebell_mail_queue_messages", "Emails that wait to be sent.", mail.waiting),
         Gauge(
             "gatebell_mail_queue_age_seconds",
-            "How long the oldest has waited.",
-            _age(mail.oldest_at, now()),
+            "Age of the oldest waiting email.",
+            _get_age_seconds(mail.oldest_at, now()),
         ),
         Gauge(
             "gatebell_mail_failing_messages",
-            "E-mail that waits because an attempt has failed.",
+            "Emails that wait for another attempt.",
             mail.failing,
         ),
     )
 
 
-def _age(began_at: datetime | None, moment: datetime) -> float:
+def _get_age_seconds(began_at: datetime | None, moment: datetime) -> float:
     return max((moment - began_at).total_seconds(), 0.0) if began_at else 0.0
 
 
-def _database() -> str:
+def _describe_database() -> str:
     """Return the name and version of the database, such as `Postgres 16.2`."""
     kind = {"postgresql": "Postgres", "sqlite": "SQLite"}
     dialect = db.engine.dialect

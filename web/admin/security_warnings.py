@@ -7,16 +7,16 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.engine import make_url
 
-from domain.accounts.sign_up import OPEN
-from web.admin.settings import title_of
-from web.settings.kinds import database_hosts
+from domain.accounts.sign_up import SIGN_UP_OPEN
+from web.admin.settings import format_setting_title
+from web.settings.kinds import list_database_hosts
 from web.settings.policies.accounts import sign_up_policy
 from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings
 
-_YEAR_DAYS = 366
-_LONG_SECONDS = 86_400
-_SHORT_PASSWORD = 12
+_MAX_TOKEN_DAYS = 366
+_MAX_TOKEN_SECONDS = 86_400
+_MIN_PASSWORD_LENGTH = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class SecurityWarning:
     @property
     def title(self) -> str:
         """Title of the setting."""
-        return title_of(self.setting)
+        return format_setting_title(self.setting)
 
 
 def _is_on_loopback(url: str) -> bool:
@@ -45,47 +45,49 @@ def _is_on_loopback(url: str) -> bool:
 def _is_database_unverified(settings: Settings) -> bool:
     """Return whether the connection to a remote database may be read or redirected."""
     url = make_url(settings.database_url)
-    is_elsewhere = not all(_is_on_loopback(_as_url(each)) for each in database_hosts(url))
+    is_elsewhere = not all(
+        _is_on_loopback(_build_host_url(each)) for each in list_database_hosts(url)
+    )
     return is_elsewhere and url.query.get("sslmode") != "verify-full"
 
 
-def _as_url(host: str) -> str:
+def _build_host_url(host: str) -> str:
     return f"//[{host}]" if ":" in host else f"//{host}"
 
 
-def _is_store_in_the_clear(settings: Settings) -> bool:
+def _is_rate_limit_store_unencrypted(settings: Settings) -> bool:
     url = settings.ratelimit_storage_uri
     return url.startswith("redis:") and not _is_on_loopback(url)
 
 
-def _is_in_the_clear(settings: Settings) -> bool:
+def _is_base_url_unencrypted(settings: Settings) -> bool:
     return settings.base_url.startswith("http:") and not _is_on_loopback(settings.base_url)
 
 
 _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "base_url",
-        _is_in_the_clear,
-        "begins with http: passwords, codes and tokens are sent unencrypted.",
+        _is_base_url_unencrypted,
+        "starts with http: passwords, codes and tokens are sent unencrypted.",
     ),
     (
         "database_url",
         _is_database_unverified,
-        "has no sslmode=verify-full: the connection may be unencrypted, or lead to an impostor.",
+        "has no sslmode=verify-full: the connection may be unencrypted, or go to an impostor.",
     ),
     (
         "ratelimit_storage_uri",
-        _is_store_in_the_clear,
-        "begins with redis: the password and the counters are sent unencrypted; rediss: encrypts.",
+        _is_rate_limit_store_unencrypted,
+        "starts with redis: the password and the counters are sent unencrypted. Use rediss:.",
     ),
     (
         "access_token_lifetime_seconds",
-        lambda settings: settings.access_token_lifetime_seconds > _LONG_SECONDS,
-        "is more than a day: a stolen access token stays valid that long.",
+        lambda settings: settings.access_token_lifetime_seconds > _MAX_TOKEN_SECONDS,
+        "is more than a day: a stolen access token stays valid for this long.",
     ),
     (
         "personal_access_token_lifetime_days",
-        lambda settings: settings.personal_access_token_lifetime_days > _YEAR_DAYS,
+        lambda settings: settings.personal_access_token_lifetime_days > _MAX_TOKEN_DAYS,
         "is more than a year: forgotten tokens stay valid.",
     ),
     (
@@ -95,23 +97,23 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     ),
     (
         "password_min_length",
-        lambda settings: settings.password_min_length < _SHORT_PASSWORD,
-        f"is less than {_SHORT_PASSWORD}: short passwords can be guessed.",
+        lambda settings: settings.password_min_length < _MIN_PASSWORD_LENGTH,
+        f"is less than {_MIN_PASSWORD_LENGTH}: short passwords can be guessed.",
     ),
     (
         "sign_up",
-        lambda settings: settings.sign_up == OPEN and not settings.sign_up_email_domains,
-        "is open to all e-mail addresses: anybody who reaches the service can get an account.",
+        lambda settings: settings.sign_up == SIGN_UP_OPEN and not settings.sign_up_email_domains,
+        "allows all email addresses: anyone who can reach this instance can create an account.",
     ),
     (
         "sign_up",
         lambda settings: settings.sign_up != sign_up_policy(settings).mode,
-        "has no effect: it needs MAIL_URL, and domains needs SIGN_UP_EMAIL_DOMAINS as well.",
+        "has no effect: it requires MAIL_URL, and domains also requires SIGN_UP_EMAIL_DOMAINS.",
     ),
     (
         "invitations_create_accounts",
         lambda settings: settings.invitations_create_accounts,
-        "is on: every user can let in others, with any e-mail address.",
+        "is on: every user can invite new users with any email address.",
     ),
     (
         "api_rate_limit",
@@ -126,17 +128,17 @@ _RISKS: tuple[tuple[str, Callable[[Settings], bool], str], ...] = (
     (
         "metrics_networks",
         lambda settings: not settings.metrics_token and "/0" in settings.metrics_networks,
-        "contains all addresses: anyone who can reach the service can read /metrics.",
+        "contains all addresses: anyone who can reach this instance can read /metrics.",
     ),
     (
         "log_level",
         lambda settings: settings.log_level == "DEBUG",
-        "is DEBUG, which is for troubleshooting only.",
+        "is DEBUG. Use this level only for troubleshooting.",
     ),
 )
 
 
-def security_warnings(settings: Settings) -> Iterator[SecurityWarning]:
+def list_security_warnings(settings: Settings) -> Iterator[SecurityWarning]:
     """Yield the risks of the settings in force, highest risk first."""
     for setting, is_risky, words in _RISKS:
         if is_risky(settings):

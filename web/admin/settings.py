@@ -13,30 +13,30 @@ from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.database.rows import insert_into
 from domain.core.errors import InvalidParametersError, InvalidValue
-from domain.core.types.base import columns_of
-from domain.oauth.personal_tokens.lifetimes import end_some_endless_tokens
+from domain.core.types.base import get_column_values
+from domain.oauth.personal_tokens.lifetimes import expire_endless_token_batch
 from models import InstanceSetting
 from web.pages.templating import duration, file_size
 from web.services import services
-from web.settings.fields import SettingMetadata, Source, about
+from web.settings.fields import SettingMetadata, Source, get_setting_metadata
 from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import (
     Settings,
     SettingsError,
-    changeable,
-    names_in_environment,
-    read_change,
+    get_changeable_setting,
+    list_names_in_environment,
+    parse_change,
 )
-from web.settings.sections import sections
-from web.settings.stored import current_settings
+from web.settings.sections import list_sections
+from web.settings.stored import read_current_settings
 
 #: Feature flags, which the page shows in their own group.
-_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
-_FLAGS_TITLE = "Feature flags"
+_FEATURE_FLAGS = ("oauth2_device_grant_flow", "generic_alert_fingerprinting")
+_FEATURE_FLAGS_TITLE = "Feature flags"
 #: Usual spelling of words in names.
 _SPELLINGS = {
     "api": "API", "ca": "CA", "dpop": "DPoP", "git": "Git", "https": "HTTPS", "id": "ID",
@@ -45,11 +45,11 @@ _SPELLINGS = {
     "url": "URL",
 }  # fmt: skip
 #: Pattern of large numbers that are not part of a date, an address or a port.
-_COUNT = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
-_UNITS = frozenset({"seconds", "ms", "bytes", "kib", "days"})
-_EXACT_UNITS = (86_400, 3_600, 60)
+_LARGE_NUMBER = re.compile(r"(?<![\w.:/-])[0-9]{4,}(?![\w:/-])")
+_UNIT_SUFFIXES = frozenset({"seconds", "ms", "bytes", "kib", "days"})
+_LARGER_UNIT_SECONDS = (86_400, 3_600, 60)
 #: Settings that determine whether access tokens can exist without an expiry date.
-_DECIDE_ON_TOKENS = frozenset({"release", "personal_access_token_lifetime_days"})
+_TOKEN_EXPIRY_SETTINGS = frozenset({"release", "personal_access_token_lifetime_days"})
 
 
 class ValueSource(Enum):
@@ -93,7 +93,7 @@ class SettingView:
     @property
     def allowed_in_words(self) -> str:
         """Allowed values as a sentence."""
-        text = _COUNT.sub(lambda number: f"{int(number[0]):,}", self.allowed)
+        text = _LARGE_NUMBER.sub(lambda number: f"{int(number[0]):,}", self.allowed)
         return f"{text[0].upper()}{text[1:]}."
 
     @property
@@ -109,7 +109,7 @@ class SettingView:
         if not text and not self.may_be_empty:
             raise ValueError(f"Enter {self.allowed}.")
         try:
-            return read_change(self.name, text)
+            return parse_change(self.name, text)
         except SettingsError as error:
             message = f"{self.title} must be {self.allowed}. {error.detail}".strip()
             raise ValueError(message) from error
@@ -134,21 +134,21 @@ class SectionView:
         return tuple(each for each in self.settings if each.is_live)
 
 
-def section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
+def list_section_views(environment: Settings, stored: Mapping[str, str]) -> tuple[SectionView, ...]:
     """Return all settings by section, feature flags first."""
-    given = names_in_environment()
+    given = list_names_in_environment()
     flags: list[SettingView] = []
     found: list[SectionView] = []
-    for section in sections():
-        views = [_view(each, environment, stored, given) for each in section.settings]
-        flags += [view for view in views if view.name in _FLAGS]
-        others = tuple(view for view in views if view.name not in _FLAGS)
+    for section in list_sections():
+        views = [_build_view(each, environment, stored, given) for each in section.settings]
+        flags += [view for view in views if view.name in _FEATURE_FLAGS]
+        others = tuple(view for view in views if view.name not in _FEATURE_FLAGS)
         found.append(SectionView(key=section.key, title=section.title, settings=others))
-    key = _FLAGS_TITLE.lower().replace(" ", "-")
-    return (SectionView(key=key, title=_FLAGS_TITLE, settings=tuple(flags)), *found)
+    key = _FEATURE_FLAGS_TITLE.lower().replace(" ", "-")
+    return (SectionView(key=key, title=_FEATURE_FLAGS_TITLE, settings=tuple(flags)), *found)
 
 
-def matching(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
+def filter_sections(found: Iterable[SectionView], search: str) -> tuple[SectionView, ...]:
     """Return the settings that contain all words of a search.
 
     The search covers the name, the title, the description and the section.
@@ -160,7 +160,7 @@ def matching(found: Iterable[SectionView], search: str) -> tuple[SectionView, ..
             settings=tuple(
                 each
                 for each in section.settings
-                if all(word in _searched(section, each) for word in words)
+                if all(word in _build_search_text(section, each) for word in words)
             ),
         )
         for section in found
@@ -168,115 +168,117 @@ def matching(found: Iterable[SectionView], search: str) -> tuple[SectionView, ..
     return tuple(section for section in kept if section.settings)
 
 
-def _searched(section: SectionView, setting: SettingView) -> str:
+def _build_search_text(section: SectionView, setting: SettingView) -> str:
     return f"{section.title} {setting.title} {setting.variable} {setting.doc}".casefold()
 
 
-def _view(
+def _build_view(
     setting: Field[Any], environment: Settings, stored: Mapping[str, str], given: frozenset[str]
 ) -> SettingView:
-    known = about(setting)
+    known = get_setting_metadata(setting)
     at_start = getattr(environment, setting.name)
-    change = _change(setting.name, stored)
+    change = _find_stored_value(setting.name, stored)
     value = at_start if change is None else change
     source = ValueSource.ENVIRONMENT if setting.name in given else ValueSource.DEFAULT
     is_secret = known.source is Source.SECRET
     return SettingView(
-        **columns_of(known.kind, SettingView)
+        **get_column_values(known.kind, SettingView)
         | {
             "allowed": known.changeable_to.allowed,
             "may_be_empty": known.kind.may_be_empty or setting.default == "",
         },
         name=setting.name,
-        title=title_of(setting.name),
+        title=format_setting_title(setting.name),
         doc=known.doc,
-        words=_in_words(value, known),
-        text=_shown(value, known) if is_secret else _as_written(value),
-        words_without_change=_in_words(at_start, known),
+        words=_format_value(value, known),
+        text=_format_visible_part(value, known) if is_secret else _format_raw_value(value),
+        words_without_change=_format_value(at_start, known),
         source=source if change is None else ValueSource.CHANGED_HERE,
         is_secret=is_secret,
         is_live=known.source is Source.LIVE,
     )
 
 
-def _change(name: str, stored: Mapping[str, str]) -> Any:
+def _find_stored_value(name: str, stored: Mapping[str, str]) -> Any:
     """Return the stored value that replaces the environment's value, or None."""
     try:
-        return read_change(name, stored[name]) if name in stored else None
+        return parse_change(name, stored[name]) if name in stored else None
     except SettingsError:
         return None  # stored by an older release and no longer allowed
 
 
-def title_of(name: str) -> str:
+def format_setting_title(name: str) -> str:
     """Return the title of a setting: `ID token lifetime` for `id_token_lifetime_seconds`."""
     words = name.split("_")
-    if words[-1] in _UNITS:
+    if words[-1] in _UNIT_SUFFIXES:
         words = words[:-1]
     text = " ".join(_SPELLINGS.get(word, word) for word in words)
     return text[0].upper() + text[1:]
 
 
-def _shown(value: Any, known: SettingMetadata) -> str:
+def _format_visible_part(value: Any, known: SettingMetadata) -> str:
     """Return the visible part of a secret setting, which may be empty."""
     return known.kind.shown(value) if known.kind.shown else ""
 
 
-def _as_written(value: object) -> str:
+def _format_raw_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _in_words(value: Any, known: SettingMetadata) -> str:
+def _format_value(value: Any, known: SettingMetadata) -> str:
     if known.source is Source.SECRET:
-        return _shown(value, known) or ("Set" if value else "Not set")
+        return _format_visible_part(value, known) or ("Set" if value else "Not set")
     if isinstance(value, bool):
         return "On" if value else "Off"
     if isinstance(value, int):
         # A number without a unit, such as a port, has no thousands separators.
-        return _counted(value, known.kind.unit) if known.kind.unit else str(value)
+        return _format_quantity(value, known.kind.unit) if known.kind.unit else str(value)
     return str(value) or "None"
 
 
-def _counted(value: int, unit: str) -> str:
+def _format_quantity(value: int, unit: str) -> str:
     """Return a number with its unit and, if helpful, converted to a larger unit."""
     words = f"{value:,} {unit[:-1] if value == 1 else unit}".strip()
     if unit == "bytes" and value >= 1_024:  # noqa: PLR2004 - a KiB
         return f"{words} ({file_size(value)})"
-    if unit == "seconds" and any(value >= each and value % each == 0 for each in _EXACT_UNITS):
+    if unit == "seconds" and any(
+        value >= each and value % each == 0 for each in _LARGER_UNIT_SECONDS
+    ):
         return f"{words} ({duration(value)})"
     return words
 
 
-def settings_now(*, session: Session) -> Settings:
+def get_settings_in_transaction(*, session: Session) -> Settings:
     """Return the settings as this transaction sees them; processes apply them within a second."""
-    return current_settings(services().live_settings.environment, session=session)
+    return read_current_settings(services().live_settings.environment, session=session)
 
 
 @action("instance_settings.change")
-def store_setting(work: Work, name: str, text: str) -> dict[str, Any]:
+def store_setting(work: UnitOfWork, name: str, text: str) -> dict[str, Any]:
     """Store a value in the database, which every process applies within a second.
 
     Raise SettingsError if the setting cannot be changed or the value is invalid.
     """
-    setting = changeable(name)
-    value = read_change(name, text)
-    before = getattr(settings_now(session=work.session), setting.name)
+    setting = get_changeable_setting(name)
+    value = parse_change(name, text)
+    before = getattr(get_settings_in_transaction(session=work.session), setting.name)
     given = {"value": text, "updated_at": work.now}
     insert = insert_into(InstanceSetting, session=work.session).values(name=setting.name, **given)
     work.session.execute(
         insert.on_conflict_do_update(index_elements=[InstanceSetting.name], set_=given)
     )
-    _take_up(work, setting.name, before=before, after=value)
+    _record_and_apply_change(work, setting.name, before=before, after=value)
     return {"name": setting.name, "value": value}
 
 
 @action("instance_settings.change")
-def forget_setting(work: Work, name: str) -> dict[str, Any]:
+def reset_setting(work: UnitOfWork, name: str) -> dict[str, Any]:
     """Delete a stored value, so that the environment's value or the default applies again.
 
     Raise SettingsError if the setting cannot be changed.
     """
-    setting = changeable(name)
-    before = getattr(settings_now(session=work.session), setting.name)
+    setting = get_changeable_setting(name)
+    before = getattr(get_settings_in_transaction(session=work.session), setting.name)
     gone = work.session.scalar(
         delete(InstanceSetting)
         .where(InstanceSetting.name == setting.name)
@@ -284,11 +286,14 @@ def forget_setting(work: Work, name: str) -> dict[str, Any]:
     )
     value = getattr(services().live_settings.environment, setting.name)
     if gone is not None:
-        _take_up(work, setting.name, before=before, after=value, back="to what the start gives")
+        source = "to the environment or default"
+        _record_and_apply_change(work, setting.name, before=before, after=value, back=source)
     return {"name": setting.name, "value": value}
 
 
-def _take_up(work: Work, name: str, *, before: object, after: object, **more: str) -> None:
+def _record_and_apply_change(
+    work: UnitOfWork, name: str, *, before: object, after: object, **more: str
+) -> None:
     """Record a change with its values, and update stored data that depends on it.
 
     Settings that can change at runtime are never secret. The worker updates the rest if there is
@@ -296,24 +301,24 @@ def _take_up(work: Work, name: str, *, before: object, after: object, **more: st
     """
     details = {"old": before, "new": after, **more}
     work.record(EventKind.SETTING_CHANGED, subject=name, details=details)
-    if name in _DECIDE_ON_TOKENS:
-        lifetimes = token_lifetimes(settings_now(session=work.session))
-        end_some_endless_tokens(lifetimes, session=work.session, now=work.now)
+    if name in _TOKEN_EXPIRY_SETTINGS:
+        lifetimes = token_lifetimes(get_settings_in_transaction(session=work.session))
+        expire_endless_token_batch(lifetimes, session=work.session, now=work.now)
 
 
-def store_settings(work: Work, texts: Mapping[str, str]) -> None:
+def store_changed_settings(work: UnitOfWork, texts: Mapping[str, str]) -> None:
     """Store the given values that differ from the values in force.
 
     Raise InvalidParametersError, which names every setting with an invalid value.
     """
-    current = settings_now(session=work.session)
-    values = read_changes(texts)
+    current = get_settings_in_transaction(session=work.session)
+    values = parse_changes(texts)
     for name, value in values.items():
         if value != getattr(current, name):
             store_setting(work, name, texts[name])
 
 
-def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
+def parse_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
     """Parse new values and return them by name.
 
     Raise InvalidParametersError, which names every setting with an invalid value.
@@ -321,10 +326,10 @@ def read_changes(texts: Mapping[str, str]) -> Mapping[str, Any]:
     values: dict[str, Any] = {}
     problems: list[InvalidValue] = []
     for name, text in texts.items():
-        setting = changeable(name)
-        kind = about(setting).changeable_to
+        setting = get_changeable_setting(name)
+        kind = get_setting_metadata(setting).changeable_to
         try:
-            values[name] = read_change(name, text)
+            values[name] = parse_change(name, text)
         except SettingsError as error:
             reason = f"must be {kind.allowed}. {error.detail}".rstrip(". ")
             problems.append(InvalidValue(field=name, reason=reason))

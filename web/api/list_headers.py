@@ -5,12 +5,12 @@ from urllib.parse import quote, urlencode
 
 from flask import Response, after_this_request, request
 
-from web.access.bearer_token import QUERY_TOKENS
-from web.http.routes import encoded_path
+from web.access.bearer_token import TOKEN_QUERY_PARAMETERS
+from web.http.routes import encode_path
 from web.services import settings
 
 
-def offset_headers(
+def build_offset_headers(
     number: int, size: int, *, total: int, keyset_from: str | None = None
 ) -> Mapping[str, str]:
     """Return the headers of a numbered page of a list with `total` items.
@@ -23,12 +23,12 @@ def offset_headers(
     before = number - 1 if 1 < number <= pages + 1 else None
     neighbours = {"prev": before, "next": after, "first": 1, "last": max(pages, 1)}
     links = [
-        _link(relation, page=neighbour, per_page=size)
+        _build_link(relation, page=neighbour, per_page=size)
         for relation, neighbour in neighbours.items()
         if neighbour is not None and (keyset_from is None or relation == "first")
     ]
     if keyset_from is not None:
-        links.append(_link("next", cursor=keyset_from, pagination="keyset"))
+        links.append(_build_link("next", cursor=keyset_from, pagination="keyset"))
     return {
         "X-Total": str(total),
         "X-Total-Pages": str(pages),
@@ -40,39 +40,39 @@ def offset_headers(
     }
 
 
-def cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str, str]:
+def build_cursor_headers(next_cursor: str | None, **changed: str) -> Mapping[str, str]:
     """Return the header with the link to the next page, or no header on the last page.
 
     The link keeps the parameters of this page except those in `changed`.
     """
     if next_cursor is None:
         return {}
-    return {"Link": _link("next", cursor=next_cursor, **changed)}
+    return {"Link": _build_link("next", cursor=next_cursor, **changed)}
 
 
-def _link(relation: str, **changed: str | int) -> str:
+def _build_link(relation: str, **changed: str | int) -> str:
     """Return a link to this list with some parameters replaced.
 
     The link omits the token of the request, since links appear in logs.
     """
     # A keyset page has no number.
-    left_out = {*QUERY_TOKENS, *changed, *(("page",) if "cursor" in changed else ())}
+    left_out = {*TOKEN_QUERY_PARAMETERS, *changed, *(("page",) if "cursor" in changed else ())}
     kept = [(name, value) for name, value in request.args.items(multi=True) if name not in left_out]
     query = urlencode([*kept, *changed.items()])
-    return f'<{settings().base_url}{encoded_path(request.path)}?{query}>; rel="{relation}"'
+    return f'<{settings().base_url}{encode_path(request.path)}?{query}>; rel="{relation}"'
 
 
-IGNORED_PARAMETERS = "Gatebell-Ignored-Parameters"
+IGNORED_PARAMETERS_HEADER = "Gatebell-Ignored-Parameters"
 #: Maximum number and length of names in the header. Further names and characters are cut.
-_MOST = 20
-_LONGEST = 50
+_MAX_NAMES = 20
+_MAX_NAME_LENGTH = 50
 
 
-def name_ignored(names: Sequence[str]) -> None:
+def add_ignored_parameters_header(names: Sequence[str]) -> None:
     """Add a header to the response that lists ignored parameters, percent-encoded."""
-    shown = ", ".join(quote(name[:_LONGEST], safe="[]") for name in names[:_MOST])
+    shown = ", ".join(quote(name[:_MAX_NAME_LENGTH], safe="[]") for name in names[:_MAX_NAMES])
 
     @after_this_request
     def _say(response: Response) -> Response:
-        response.headers[IGNORED_PARAMETERS] = shown
+        response.headers[IGNORED_PARAMETERS_HEADER] = shown
         return response

@@ -1,13 +1,13 @@
 """Decorators and routes for operations of the API.
 
-    silences.bind_usual(actions, "/<int:silence_id>")
+    silences.bind_usual_actions(actions, "/<int:silence_id>")
 
 An action of the domain (`domain/access/actions.py`) declares its permission, parameters and result.
 A view without an action declares them in its decorator:
 
     @files.get("/projects/<path:reference>/files")
     @operation("files.index", query=FileQuery, returns=File)
-    def index(project: ProjectView, query: FileQuery) -> Found[File]:
+    def index(project: ProjectView, query: FileQuery) -> ListPage[File]:
 
 The decorator checks the token, the scope and the role according to the table of permissions
 (`domain/access/permissions.py`). It parses the parameters by their schema and serializes the
@@ -28,15 +28,15 @@ import orjson
 from flask import Blueprint, Response, request
 from pydantic import TypeAdapter
 
-from domain.access.actions import Action, operations_in
+from domain.access.actions import Action, list_operations
 from domain.access.checks import check_role, check_state
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.core.types.base import (
     Body,
     Done,
-    Found,
     GitLabQuery,
     KeysetQuery,
+    ListPage,
     OffsetQuery,
     PagedQuery,
     Query,
@@ -44,43 +44,47 @@ from domain.core.types.base import (
     SecretResource,
 )
 from domain.core.types.reading import (
-    read_body,
-    read_query,
-    unknown_names,
-    with_plain_numbers,
+    find_unknown_names,
+    normalize_numbers,
+    validate_body,
+    validate_query,
 )
 from domain.projects.access import PRIVATE, get_group, get_project
-from domain.projects.paths import group_path, project_path
-from domain.projects.views import Holder, ProjectView, Viewer
+from domain.projects.paths import find_group_path, find_project_path
+from domain.projects.views import ProjectOrGroup, ProjectView, Viewer
 from domain.releases.usage.schedule_names import SCHEDULE_NAMES
-from web.access.api_limits import Family, count_request, count_search
+from web.access.api_limits import RateLimitFamily, count_family_request, count_search_request
 from web.api.callers import (
-    NO_PARAMETERS,
+    CALLER_PARAMETERS,
     get_caller,
-    get_ready_caller,
-    named_anywhere,
-    named_beside_the_body,
+    get_fast_operation_caller,
+    list_users_in_header_and_query,
+    list_users_to_act_as,
 )
-from web.api.idempotency import once
-from web.api.list_headers import cursor_headers, name_ignored, offset_headers
-from web.api.parameters import all_parameters, given_parameters
+from web.api.idempotency import run_once
+from web.api.list_headers import (
+    add_ignored_parameters_header,
+    build_cursor_headers,
+    build_offset_headers,
+)
+from web.api.parameters import read_all_parameters, read_given_parameters
 from web.extensions import db
-from web.http.endpoints import Guard, Mark
-from web.http.json_responses import written_json_response
-from web.http.routes import decoded_reference
-from web.http.work import work
-from web.releases.gate import Gate, open_gate
-from web.releases.usage_recording import record_operation, record_ready_operation
+from web.http.endpoints import AccessDecorator, Guard
+from web.http.json_responses import build_serialized_response
+from web.http.routes import decode_reference
+from web.http.work import unit_of_work
+from web.releases.gate import ReleaseGate, open_release_gate
+from web.releases.usage_recording import record_fast_operation, record_operation
 from web.services import now
 
 #: Type of a result: a resource, a union of resources, or `true` if clients expect that.
-Returns = type[Resource] | type[Done] | UnionType
+ResultType = type[Resource] | type[Done] | UnionType
 _ETAG_BYTES = 16
-_READING = frozenset({"GET", "HEAD"})
+_READ_METHODS = frozenset({"GET", "HEAD"})
 _DONE = Done(True)  # noqa: FBT003 - what clients wait for
 #: Usual operations of a resource by their verb in the table of permissions. Each has a method and a
 #: flag, which is true for URLs of a single resource.
-_USUAL = {
+_USUAL_OPERATIONS = {
     "index": ("GET", False),
     "show": ("GET", True),
     "create": ("POST", False),
@@ -88,10 +92,10 @@ _USUAL = {
     "edit": ("PUT", True),
     "delete": ("DELETE", True),
 }
-_USUAL_STATUS = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
+_USUAL_STATUSES = {"POST": HTTPStatus.CREATED, "DELETE": HTTPStatus.NO_CONTENT}
 
 
-class Arguments(NamedTuple):
+class OperationSpec(NamedTuple):
     """Parameters and result of an operation."""
 
     name: str
@@ -99,36 +103,36 @@ class Arguments(NamedTuple):
     query: type[Query] | None
     body: type[Body] | None
     #: Type of the result, or None if there is no content or the view creates its own response.
-    returns: Returns | None
+    returns: ResultType | None
     is_list: bool
     status: int
     #: Rate limit in addition to the limit of all requests.
-    limit: Family | None
+    limit: RateLimitFamily | None
     #: Function that reads the parameters of a body.
-    reader: Callable[[], dict[str, Any]] = all_parameters
+    reader: Callable[[], dict[str, Any]] = read_all_parameters
 
     @property
     def is_repeatable(self) -> bool:
         """Return whether a POST can be repeated with the same Idempotency-Key."""
         # With another reader, repeated requests cannot be recognized by their content.
-        return self.reader is all_parameters
+        return self.reader is read_all_parameters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Operation(Mark):
+class Operation(AccessDecorator):
     """Decorator of a view of the API, with the data for its description."""
 
-    arguments: Arguments
+    arguments: OperationSpec
 
     # The guard turns the result of the view into a response.
     def __call__(self, view: Callable[..., Any]) -> Callable[..., Response]:  # type: ignore[override]
-        """Decorate a view, which returns a resource, `Found`, None or a response."""
+        """Decorate a view, which returns a resource, `ListPage`, None or a response."""
         return cast("Callable[..., Response]", super().__call__(view))
 
     def reading(self, reader: Callable[[], dict[str, Any]]) -> "Operation":
         """Return a copy of this decorator with another function that reads the body."""
         arguments = self.arguments._replace(reader=reader)
-        return replace(self, guard=_guard(arguments), arguments=arguments)
+        return replace(self, guard=_build_guard(arguments), arguments=arguments)
 
 
 def operation(
@@ -136,16 +140,16 @@ def operation(
     *,
     query: type[Query] | None = None,
     body: type[Body] | None = None,
-    returns: Returns | None = None,
+    returns: ResultType | None = None,
     status: int = HTTPStatus.OK,
-    limit: Family | None = None,
+    limit: RateLimitFamily | None = None,
 ) -> Operation:
     """Return the decorator of the operation with this name in the table of permissions.
 
     `returns` may be a union, for example if administrators see more than other users. A `query`
-    with page numbers or cursors makes the operation a list, whose view returns `Found`.
+    with page numbers or cursors makes the operation a list, whose view returns `ListPage`.
     """
-    arguments = Arguments(
+    arguments = OperationSpec(
         name=name,
         permission=PERMISSIONS[name],
         query=query,
@@ -155,28 +159,31 @@ def operation(
         status=status,
         limit=limit,
     )
-    return Operation(access=arguments.permission.text, guard=_guard(arguments), arguments=arguments)
+    return Operation(
+        access=arguments.permission.text, guard=_build_guard(arguments), arguments=arguments
+    )
 
 
-class Resources(Blueprint):
+class ResourceBlueprint(Blueprint):
     """URLs of a kind of resource, bound to actions of the domain.
 
-        silences = Resources("silences", __name__, url_prefix="/projects/<path:reference>/silences")
-        silences.bind_usual(actions, "/<int:silence_id>")
+        prefix = "/projects/<path:reference>/silences"
+        silences = ResourceBlueprint("silences", __name__, url_prefix=prefix)
+        silences.bind_usual_actions(actions, "/<int:silence_id>")
         silences.bind("GET", "/preview", actions.preview_silence)
 
     An action for both projects and groups takes either as `holder`. Its URLs start with
     `/<any(projects, groups):kind>/<path:reference>`.
     """
 
-    def bind_usual(self, actions: ModuleType, one: str) -> None:
+    def bind_usual_actions(self, actions: ModuleType, one: str) -> None:
         """Bind the actions of a module that list, show, create, change and delete a resource.
 
         If several actions have the same verb, bind the first one. The URL of a single resource is
         the URL of the list followed by `one`.
         """
-        missing = dict(_USUAL)
-        for each in operations_in(actions, self.name):
+        missing = dict(_USUAL_OPERATIONS)
+        for each in list_operations(actions, self.name):
             if each.verb in missing:
                 method, is_of_one = missing.pop(each.verb)
                 self.bind(method, one if is_of_one else "", each)
@@ -189,7 +196,7 @@ class Resources(Blueprint):
         *,
         returns: type[Done] | None = None,
         status: int | None = None,
-        limit: Family | None = None,
+        limit: RateLimitFamily | None = None,
         writes: bool = False,
         around: Sequence[Callable[[Any], Any]] = (),
     ) -> None:
@@ -197,38 +204,40 @@ class Resources(Blueprint):
 
         By default, the status is 201 for POST, 204 for DELETE, and 200 for other methods. The
         response is the result of the action, unless `returns` names another. Set `writes` for a GET
-        that stores data, such as an audit event. `around` holds decorators of the marked view,
+        that stores data, such as an audit event. `around` holds decorators of the resulting view,
         innermost first.
         """
         if status is None:
-            status = _USUAL_STATUS.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
+            status = _USUAL_STATUSES.get(method, HTTPStatus.OK) if act.changes else HTTPStatus.OK
         if returns is None and status != HTTPStatus.NO_CONTENT:
             returns = act.returns
-        is_query = act.takes is not None and issubclass(act.takes, Query)
+        is_query = act.input_type is not None and issubclass(act.input_type, Query)
         mark = operation(
             act.name,
-            query=cast("type[Query]", act.takes) if is_query else None,
-            body=None if is_query else cast("type[Body] | None", act.takes),
+            query=cast("type[Query]", act.input_type) if is_query else None,
+            body=None if is_query else cast("type[Body] | None", act.input_type),
             returns=returns,
             status=status,
             limit=limit,
         )
         if writes or not act.changes:
             mark = mark.but(writes=writes)
-        view = _view_of(act, "query" if is_query else "body", returns)
+        view = _build_view(act, "query" if is_query else "body", returns)
         marked = mark(view)
         for decorate in around:
             marked = decorate(marked)
         self.add_url_rule(rule, act.verb, marked, methods=[method])
 
 
-def _view_of(act: Action[Any, Any], model: str, returns: Returns | None) -> Callable[..., Any]:
+def _build_view(
+    act: Action[Any, Any], model: str, returns: ResultType | None
+) -> Callable[..., Any]:
     """Return a view that runs an action with the parsed parameters."""
     # The decorator passes values by name, and has its own name for the model.
-    names = [model if each.name == act.model_name else each.name for each in act.parameters]
+    names = [model if each.name == act.input_name else each.name for each in act.parameters]
 
     def view(**given: Any) -> Any:
-        returned = act(work(), *(given[name] for name in names))
+        returned = act(unit_of_work(), *(given[name] for name in names))
         if returns is Done:
             return _DONE
         return None if returns is None else returned
@@ -240,14 +249,14 @@ def _view_of(act: Action[Any, Any], model: str, returns: Returns | None) -> Call
     return view
 
 
-def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
+def fast_operation(name: str, *, returns: type[Resource]) -> Operation:
     """Return the decorator of an operation that is called thousands of times per second.
 
     The view takes only the bearer and returns a dictionary, which is serialized unchanged.
     `returns` only documents it. Parameters of the request are ignored.
     """
     permission = PERMISSIONS[name]
-    arguments = Arguments(
+    arguments = OperationSpec(
         name=name,
         permission=permission,
         query=None,
@@ -260,11 +269,11 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
 
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         def guarded() -> Response:
-            bearer = get_ready_caller(permission)
-            record_ready_operation(bearer)
+            bearer = get_fast_operation_caller(permission)
+            record_fast_operation(bearer)
             content = orjson.dumps(view(bearer=bearer))
-            response = written_json_response(content)
-            _make_conditional(response, content)
+            response = build_serialized_response(content)
+            _add_etag(response, content)
             return response
 
         return guarded
@@ -272,51 +281,53 @@ def ready_operation(name: str, *, returns: type[Resource]) -> Operation:
     return Operation(access=permission.text, guard=guard, arguments=arguments)
 
 
-def _guard(arguments: Arguments) -> Guard:
+def _build_guard(arguments: OperationSpec) -> Guard:
     def guard(view: Callable[..., Any]) -> Callable[..., Any]:
         named = frozenset(signature(view).parameters)
-        known = _known_names(arguments)
+        known = _list_known_names(arguments)
 
         @wraps(view)
         def guarded(**variables: Any) -> Response:
-            given = _admitted(arguments, variables)
-            gate = open_gate(partial(_given, arguments))
+            given = _authorize(arguments, variables)
+            gate = open_release_gate(partial(_get_given_parameters, arguments))
             names = _read_parameters(arguments, given, gate)
             record_operation(given["bearer"], names, known, variables.get("kind", ""))
 
             def act() -> Response:
-                returned = _none_of(given.get("query")) or view(
+                returned = _find_empty_result(given.get("query")) or view(
                     **{name: each for name, each in given.items() if name in named}
                 )
-                return _response(arguments, returned, given.get("query"), gate)
+                return _build_response(arguments, returned, given.get("query"), gate)
 
-            return once(given["bearer"], act) if arguments.is_repeatable else act()
+            return run_once(given["bearer"], act) if arguments.is_repeatable else act()
 
         return guarded
 
     return guard
 
 
-def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]:
+def _authorize(arguments: OperationSpec, variables: dict[str, Any]) -> dict[str, Any]:
     """Check the permissions of a request and return the arguments of its view.
 
     Raise the matching error if the request is not permitted.
     """
     permission = arguments.permission
     # A body with its own reader can only be read by the operation itself.
-    is_usual = arguments.reader is all_parameters
-    bearer = get_caller(permission, named_anywhere() if is_usual else named_beside_the_body())
+    is_usual = arguments.reader is read_all_parameters
+    bearer = get_caller(
+        permission, list_users_to_act_as() if is_usual else list_users_in_header_and_query()
+    )
     if arguments.limit is not None:
-        count_request(arguments.limit)
+        count_family_request(arguments.limit)
     viewer = Viewer(
         user_id=bearer.user_id if bearer else None,
         is_admin=bearer is not None and bearer.is_admin,
         today=now().date(),
     )
-    target = _target(permission, variables, viewer)
-    room, changes = arguments.name.partition(".")[0], request.method not in _READING
+    target = _find_target(permission, variables, viewer)
+    room, changes = arguments.name.partition(".")[0], request.method not in _READ_METHODS
     for found in target.values():
-        check_role(found, permission.least_in(is_group=found.is_group), permission.ability)
+        check_role(found, permission.get_minimum_role(is_group=found.is_group), permission.ability)
         is_private = isinstance(found, ProjectView) and found.visibility == PRIVATE
         if permission.in_private and is_private:
             check_role(found, permission.in_private, permission.ability)
@@ -324,104 +335,104 @@ def _admitted(arguments: Arguments, variables: dict[str, Any]) -> dict[str, Any]
     return {**variables, "bearer": bearer, "viewer": viewer, **target}
 
 
-def _target(
+def _find_target(
     permission: Permission, variables: dict[str, Any], viewer: Viewer
-) -> Mapping[str, Holder]:
+) -> Mapping[str, ProjectOrGroup]:
     """Return the project or group of the URL, keyed by the name of the view's parameter.
 
     Raise NotFoundError if the viewer cannot see it.
     """
     if permission.target is Target.INSTANCE:
         return {}
-    session, reference = db.session(), decoded_reference(variables.pop("reference"))
+    session, reference = db.session(), decode_reference(variables.pop("reference"))
     is_either = permission.target is Target.NAMESPACE
     if permission.target is Target.PROJECT or (is_either and variables["kind"] == "projects"):
-        path = project_path(reference, session=session)
+        path = find_project_path(reference, session=session)
         project = get_project(path, viewer, session=session)
         return {"holder" if is_either else "project": project}
-    path = group_path(reference, session=session)
+    path = find_group_path(reference, session=session)
     return {"holder" if is_either else "group": get_group(path, viewer, session=session)}
 
 
-def _given(arguments: Arguments) -> Mapping[str, Any]:
+def _get_given_parameters(arguments: OperationSpec) -> Mapping[str, Any]:
     """Return the given parameters, with numbers written the way they are parsed."""
-    given = given_parameters()
-    return given if arguments.query is None else with_plain_numbers(arguments.query, given)
+    given = read_given_parameters()
+    return given if arguments.query is None else normalize_numbers(arguments.query, given)
 
 
 def _read_parameters(
-    arguments: Arguments, given: dict[str, Any], gate: Gate | None
+    arguments: OperationSpec, given: dict[str, Any], gate: ReleaseGate | None
 ) -> Collection[str]:
     """Add the parsed query or body to `given` and return the names of the sent parameters."""
     if arguments.body is not None:
         sent = gate.parameters() if gate else arguments.reader()
-        given["body"] = read_body(arguments.body, sent)
-        return sent.keys() - NO_PARAMETERS
+        given["body"] = validate_body(arguments.body, sent)
+        return sent.keys() - CALLER_PARAMETERS
     if arguments.query is None:
-        return request.args.keys() - NO_PARAMETERS
-    asked = {name: each for name, each in request.args.lists() if name not in NO_PARAMETERS}
-    given["query"] = query = read_query(arguments.query, asked)
-    if unknown := unknown_names(arguments.query, asked):
-        name_ignored(unknown)
+        return request.args.keys() - CALLER_PARAMETERS
+    asked = {name: each for name, each in request.args.lists() if name not in CALLER_PARAMETERS}
+    given["query"] = query = validate_query(arguments.query, asked)
+    if unknown := find_unknown_names(arguments.query, asked):
+        add_ignored_parameters_header(unknown)
     if getattr(query, "search", ""):
-        count_search()
+        count_search_request()
     return asked.keys()
 
 
-def _none_of(query: Query | None) -> Found[Any] | None:
+def _find_empty_result(query: Query | None) -> ListPage[Any] | None:
     """Return an empty list if the query cannot match anything in Gatebell, and otherwise None."""
-    if not (isinstance(query, GitLabQuery) and query.finds_nothing):
+    if not (isinstance(query, GitLabQuery) and query.matches_nothing):
         return None
     has_numbers = isinstance(query, OffsetQuery) and query.pagination != "keyset"
-    return Found(items=(), total=0 if has_numbers else None)
+    return ListPage(items=(), total=0 if has_numbers else None)
 
 
-def _known_names(arguments: Arguments) -> frozenset[str]:
+def _list_known_names(arguments: OperationSpec) -> frozenset[str]:
     """Return the names of parameters that records of API calls may contain."""
     schemas = [each for each in (arguments.query, arguments.body) if each is not None]
     return SCHEDULE_NAMES.union(*(each.model_fields for each in schemas))
 
 
-def _response(
-    arguments: Arguments, returned: Any, query: Query | None, gate: Gate | None
+def _build_response(
+    arguments: OperationSpec, returned: Any, query: Query | None, gate: ReleaseGate | None
 ) -> Response:
     if isinstance(returned, Response):
         return returned
     if returned is None:
         is_later = arguments.status == HTTPStatus.ACCEPTED
         return Response(status=HTTPStatus.ACCEPTED if is_later else HTTPStatus.NO_CONTENT)
-    items = returned.items if isinstance(returned, Found) else returned
-    is_list = isinstance(returned, Found)
-    writer = _writer(cast("Any", arguments.returns), is_list=is_list)
+    items = returned.items if isinstance(returned, ListPage) else returned
+    is_list = isinstance(returned, ListPage)
+    writer = _get_type_adapter(cast("Any", arguments.returns), is_list=is_list)
     content = writer.dump_json(items, exclude=gate.excluded(is_list=is_list) if gate else None)
-    response = written_json_response(content, arguments.status)
-    response.headers.update(_own_headers(returned, query))
-    if request.method in _READING:
-        _make_conditional(response, content)
+    response = build_serialized_response(content, arguments.status)
+    response.headers.update(_build_result_headers(returned, query))
+    if request.method in _READ_METHODS:
+        _add_etag(response, content)
     return response
 
 
 @cache
-def _writer(returns: Any, *, is_list: bool) -> TypeAdapter[Any]:
+def _get_type_adapter(returns: Any, *, is_list: bool) -> TypeAdapter[Any]:
     return TypeAdapter(Sequence[returns] if is_list else returns)
 
 
-def _own_headers(returned: Any, query: Query | None) -> Mapping[str, str]:
-    if isinstance(returned, Found):
-        return _page_headers(returned, query)
+def _build_result_headers(returned: Any, query: Query | None) -> Mapping[str, str]:
+    if isinstance(returned, ListPage):
+        return _build_page_headers(returned, query)
     return {"Cache-Control": "no-store"} if isinstance(returned, SecretResource) else {}
 
 
-def _page_headers(found: Found[Any], query: Query | None) -> Mapping[str, str]:
+def _build_page_headers(found: ListPage[Any], query: Query | None) -> Mapping[str, str]:
     if isinstance(query, OffsetQuery) and found.total is not None:
         cursor = found.next_cursor
-        return offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
+        return build_offset_headers(query.page, query.size, total=found.total, keyset_from=cursor)
     # A list that supports both kinds of pages may have chosen keyset pages on its own.
     kind = {"pagination": "keyset"} if isinstance(query, PagedQuery) else {}
-    return cursor_headers(found.next_cursor, **kind)
+    return build_cursor_headers(found.next_cursor, **kind)
 
 
-def _make_conditional(response: Response, content: bytes) -> None:
+def _add_etag(response: Response, content: bytes) -> None:
     """Add an ETag to a response, and make it 304 if the client has it (RFC 9110 section 13)."""
     digest = blake2b(content, digest_size=_ETAG_BYTES).hexdigest()
     response.headers["ETag"] = f'W/"{digest}"'

@@ -8,16 +8,18 @@ from werkzeug.datastructures import MultiDict
 
 from domain.core.errors import InvalidError
 
-_READING = frozenset({"GET", "HEAD"})
+_READ_METHODS = frozenset({"GET", "HEAD"})
 
 
-def all_parameters() -> dict[str, Any]:
+def read_all_parameters() -> dict[str, Any]:
     """Return the parameters of the query and the body.
 
     The body is a JSON object or a form, and takes precedence.
     """
-    body = json_object(request.get_data()) if is_json_request() else pairs_of(request.form)
-    return {**pairs_of(request.args), **body}
+    body = (
+        parse_json_object(request.get_data()) if is_json_request() else collect_pairs(request.form)
+    )
+    return {**collect_pairs(request.args), **body}
 
 
 def is_json_request() -> bool:
@@ -26,12 +28,12 @@ def is_json_request() -> bool:
     return media_type == "application/json" or media_type.endswith("+json")
 
 
-def given_parameters() -> dict[str, Any]:
+def read_given_parameters() -> dict[str, Any]:
     """Return the parameters of a request: only the query for reading methods."""
-    return pairs_of(request.args) if request.method in _READING else all_parameters()
+    return collect_pairs(request.args) if request.method in _READ_METHODS else read_all_parameters()
 
 
-def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
+def collect_pairs(given: MultiDict[str, str]) -> dict[str, Any]:
     """Return pairs as a mapping, with a list for each name such as `scopes[]`."""
     return {
         name.removesuffix("[]"): values if name.endswith("[]") else values[-1]
@@ -39,7 +41,7 @@ def pairs_of(given: MultiDict[str, str]) -> dict[str, Any]:
     }
 
 
-def json_object(content: bytes) -> dict[str, Any]:
+def parse_json_object(content: bytes) -> dict[str, Any]:
     """Return the object in a JSON text, or an empty one for an empty text.
 
     Raise InvalidError if the text is not a JSON object.

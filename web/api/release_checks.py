@@ -12,61 +12,61 @@ from werkzeug.formparser import FormDataParser
 
 from domain.core import threads
 from domain.core.errors import InvalidError, TooManyAttemptsError
-from domain.releases.checker.checker import check_text, decoded
-from domain.releases.checker.findings import Report
+from domain.releases.checker.checker import check_text, decode_file
+from domain.releases.checker.findings import CheckReport
 from domain.releases.version import Release
-from web.api.parameters import json_object, pairs_of
-from web.http.extensions import client_address
-from web.http.request_bodies import read_bounded
+from web.api.parameters import collect_pairs, parse_json_object
+from web.http.extensions import get_client_address
+from web.http.request_bodies import read_limited_body
 from web.services import settings
 
 #: Maximum number of texts that one process holds at the same time.
-_MOST_AT_ONCE = 6
+_MAX_CONCURRENT_CHECKS = 6
 _RETRY_AFTER_SECONDS = 5
 #: Limit of processor time for one text, in seconds.
-_SECONDS = 2.0
-_MOST_PARTS = 20
-_FORMS = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
-_at_once = BoundedSemaphore(_MOST_AT_ONCE)
+_CHECK_SECONDS = 2.0
+_MAX_FORM_PARTS = 20
+_FORM_MEDIA_TYPES = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
+_check_slots = BoundedSemaphore(_MAX_CONCURRENT_CHECKS)
 #: Maximum number of texts from anonymous callers in one process, in total and per IP address. The
 #: remaining slots are for users.
-_MOST_ANONYMOUS = 2
-_MOST_OF_ADDRESS = 1
+_MAX_ANONYMOUS_CHECKS = 2
+_MAX_CHECKS_PER_ADDRESS = 1
 
 
-def handed_in() -> dict[str, Any]:
+def read_submission() -> dict[str, Any]:
     """Return `name`, `content` and `release` of the body, which is JSON or a form with `file`.
 
     Raise BodyTooLargeError if the body exceeds the limit. Files stay in memory, whereas forms of
     pages may be written to a temporary file.
     """
-    received = read_bounded(settings().release_check_limit_bytes)
+    received = read_limited_body(settings().release_check_limit_bytes)
     received.check()
-    query = pairs_of(request.args)
-    if request.mimetype in _FORMS:
-        return {**query, **_of_form(received.content)}
-    return {**query, **json_object(received.content)}
+    query = collect_pairs(request.args)
+    if request.mimetype in _FORM_MEDIA_TYPES:
+        return {**query, **_parse_form(received.content)}
+    return {**query, **parse_json_object(received.content)}
 
 
-def _of_form(content: bytes) -> dict[str, Any]:
+def _parse_form(content: bytes) -> dict[str, Any]:
     parser = FormDataParser(
         stream_factory=lambda *_, **__: BytesIO(),
         max_form_memory_size=len(content),
-        max_form_parts=_MOST_PARTS,
+        max_form_parts=_MAX_FORM_PARTS,
     )
     stream = BytesIO(content)
     _, form, files = parser.parse(
         stream, request.mimetype, len(content), dict(request.mimetype_params)
     )
-    found = pairs_of(form)
+    found = collect_pairs(form)
     file = files.get("file")
     if file is not None and (file.filename or not found.get("content")):
-        found["content"] = decoded(file.read())
+        found["content"] = decode_file(file.read())
         found["name"] = found.get("name") or file.filename or ""
     return found
 
 
-class _AnonymousPlaces:
+class _AnonymousSlots:
     """Counter of the active checks of anonymous callers by IP address."""
 
     def __init__(self) -> None:
@@ -80,10 +80,13 @@ class _AnonymousPlaces:
         Raise TooManyAttemptsError if no slot is free.
         """
         with self._lock:
-            if self._held.total() >= _MOST_ANONYMOUS or self._held[address] >= _MOST_OF_ADDRESS:
+            if (
+                self._held.total() >= _MAX_ANONYMOUS_CHECKS
+                or self._held[address] >= _MAX_CHECKS_PER_ADDRESS
+            ):
                 message = (
-                    "The release checker is busy with requests without a token. Wait for your "
-                    "other check to end, or send a token."
+                    "The release checker is busy with requests without a token. Wait until your "
+                    "other check has finished, or send a token."
                 )
                 raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
             self._held[address] += 1
@@ -95,25 +98,27 @@ class _AnonymousPlaces:
                 self._held += Counter()  # drops addresses without a check
 
 
-_anonymous = _AnonymousPlaces()
+_anonymous_slots = _AnonymousSlots()
 
 
-def run_check(name: str, content: str, release: Release, *, is_anonymous: bool) -> Report:
+def run_release_check(
+    name: str, content: str, release: Release, *, is_anonymous: bool
+) -> CheckReport:
     """Check a text in a thread and return the report.
 
     Raise TooManyAttemptsError if too many texts are waiting.
     """
     if not content.strip() and not name:
-        raise InvalidError("content is empty.", field="content")
-    with _anonymous.hold(client_address()) if is_anonymous else nullcontext():
-        return _run(name, content, release)
+        raise InvalidError("`content` is empty.", field="content")
+    with _anonymous_slots.hold(get_client_address()) if is_anonymous else nullcontext():
+        return _run_in_thread(name, content, release)
 
 
-def _run(name: str, content: str, release: Release) -> Report:
-    if not _at_once.acquire(blocking=False):
+def _run_in_thread(name: str, content: str, release: Release) -> CheckReport:
+    if not _check_slots.acquire(blocking=False):
         message = "The release checker is busy. Try again in a moment."
         raise TooManyAttemptsError(message, retry_after=_RETRY_AFTER_SECONDS)
     try:
-        return threads.checking.run(check_text, name, content, release, seconds=_SECONDS)
+        return threads.checking_pool.run(check_text, name, content, release, seconds=_CHECK_SECONDS)
     finally:
-        _at_once.release()
+        _check_slots.release()

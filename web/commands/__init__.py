@@ -6,7 +6,7 @@ formats that CI systems can read.
 
 from flask import Flask
 
-from web.commands.program import Program
+from web.commands.program import LazyCommandGroup
 
 #: Location of each command in this package, or the actions that it is made from, and its short
 #: help. Commands are imported when they are used. Web processes, help and completion do not wait
@@ -14,105 +14,117 @@ from web.commands.program import Program
 _COMMANDS = {
     "alert-routes": (
         "domain.paging.escalations.actions",
-        "Which alerts go to which escalation policy.",
+        "Manage alert routes, which select an escalation policy for alerts.",
     ),
     "alerts": (
         (
             "domain.alerts.handling.actions,domain.paging.escalations.manual_actions,"
             "domain.incidents.timelines.actions:alert_timeline"
         ),
-        "Alerts of projects.",
+        "Manage alerts.",
     ),
-    "applications": ("applications:applications", "OAuth clients."),
-    "audit": ("audit:audit", "The audit log."),
+    "applications": ("applications:applications", "Manage OAuth applications."),
+    "audit": ("audit:audit", "Verify the audit log."),
     "audit-streams": (
         "domain.delivery.audit_streams.actions",
-        "Destinations that get every audit event by HTTP.",
+        "Manage audit streams, which send audit events to other services.",
     ),
-    "backup": ("backups.restore:backup", "Write a backup while the service runs."),
+    "backup": ("backups.restore:backup", "Create a backup while the service is running."),
     "channels": (
         "domain.paging.contacts.actions:notification_channels",
-        "Channels: chat rooms and lists that projects page.",
+        "Manage the notification channels of projects and groups.",
     ),
     "completion": ("program:completion", "Print the completion script for a shell."),
-    "contact-rules": ("contacts:contact_rules", "Rules by which people are paged."),
-    "contacts": ("contacts:contacts", "Contacts: addresses at which people are paged."),
-    "deliveries": ("integrations:deliveries", "What senders posted to alert integrations."),
+    "contact-rules": ("contacts:contact_rules", "Manage the notification rules of users."),
+    "contacts": ("contacts:contacts", "Manage the contacts at which users are paged."),
+    "deliveries": (
+        "integrations:deliveries",
+        "Show deliveries to alert integrations, or process them again.",
+    ),
     "doctor": ("doctor:doctor", "Check the installation for problems."),
     "escalations": (
         "domain.paging.escalations.actions:escalation_policies",
-        "Escalation policies: who is paged for alerts, and when.",
+        "Manage escalation policies.",
     ),
     "flap-settings": (
         "domain.paging.silences.actions",
-        "How alerts that open repeatedly page.",
+        "Show or change the settings of flap detection.",
     ),
-    "groups": ("namespaces:groups", "Groups of projects."),
+    "groups": ("namespaces:groups", "Manage groups."),
     "handover-notes": (
         "domain.reports.actions:on_call_handover_notes",
-        "What people on call leave for whoever is next.",
+        "Manage the handoff notes of on-call schedules.",
     ),
     "heartbeats": (
         "domain.heartbeats.actions",
-        "Heartbeats: alerts when a job does not report.",
+        "Manage heartbeats, which open an alert if a job does not run.",
     ),
     "identity-providers": (
         "domain.accounts.identity_providers.actions",
-        "OpenID Connect providers through which people sign in.",
+        "Manage identity providers for signing in with OpenID Connect.",
     ),
-    "import": ("imports:imports", "Import users, schedules, policies and integrations."),
+    "import": (
+        "imports:imports",
+        "Import users, schedules, policies and integrations from other tools.",
+    ),
     "incident-documents": (
         "domain.reports.incident_documents",
-        "What teams write down after incidents.",
+        "Show or change post-incident documents.",
     ),
-    "incident-rules": ("domain.incidents.rule_actions", "Which alerts open incidents."),
+    "incident-rules": (
+        "domain.incidents.rule_actions",
+        "Manage incident rules, which open incidents for alerts.",
+    ),
     "incidents": (
         "domain.incidents.actions,domain.incidents.timelines.actions:incident_timeline",
-        "Incidents of projects.",
+        "Manage incidents.",
     ),
-    "integrations": ("integrations:integrations", "Alert integrations of projects."),
-    "keys": ("domain.oauth.openid.keys", "Keys that sign ID tokens."),
-    "mail": ("mail:mail", "E-mail that the worker sends."),
+    "integrations": ("integrations:integrations", "Manage alert integrations."),
+    "keys": ("domain.oauth.openid.keys", "List or rotate the keys that sign ID tokens."),
+    "mail": ("mail:mail", "Test email, and show the state of the email queue."),
     "maintenance-windows": (
         "domain.paging.maintenance_windows.actions",
-        "Times at which alerts page nobody.",
+        "Manage maintenance windows, during which alerts page nobody.",
     ),
-    "member-roles": ("member_roles:member_roles", "Custom member roles."),
-    "members": ("domain.projects.member_actions", "Members of groups and projects."),
-    "on-call": ("own_on_call:on_call", "When and where users are on call, and who covers them."),
-    "projects": ("namespaces:projects", "Projects."),
-    "prune": ("prune:prune_command", "Remove expired and deleted data now."),
-    "registry": ("registry:registry", "The container registry."),
-    "releases": ("releases:releases", "The release schedule."),
+    "member-roles": ("member_roles:member_roles", "Manage custom member roles."),
+    "members": ("domain.projects.member_actions", "Manage the members of groups and projects."),
+    "on-call": (
+        "own_on_call:on_call",
+        "Show the on-call shifts of a user, or let another user cover them.",
+    ),
+    "projects": ("namespaces:projects", "Manage projects."),
+    "prune": ("prune:prune_command", "Remove expired and deleted data immediately."),
+    "registry": ("registry:registry", "Configure the container registry."),
+    "releases": ("releases:releases", "Check which API calls a release breaks."),
     "reports": (
         "domain.reports.actions:on_call_reports",
-        "What happened in nights and weeks, in figures.",
+        "Show on-call reports.",
     ),
-    "repositories": ("repositories:repositories", "Git repositories."),
-    "restore": ("backups.restore:restore", "Restore a backup, and check it."),
+    "repositories": ("repositories:repositories", "Check, back up and restore Git repositories."),
+    "restore": ("backups.restore:restore", "Restore and verify a backup."),
     "schedules": (
         "domain.paging.on_call.actions:on_call_schedules",
-        "On-call schedules of projects.",
+        "Manage on-call schedules.",
     ),
-    "secrets": ("secrets:secrets", "Rotation of the secret key."),
-    "settings": ("settings:instance_settings", "Settings of the installation."),
+    "secrets": ("secrets:secrets", "Rotate the secret key."),
+    "settings": ("settings:instance_settings", "Manage the settings of the installation."),
     "silences": (
         "domain.paging.silences.actions",
-        "Silences: matching alerts page nobody for a time.",
+        "Manage silences, which keep matching alerts from paging.",
     ),
-    "tokens": ("tokens:tokens", "Personal access tokens."),
+    "tokens": ("tokens:tokens", "Manage personal access tokens."),
     "upgrade-check": (
         "upgrade_check:upgrade_check",
-        "List what an upgrade to this release turns off.",
+        "List what stops working after an upgrade to this release.",
     ),
-    "users": ("users:users", "User accounts."),
-    "version": ("program:version_command", "The version and the commit of this program."),
-    "webhooks": ("domain.delivery.webhooks.actions", "Outgoing webhooks of projects."),
+    "users": ("users:users", "Manage user accounts."),
+    "version": ("program:version_command", "Print the version and the commit."),
+    "webhooks": ("domain.delivery.webhooks.actions", "Manage webhooks."),
 }
 
-gatebell = Program(
+gatebell = LazyCommandGroup(
     name="gatebell",
-    help="Operate Gatebell. Commands use the database that the environment names.",
+    help="Operate a Gatebell installation. Commands use the settings of the environment.",
     places=_COMMANDS,
 )
 

@@ -7,14 +7,14 @@ from flask.cli import AppGroup
 
 from domain.accounts.users import get_user
 from domain.oauth.applications import actions
-from domain.oauth.clients.directory import list_instance_wide, list_own
-from web.commands.generated import command_of
-from web.commands.transaction import one_transaction
+from domain.oauth.clients.directory import list_instance_wide_applications, list_own_applications
+from web.commands.generated import build_command
+from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.services import now
 
-applications = AppGroup("applications", help="OAuth clients.")
-applications.add_command(command_of(actions.register_application, user_option="--owner"))
+applications = AppGroup("applications", help="Manage OAuth applications.")
+applications.add_command(build_command(actions.register_application, user_option="--owner"))
 for each in (
     actions.show_application,
     actions.change_application,
@@ -22,18 +22,20 @@ for each in (
     actions.rotate_secret,
     actions.remove_application,
 ):
-    applications.add_command(command_of(each))
+    applications.add_command(build_command(each))
 
 
 @applications.command("list")
-@click.option("--owner", help="Applications of this user; by default the instance-wide ones.")
-@one_transaction
+@click.option("--owner", help="Owner. Without it, the instance-wide applications are listed.")
+@run_in_transaction
 def list_applications_command(*, owner: str | None) -> dict[str, Any]:
     """List applications, newest first."""
     session = db.session()
     if owner is None:
-        found = list_instance_wide(session=session, now=now())
+        found = list_instance_wide_applications(session=session, now=now())
     else:
-        found = list_own(get_user(owner, session=session).id, session=session, now=now())
+        found = list_own_applications(
+            get_user(owner, session=session).id, session=session, now=now()
+        )
     listed = [each.model_dump(mode="json") for each in found]
     return {"applications": listed, "total": len(listed)}

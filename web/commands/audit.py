@@ -6,22 +6,24 @@ import click
 from flask.cli import AppGroup, with_appcontext
 from sqlalchemy.orm import Session
 
-from domain.audit.seals import Head, audit_key, verify
-from web.commands.output import print_answer
+from domain.audit.seals import SealHead, get_or_create_audit_key, verify_seals
+from web.commands.output import print_result
 from web.extensions import db
 from web.services import now, services, settings
 
 #: Maximum number of faults that are printed. A log that was wiped has a fault for each event.
-_MOST_SHOWN = 100
+_MAX_SHOWN_FAULTS = 100
 
-audit = AppGroup("audit", help="The audit log.")
+audit = AppGroup("audit", help="Verify the audit log.")
 
 
-def _head(_context: click.Context, _option: click.Parameter, text: str | None) -> Head | None:
+def _parse_head(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> SealHead | None:
     try:
-        return None if text is None else Head.of(text)
+        return None if text is None else SealHead.of(text)
     except ValueError as error:
-        message = "Use a head from a log line “audit events sealed”, such as 12:HASH."
+        message = "Use a head from the log event audit.events_sealed, such as 12:HASH."
         raise click.BadParameter(message) from error
 
 
@@ -29,15 +31,18 @@ def _head(_context: click.Context, _option: click.Parameter, text: str | None) -
 @click.option(
     "--head",
     metavar="NUMBER:HASH",
-    callback=_head,
-    help="A head recorded earlier, for example in the log, which must still exist.",
+    callback=_parse_head,
+    help="Head recorded earlier, for example in the log, that the audit log must still contain.",
 )
 @with_appcontext
-def verify_command(*, head: Head | None) -> None:
-    """Verify that no audit events were changed, added or removed; exit with 1 otherwise."""
-    session = _reading_session()
-    key = audit_key(session=session, keyring=services().keyring, now=now())
-    verdict = verify(session=session, key=key, recorded=head)
+def verify_command(*, head: SealHead | None) -> None:
+    """Verify that no audit events were changed, added or removed.
+
+    The exit status is 1 if any were.
+    """
+    session = _open_snapshot_session()
+    key = get_or_create_audit_key(session=session, keyring=services().keyring, now=now())
+    verdict = verify_seals(session=session, key=key, recorded=head)
     session.rollback()
     answer = {
         "intact": not verdict.faults,
@@ -47,14 +52,14 @@ def verify_command(*, head: Head | None) -> None:
         "head": str(verdict.head) if verdict.head else None,
     }
     if not verdict.faults:
-        print_answer(answer)
+        print_result(answer)
         return
-    faults = verdict.faults[:_MOST_SHOWN]
-    print_answer({**answer, "fault_count": len(verdict.faults), "faults": faults})
+    faults = verdict.faults[:_MAX_SHOWN_FAULTS]
+    print_result({**answer, "fault_count": len(verdict.faults), "faults": faults})
     sys.exit(1)
 
 
-def _reading_session() -> Session:
+def _open_snapshot_session() -> Session:
     """Return a session with a single snapshot that blocks no writer."""
     options = (
         {"begin_mode": "DEFERRED"}

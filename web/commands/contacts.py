@@ -2,11 +2,11 @@
 
 from flask.cli import AppGroup
 
-from domain.access.actions import operations_in
+from domain.access.actions import list_operations
 from domain.paging.contacts import actions, rule_actions
-from web.commands.generated import command_of
+from web.commands.generated import build_command
 
-contacts = AppGroup("contacts", help="Contacts: addresses at which people are paged.")
+contacts = AppGroup("contacts", help="Manage the contacts at which users are paged.")
 for act in (
     actions.create_contact,
     actions.list_contacts,
@@ -14,11 +14,9 @@ for act in (
     actions.send_contact_test,
     actions.delete_contact,
 ):
-    contacts.add_command(command_of(act, is_for_user=True))
+    contacts.add_command(build_command(act, is_for_user=True))
 
 
-contact_rules = AppGroup(
-    "contact-rules", help="Rules: which contact is told of which alerts, and when."
-)
-for act in operations_in(rule_actions, "contact_rules"):
-    contact_rules.add_command(command_of(act, is_for_user=True))
+contact_rules = AppGroup("contact-rules", help="Manage the notification rules of users.")
+for act in list_operations(rule_actions, "contact_rules"):
+    contact_rules.add_command(build_command(act, is_for_user=True))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from domain.access.roles import Role
 from domain.accounts.administration import add_account, generate_password
-from domain.accounts.names import as_segment
+from domain.accounts.names import slugify_name
 from domain.accounts.passwords import HashCost
 from domain.accounts.users import NewUser, UserView, find_user
 from domain.alerts.integrations.actions import create_integration
@@ -16,10 +16,10 @@ from domain.alerts.integrations.integrations import list_integrations
 from domain.alerts.integrations.types import NewIntegration
 from domain.core.database.locks import release_locks
 from domain.core.errors import DomainError
-from domain.core.types.reading import read_body
+from domain.core.types.reading import validate_body
 from domain.paging.escalations.actions import create_policy
-from domain.paging.escalations.policies import all_policies, who_may_be_paged
-from domain.paging.escalations.steps import LONGEST_DELAY, LONGEST_PAUSE, SHORTEST_PAUSE
+from domain.paging.escalations.policies import find_pageable_users, list_own_policies
+from domain.paging.escalations.steps import MAX_REPEAT_PAUSE, MAX_STEP_DELAY, MIN_REPEAT_PAUSE
 from domain.paging.escalations.types import GivenStep, GivenTarget, NewPolicy
 from domain.paging.importing.plan import (
     ImportedIntegration,
@@ -29,44 +29,44 @@ from domain.paging.importing.plan import (
     ImportedStep,
     ImportedUser,
     ImportPlan,
-    LeftOut,
+    SkippedEntity,
 )
 from domain.paging.on_call.actions import create_schedule
 from domain.paging.on_call.change_actions import create_override
-from domain.paging.on_call.schedules import all_schedules, find_schedule
+from domain.paging.on_call.schedules import find_schedule, list_all_schedules
 from domain.paging.on_call.types import (
-    LONGEST_NAME,
+    MAX_SCHEDULE_NAME_LENGTH,
     NewOverride,
     NewSchedule,
     OnCallSchedule,
-    handover_fields,
-    restriction_fields,
+    build_handoff_fields,
+    build_restriction_fields,
 )
-from domain.projects.members import OPERATOR, add_member, record_joined
-from domain.projects.views import GroupView, Holder, ProjectView
+from domain.projects.members import OPERATOR_VIEWER, add_member, record_member_added
+from domain.projects.views import GroupView, ProjectOrGroup, ProjectView
 from models.folding import fold
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.services import now, settings
 from web.settings.policies.accounts import password_rules
 
-_Made = TypeVar("_Made")
+_Created = TypeVar("_Created")
 #: Cost of hashing the passwords of a simulation, which are never used.
-_CHEAP = HashCost(memory_kib=64, passes=1)
+_SIMULATION_HASH_COST = HashCost(memory_kib=64, passes=1)
 #: Names of the lists in a report, by kind of object.
-_LISTS = {
+_REPORT_LIST_NAMES = {
     "user": "users",
     "schedule": "schedules",
     "policy": "policies",
     "integration": "integrations",
 }
 #: Report fields that only a real import sets.
-_SECRETS = ("password", "key", "url")
+_SECRET_FIELDS = ("password", "key", "url")
 #: Ids of schedules by their keys in the export.
-_Schedules = dict[str, int]
+_ScheduleIds = dict[str, int]
 
 
-class _Outcome(StrEnum):
+class _ImportOutcome(StrEnum):
     """Result of importing an object."""
 
     CREATED = "created"
@@ -76,14 +76,14 @@ class _Outcome(StrEnum):
 
 
 @dataclass(kw_only=True)
-class _Entry:
+class _ReportEntry:
     """Object of an export and its result."""
 
     kind: str
     name: str
-    outcome: _Outcome
+    outcome: _ImportOutcome
     #: Project or group of the object.
-    holder: Holder | None = None
+    holder: ProjectOrGroup | None = None
     #: Differences from the export, or reasons for an omission.
     notes: list[str] = field(default_factory=list)
     #: Additional values, such as the URL of an integration.
@@ -97,18 +97,18 @@ class _Entry:
         return {**found, **self.details, "notes": self.notes}
 
 
-def _report_of(
-    entries: Sequence[_Entry], left_out: Sequence[LeftOut], *, is_dry_run: bool
+def _build_report(
+    entries: Sequence[_ReportEntry], left_out: Sequence[SkippedEntity], *, is_dry_run: bool
 ) -> dict[str, Any]:
     """Return the report of an import as a JSON object."""
     counts = Counter(each.outcome for each in entries)
-    counts[_Outcome.LEFT_OUT] += len(left_out)
+    counts[_ImportOutcome.LEFT_OUT] += len(left_out)
     return {
         "dry_run": is_dry_run,
-        "summary": {each.value.replace(" ", "_"): counts[each] for each in _Outcome},
+        "summary": {each.value.replace(" ", "_"): counts[each] for each in _ImportOutcome},
         **{
             plural: [each.as_json() for each in entries if each.kind == kind]
-            for kind, plural in _LISTS.items()
+            for kind, plural in _REPORT_LIST_NAMES.items()
         },
         "left_out": [
             {"kind": each.kind, "name": each.name, "reason": each.reason} for each in left_out
@@ -117,52 +117,56 @@ def _report_of(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Places:
+class _Targets:
     """Projects and groups of teams, and defaults for all other objects."""
 
     #: Names of the export's teams by key.
     teams: Mapping[str, str]
     #: Projects and groups by lowercase team name.
-    by_team: Mapping[str, Holder]
-    otherwise: Holder | None
+    by_team: Mapping[str, ProjectOrGroup]
+    otherwise: ProjectOrGroup | None
     #: Project for the integrations of objects that are imported into groups.
     of_integrations: ProjectView | None
 
     def entry(
         self, kind: str, name: str, team: str | None
-    ) -> tuple[_Entry, Holder] | tuple[_Entry, None]:
+    ) -> tuple[_ReportEntry, ProjectOrGroup] | tuple[_ReportEntry, None]:
         """Return an entry for a team's object and its project or group.
 
         `team` is the key of the team. Without a project or group, the entry holds the reason.
         """
         holder = self.by_team.get(self.teams.get(team or "", "").lower(), self.otherwise)
         if holder is not None:
-            entry = _Entry(kind=kind, name=name, outcome=_Outcome.EXISTS, holder=holder)
+            entry = _ReportEntry(kind=kind, name=name, outcome=_ImportOutcome.EXISTS, holder=holder)
             return entry, holder
         owner = self.teams.get(team, team) if team else None
         reason = (
-            f"Its team {owner} has no project or group: use --team “{owner}=group/project”, or "
-            "--into."
+            f'Its team {owner} has no project or group. Use `--team "{owner}=PATH"` or '
+            "`--into PATH`."
             if owner
-            else "It belongs to no team: use --into."
+            else "It belongs to no team. Use `--into PATH`."
         )
-        return _Entry(kind=kind, name=name, outcome=_Outcome.LEFT_OUT, notes=[reason]), None
+        return _ReportEntry(
+            kind=kind, name=name, outcome=_ImportOutcome.LEFT_OUT, notes=[reason]
+        ), None
 
 
-def _create(entry: _Entry, make: Callable[[], _Made]) -> _Made | None:
+def _create_or_note_error(entry: _ReportEntry, make: Callable[[], _Created]) -> _Created | None:
     """Return the created object, or None with the reason in the entry."""
     try:
         with db.session().begin_nested():
             made = make()
     except DomainError as error:
-        entry.outcome = _Outcome.LEFT_OUT
+        entry.outcome = _ImportOutcome.LEFT_OUT
         entry.notes.append(str(error))
         return None
-    entry.outcome = _Outcome.CREATED
+    entry.outcome = _ImportOutcome.CREATED
     return made
 
 
-def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) -> list[_Entry]:
+def _import_integrations(
+    found: Iterable[ImportedIntegration], places: _Targets
+) -> list[_ReportEntry]:
     """Create the missing integrations and return their entries.
 
     New integrations include the URL and the key for senders.
@@ -175,8 +179,8 @@ def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) 
             continue
         project = places.of_integrations if isinstance(holder, GroupView) else holder
         if project is None:
-            entry.outcome = _Outcome.LEFT_OUT
-            entry.notes.append("A group has no integrations: use --integrations group/project.")
+            entry.outcome = _ImportOutcome.LEFT_OUT
+            entry.notes.append("Groups have no integrations. Use `--integrations GROUP/PROJECT`.")
             continue
         entry.holder = project
         _import_integration(integration, project, entry)
@@ -184,14 +188,15 @@ def _import_integrations(found: Iterable[ImportedIntegration], places: _Places) 
 
 
 def _import_integration(
-    integration: ImportedIntegration, project: ProjectView, entry: _Entry
+    integration: ImportedIntegration, project: ProjectView, entry: _ReportEntry
 ) -> None:
     name, kind = integration.name.strip(), integration.type.name
-    if fold(name) in {fold(each.name) for each in list_integrations(work(), project)}:
+    if fold(name) in {fold(each.name) for each in list_integrations(unit_of_work(), project)}:
         return
     given = {"type": kind, "name": name, "active": integration.is_active}
-    made = _create(
-        entry, lambda: create_integration(work(), project, read_body(NewIntegration, given))
+    made = _create_or_note_error(
+        entry,
+        lambda: create_integration(unit_of_work(), project, validate_body(NewIntegration, given)),
     )
     if made is not None:
         entry.notes += integration.notes
@@ -199,7 +204,7 @@ def _import_integration(
 
 
 @dataclass(frozen=True, kw_only=True)
-class PeopleOptions:
+class UserOptions:
     """Permitted actions for missing users and members."""
 
     #: `True` to create accounts and make them members.
@@ -211,19 +216,21 @@ class PeopleOptions:
 
 
 @dataclass(kw_only=True)
-class _People:
+class _UserAccounts:
     """Users of an export by their keys."""
 
-    options: PeopleOptions
-    entries: list[_Entry] = field(default_factory=list)
+    options: UserOptions
+    entries: list[_ReportEntry] = field(default_factory=list)
     _accounts: dict[str, UserView] = field(default_factory=dict)
-    _entries: dict[str, _Entry] = field(default_factory=dict)
+    _entries: dict[str, _ReportEntry] = field(default_factory=dict)
     _created: set[int] = field(default_factory=set)
 
     def find(self, users: Sequence[ImportedUser]) -> None:
         """Find or create the account of each user."""
         for user in users:
-            entry = _Entry(kind="user", name=user.username or user.email, outcome=_Outcome.EXISTS)
+            entry = _ReportEntry(
+                kind="user", name=user.username or user.email, outcome=_ImportOutcome.EXISTS
+            )
             account = self._account(user, entry)
             if account is not None:
                 self._accounts[user.key] = account
@@ -231,7 +238,7 @@ class _People:
             self._entries[user.key] = entry
             self.entries.append(entry)
 
-    def _account(self, user: ImportedUser, entry: _Entry) -> UserView | None:
+    def _account(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
         session = db.session()
         by_email = find_user(user.email, session=session) if user.email else None
         if by_email is not None:
@@ -240,37 +247,39 @@ class _People:
         if by_name is not None:
             if user.email:
                 entry.notes.append(
-                    f"Found by user name: the account has another e-mail address than {user.email}."
+                    f"Found by user name. The email address of the account is not {user.email}."
                 )
             return by_name
         if self.options.creates_users:
             return self._create(user, entry)
-        entry.outcome = _Outcome.LEFT_OUT
-        entry.notes.append("No account has this e-mail address: use --create-users.")
+        entry.outcome = _ImportOutcome.LEFT_OUT
+        entry.notes.append("No account has this email address. Use `--create-users`.")
         return None
 
-    def _create(self, user: ImportedUser, entry: _Entry) -> UserView | None:
-        username = as_segment(user.username)
+    def _create(self, user: ImportedUser, entry: _ReportEntry) -> UserView | None:
+        username = slugify_name(user.username)
         password = generate_password(username)
         new = NewUser(username=username, email=user.email, name=user.name[:200], password=password)
         session = db.session()
         rules = password_rules(settings())
         if self.options.is_trial:
-            rules = replace(rules, cost=_CHEAP)
+            rules = replace(rules, cost=_SIMULATION_HASH_COST)
         else:
             release_locks(session)  # hashing a password takes a while
         try:
-            made = add_account(work(), new, rules)
+            made = add_account(unit_of_work(), new, rules)
         except (DomainError, ValueError) as error:
-            entry.outcome = _Outcome.LEFT_OUT
+            entry.outcome = _ImportOutcome.LEFT_OUT
             entry.notes.append(str(error))
             return None
-        entry.outcome = _Outcome.CREATED
+        entry.outcome = _ImportOutcome.CREATED
         entry.details["password"] = password
         self._created.add(made.id)
         return made
 
-    def reachable(self, keys: Sequence[str], holder: Holder, notes: list[str]) -> list[UserView]:
+    def find_reachable(
+        self, keys: Sequence[str], holder: ProjectOrGroup, notes: list[str]
+    ) -> list[UserView]:
         """Return the users who can be on call and paged here, and note who cannot."""
         found = []
         for key in keys:
@@ -286,12 +295,12 @@ class _People:
                 )
         return found
 
-    def _can_be_paged(self, account: UserView, holder: Holder) -> bool:
-        return account.id in who_may_be_paged(
+    def _can_be_paged(self, account: UserView, holder: ProjectOrGroup) -> bool:
+        return account.id in find_pageable_users(
             holder.namespace, [account.id], session=db.session(), today=now().date()
         )
 
-    def _join(self, key: str, account: UserView, holder: Holder) -> bool:
+    def _join(self, key: str, account: UserView, holder: ProjectOrGroup) -> bool:
         may = self.options.adds_members or account.id in self._created
         if not may:
             return False
@@ -299,27 +308,32 @@ class _People:
         try:
             with session.begin_nested():
                 member = add_member(
-                    place, account.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now()
+                    place,
+                    account.username,
+                    Role.DEVELOPER,
+                    by=OPERATOR_VIEWER,
+                    session=session,
+                    now=now(),
                 )
         except DomainError as error:
             self._entries[key].notes.append(str(error))
             return False
-        record_joined(work(), place, member, Role.DEVELOPER)
+        record_member_added(unit_of_work(), place, member, Role.DEVELOPER)
         self._entries[key].notes.append(f"Added to {holder.path} as a Developer.")
         return self._can_be_paged(account, holder)
 
 
 def _import_schedules(
-    found: Iterable[ImportedSchedule], people: _People, places: _Places
-) -> tuple[list[_Entry], _Schedules]:
+    found: Iterable[ImportedSchedule], people: _UserAccounts, places: _Targets
+) -> tuple[list[_ReportEntry], _ScheduleIds]:
     """Create the missing schedules and return their entries and ids."""
-    entries, ids = list[_Entry](), _Schedules()
+    entries, ids = list[_ReportEntry](), _ScheduleIds()
     for schedule in found:
         entry, holder = places.entry("schedule", schedule.name, schedule.team)
         entries.append(entry)
         if holder is None:
             continue
-        view = find_schedule(work(), holder, schedule.name)
+        view = find_schedule(unit_of_work(), holder, schedule.name)
         view = view or _create_schedule(schedule, holder, people, entry)
         if view is not None:
             ids[schedule.key] = view.id
@@ -327,38 +341,44 @@ def _import_schedules(
 
 
 def _create_schedule(
-    schedule: ImportedSchedule, holder: Holder, people: _People, entry: _Entry
+    schedule: ImportedSchedule, holder: ProjectOrGroup, people: _UserAccounts, entry: _ReportEntry
 ) -> OnCallSchedule | None:
     entry.notes += schedule.notes
-    rotations = _rotations(schedule.rotations, holder, people, entry)
+    rotations = _build_rotations(schedule.rotations, holder, people, entry)
     given = {
         "name": schedule.name,
         "time_zone": schedule.time_zone,
         "description": schedule.description,
         "rotations": rotations,
     }
-    made = _create(entry, lambda: create_schedule(work(), holder, read_body(NewSchedule, given)))
+    made = _create_or_note_error(
+        entry,
+        lambda: create_schedule(unit_of_work(), holder, validate_body(NewSchedule, given)),
+    )
     if made is not None:
         if not rotations:
-            entry.notes.append("It has no rotations: add some, or nobody is ever on call.")
-        _override(schedule, made, holder, people, entry)
+            entry.notes.append("It has no rotations, so nobody is on call. Add a rotation.")
+        _create_overrides(schedule, made, holder, people, entry)
     return made
 
 
-def _rotations(
-    found: Iterable[ImportedRotation], holder: Holder, people: _People, entry: _Entry
+def _build_rotations(
+    found: Iterable[ImportedRotation],
+    holder: ProjectOrGroup,
+    people: _UserAccounts,
+    entry: _ReportEntry,
 ) -> list[dict[str, Any]]:
     wanted, names = list[dict[str, Any]](), set[str]()
     for each in found:
         missing = list[str]()
-        users = people.reachable(each.users, holder, missing)
+        users = people.find_reachable(each.users, holder, missing)
         entry.notes += [f"{each.name}: {one}" for one in dict.fromkeys(missing)]
         if not users:
-            entry.notes.append(f"{each.name} is left out: none of its users can be on call.")
+            entry.notes.append(f"{each.name} is skipped because none of its users can be on call.")
             continue
-        name = each.name[: LONGEST_NAME - 5]
+        name = each.name[: MAX_SCHEDULE_NAME_LENGTH - 5]
         while name in names:
-            name = f"{each.name[: LONGEST_NAME - 5]} ({len(names) + 1})"
+            name = f"{each.name[: MAX_SCHEDULE_NAME_LENGTH - 5]} ({len(names) + 1})"
         names.add(name)
         wanted.append(
             {
@@ -366,33 +386,36 @@ def _rotations(
                 "name": name,
                 "layer": each.layer,
                 "starts_on": each.starts_at.date(),
-                **handover_fields(each.cadence),
-                "restrictions": [restriction_fields(one) for one in each.restrictions],
+                **build_handoff_fields(each.cadence),
+                "restrictions": [build_restriction_fields(one) for one in each.restrictions],
             }
         )
     return wanted
 
 
-def _override(
+def _create_overrides(
     schedule: ImportedSchedule,
     made: OnCallSchedule,
-    holder: Holder,
-    people: _People,
-    entry: _Entry,
+    holder: ProjectOrGroup,
+    people: _UserAccounts,
+    entry: _ReportEntry,
 ) -> None:
     for each in schedule.overrides:
-        for user in people.reachable([each.user], holder, entry.notes):
+        for user in people.find_reachable([each.user], holder, entry.notes):
             new = NewOverride(user=user.username, starts_at=each.starts_at, ends_at=each.ends_at)
             try:
                 with db.session().begin_nested():
-                    create_override(work(), holder, made.id, new)
+                    create_override(unit_of_work(), holder, made.id, new)
             except DomainError as error:
                 entry.notes.append(f"Override of {user.username}: {error}")
 
 
 def _import_policies(
-    found: Iterable[ImportedPolicy], people: _People, places: _Places, schedules: _Schedules
-) -> list[_Entry]:
+    found: Iterable[ImportedPolicy],
+    people: _UserAccounts,
+    places: _Targets,
+    schedules: _ScheduleIds,
+) -> list[_ReportEntry]:
     """Create the missing policies and return their entries."""
     entries = []
     for policy in found:
@@ -400,10 +423,10 @@ def _import_policies(
         entries.append(entry)
         if holder is None:
             continue
-        present = all_policies(holder, session=db.session())
+        present = list_own_policies(holder, session=db.session())
         if fold(policy.name.strip()) not in {fold(each.name) for each in present}:
             has_default = any(each.default for each in present)
-            steps = _steps(policy.steps, holder, people, schedules, entry)
+            steps = _build_steps(policy.steps, holder, people, schedules, entry)
             _create_policy(policy, steps, holder, entry, has_default=has_default)
     return entries
 
@@ -411,19 +434,19 @@ def _import_policies(
 def _create_policy(
     policy: ImportedPolicy,
     steps: list[GivenStep],
-    holder: Holder,
-    entry: _Entry,
+    holder: ProjectOrGroup,
+    entry: _ReportEntry,
     *,
     has_default: bool,
 ) -> None:
     entry.notes += policy.notes
     if policy.is_default and has_default:
-        entry.notes.append("There is another default policy: add a route to this one.")
+        entry.notes.append("Another policy is already the default. Add a route to this policy.")
     if not steps:
         entry.notes.append("None of its steps can be imported.")
     pause: dict[str, Any] = {}
     if policy.pause is not None:
-        pause = {"repeat_pause": min(max(policy.pause, SHORTEST_PAUSE), LONGEST_PAUSE)}
+        pause = {"repeat_pause": min(max(policy.pause, MIN_REPEAT_PAUSE), MAX_REPEAT_PAUSE)}
     new = NewPolicy.model_construct(
         name=policy.name,
         steps=steps,
@@ -431,31 +454,33 @@ def _create_policy(
         default=policy.is_default and not has_default,
         **pause,
     )
-    _create(entry, lambda: create_policy(work(), holder, new))
+    _create_or_note_error(entry, lambda: create_policy(unit_of_work(), holder, new))
 
 
-def _steps(
+def _build_steps(
     found: Iterable[ImportedStep],
-    holder: Holder,
-    people: _People,
-    schedules: _Schedules,
-    entry: _Entry,
+    holder: ProjectOrGroup,
+    people: _UserAccounts,
+    schedules: _ScheduleIds,
+    entry: _ReportEntry,
 ) -> list[GivenStep]:
-    usable = {each.id for each in all_schedules(work(), holder, with_groups_above=True)}
+    usable = {
+        each.id for each in list_all_schedules(unit_of_work(), holder, with_groups_above=True)
+    }
     steps = []
     for number, step in enumerate(found, 1):
         notes = list[str]()
-        users = people.reachable(step.users, holder, notes)
+        users = people.find_reachable(step.users, holder, notes)
         targets = [GivenTarget(type="user", id=each.id) for each in users]
         for key in step.schedules:
             schedule_id = schedules.get(key)
             if schedule_id in usable:
                 targets.append(GivenTarget(type="schedule", id=schedule_id))
             else:
-                notes.append("its schedule is neither here nor in a group above.")
-        if step.after > LONGEST_DELAY:
+                notes.append("its schedule is not in this project or group, or in a group above.")
+        if step.after > MAX_STEP_DELAY:
             targets = []
-            notes.append("it is more than 24 hours after the alert.")
+            notes.append("its delay is longer than 24 hours.")
         if targets:
             takes_turns = step.takes_turns and len(targets) > 1
             steps.append(
@@ -464,7 +489,7 @@ def _steps(
                 )
             )
         else:
-            notes.append("the step is left out.")
+            notes.append("the step is skipped.")
         entry.notes += [f"Step {number}: {each}" for each in dict.fromkeys(notes)]
     return steps
 
@@ -472,9 +497,9 @@ def _steps(
 def apply_plan(
     plan: ImportPlan,
     *,
-    by_team: Mapping[str, Holder],
-    otherwise: Holder | None,
-    options: PeopleOptions,
+    by_team: Mapping[str, ProjectOrGroup],
+    otherwise: ProjectOrGroup | None,
+    options: UserOptions,
     of_integrations: ProjectView | None = None,
 ) -> dict[str, Any]:
     """Create the missing objects and return a report.
@@ -482,19 +507,19 @@ def apply_plan(
     New accounts are stored one by one. All other objects are stored together or not at all.
     Existing objects with the same name are unchanged, so a second run has no effect.
     """
-    places = _Places(
+    places = _Targets(
         teams=plan.teams, by_team=by_team, otherwise=otherwise, of_integrations=of_integrations
     )
-    people = _People(options=options)
+    people = _UserAccounts(options=options)
     people.find(plan.users)
     schedules, ids = _import_schedules(plan.schedules, people, places)
     policies = _import_policies(plan.policies, people, places, ids)
     integrations = _import_integrations(plan.integrations, places)
     entries = [*people.entries, *schedules, *policies, *integrations]
-    return _report_of(entries, plan.left_out, is_dry_run=False)
+    return _build_report(entries, plan.left_out, is_dry_run=False)
 
 
-def try_plan(plan: ImportPlan, *, options: PeopleOptions, **places: Any) -> dict[str, Any]:
+def simulate_plan(plan: ImportPlan, *, options: UserOptions, **places: Any) -> dict[str, Any]:
     """Return the report of `apply_plan` without keeping any changes."""
     savepoint = db.session().begin_nested()
     try:
@@ -503,6 +528,6 @@ def try_plan(plan: ImportPlan, *, options: PeopleOptions, **places: Any) -> dict
         savepoint.rollback()
     for kind in ("users", "integrations"):
         for entry in report[kind]:
-            for name in _SECRETS:
+            for name in _SECRET_FIELDS:
                 entry.pop(name, None)
     return {**report, "dry_run": True}

@@ -12,50 +12,54 @@ from domain.paging.importing.files import read_documents
 from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
-from domain.projects.views import Holder
-from web.commands.import_plans import PeopleOptions, apply_plan, try_plan
-from web.commands.transaction import holder_at, one_transaction, project_at
+from domain.projects.views import ProjectOrGroup
+from web.commands.import_plans import UserOptions, apply_plan, simulate_plan
+from web.commands.transaction import get_project_at, get_project_or_group_at, run_in_transaction
 from web.services import now
 
-imports = AppGroup("import", help="Import users, schedules, policies and integrations.")
+imports = AppGroup(
+    "import", help="Import users, schedules, policies and integrations from other tools."
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def _options(command: _Command) -> _Command:
+def _add_import_options(command: _Command) -> _Command:
     """Add the arguments of all imports to a command."""
     for decorate in (
         click.option(
-            "--dry-run", is_flag=True, help="Print what would be done, without changing anything."
+            "--dry-run", is_flag=True, help="Show the result of the import without storing it."
         ),
         click.option(
             "--add-members",
             is_flag=True,
-            help="Make existing accounts Developers of the projects and groups that page them.",
+            help="Give existing users the Developer role in the projects and groups that "
+            "page them.",
         ),
         click.option(
             "--create-users",
             is_flag=True,
-            help="Create missing accounts, as Developers of what pages them.",
+            help="Create missing users, with the Developer role in the projects and groups that "
+            "page them.",
         ),
         click.option(
             "--team",
             "teams",
             multiple=True,
             metavar="NAME=PATH",
-            help="The project or group for the objects of a team; can be repeated.",
+            help="Project or group for the objects of a team. Can be repeated.",
         ),
         click.option(
             "--integrations",
             metavar="GROUP/PROJECT",
-            help="The project for the integrations of what goes into groups.",
+            help="Project for the integrations of teams that are imported into groups.",
         ),
         click.option(
             "--into",
             "--project",
             "into",
             metavar="PATH",
-            help="The project or group for everything else.",
+            help="Project or group for all other objects.",
         ),
         click.argument("file", type=click.Path(exists=True, path_type=Path)),
     ):
@@ -64,22 +68,28 @@ def _options(command: _Command) -> _Command:
 
 
 @imports.command("grafana-oncall")
-@_options
-@one_transaction
+@_add_import_options
+@run_in_transaction
 def grafana_oncall_command(**options: Any) -> dict[str, Any]:
-    """Import FILE with responses of Grafana OnCall's API: JSON, or a folder or zip of JSON."""
-    return {"source": "grafana-oncall", **_run(read_grafana_oncall, **options)}
+    """Import responses of Grafana OnCall's API from FILE.
+
+    FILE is a JSON file, or a folder or zip archive of JSON files.
+    """
+    return {"source": "grafana-oncall", **_run_import(read_grafana_oncall, **options)}
 
 
 @imports.command("opsgenie")
-@_options
-@one_transaction
+@_add_import_options
+@run_in_transaction
 def opsgenie_command(**options: Any) -> dict[str, Any]:
-    """Import FILE, a folder or zip written by opsgenie-configuration-backup."""
-    return {"source": "opsgenie", **_run(read_opsgenie, **options)}
+    """Import a backup of Opsgenie from FILE.
+
+    FILE is a folder or zip archive that opsgenie-configuration-backup has written.
+    """
+    return {"source": "opsgenie", **_run_import(read_opsgenie, **options)}
 
 
-def _run(
+def _run_import(
     read: Callable[..., ImportPlan],
     *,
     file: Path,
@@ -93,26 +103,26 @@ def _run(
     if into is None and not teams:
         names = ", ".join(sorted(plan.teams.values())) or "none"
         raise InvalidError(
-            "Set the target: --into group/project, or --team NAME=group/project for a team. "
-            f"Teams of this export: {names}."
+            "The export needs a project or group. Use `--into PATH`, or `--team NAME=PATH` for "
+            f"each team. Teams of this export: {names}."
         )
-    do = try_plan if dry_run else apply_plan
+    do = simulate_plan if dry_run else apply_plan
     return do(
         plan,
-        by_team=dict(_of_team(each, plan) for each in teams),
-        otherwise=holder_at(into) if into else None,
-        of_integrations=project_at(integrations) if integrations else None,
-        options=PeopleOptions(
+        by_team=dict(_parse_team_target(each, plan) for each in teams),
+        otherwise=get_project_or_group_at(into) if into else None,
+        of_integrations=get_project_at(integrations) if integrations else None,
+        options=UserOptions(
             creates_users=people["create_users"], adds_members=people["add_members"]
         ),
     )
 
 
-def _of_team(text: str, plan: ImportPlan) -> tuple[str, Holder]:
+def _parse_team_target(text: str, plan: ImportPlan) -> tuple[str, ProjectOrGroup]:
     name, separator, path = text.rpartition("=")
     known = {each.lower() for each in plan.teams.values()}
     if not separator or name.strip().lower() not in known:
         names = ", ".join(sorted(plan.teams.values())) or "none"
-        message = f"--team {text}: write NAME=PATH. Teams of this export: {names}."
+        message = f'`--team` "{text}" is not NAME=PATH. Teams of this export: {names}.'
         raise InvalidError(message)
-    return name.strip().lower(), holder_at(path.strip())
+    return name.strip().lower(), get_project_or_group_at(path.strip())

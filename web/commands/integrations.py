@@ -7,133 +7,143 @@ import click
 import orjson
 
 from domain.alerts.integrations import actions, delivery_actions
-from domain.alerts.integrations.mapping_actions import change_mapping, shown_recognition
-from domain.alerts.integrations.mapping_preview import recognize
+from domain.alerts.integrations.mapping_actions import build_recognition_resource, change_mapping
+from domain.alerts.integrations.mapping_preview import recognize_sample
 from domain.alerts.integrations.mapping_types import AlertMappingBody
 from domain.alerts.integrations.received_labels import list_labels
 from domain.alerts.integrations.trials import ReplayBody
 from domain.alerts.integrations.types import KeyRotation
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.durations import parse_duration
 from domain.core.errors import InvalidError
 from domain.core.grace_period import GracePeriod
-from domain.core.types.reading import read_body
-from web.commands.generated import command_of, commands_of
-from web.commands.transaction import one_transaction, project_at
-from web.http.work import work
-from web.services import now, reading
+from domain.core.types.reading import validate_body
+from web.commands.generated import build_command, build_command_group
+from web.commands.transaction import get_project_at, run_in_transaction
+from web.http.work import unit_of_work
+from web.services import now, parser_settings
 
 #: Maximum number of bytes read. It exceeds the limit of a sample, so that large samples are
 #: rejected and not cut.
-_LONGEST_FILE = 1024 * 1024
-integrations = commands_of(
-    "integrations", f"{actions.__name__}:alert_integrations", "Alert integrations of projects."
+_MAX_FILE_BYTES = 1024 * 1024
+integrations = build_command_group(
+    "integrations", f"{actions.__name__}:alert_integrations", "Manage alert integrations."
 )
-integrations.add_command(command_of(list_labels))
-deliveries = commands_of(
+integrations.add_command(build_command(list_labels))
+deliveries = build_command_group(
     "deliveries",
     f"{delivery_actions.__name__}:alert_deliveries",
-    "What senders posted to alert integrations.",
+    "Show deliveries to alert integrations, or process them again.",
 )
 
 
 @integrations.command("reset-key")
 @click.argument("project")
-@click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("integration_id", metavar="ID", type=click.IntRange(1, MAX_ID))
 @click.option(
     "--overlap",
     type=click.Choice([each.key for each in GracePeriod]),
     default=GracePeriod.DAY.key,
     show_default=True,
-    help="How long the old key is accepted beside the new one.",
+    help="How long the old key stays valid.",
 )
-@one_transaction
+@run_in_transaction
 def reset_key_command(*, project: str, integration_id: int, overlap: str) -> dict[str, Any]:
-    """Create a new key for the integration ID of PROJECT and print it."""
-    unit = work()
+    """Reset the key of an integration and print the new key."""
+    unit = unit_of_work()
     rotation = KeyRotation(previous_key_expires_at=GracePeriod.of(overlap).until(unit.now))
-    made = actions.rotate_key(unit, project_at(project), integration_id, rotation)
+    made = actions.rotate_key(unit, get_project_at(project), integration_id, rotation)
     return {"id": integration_id, "url": made.url, "key": made.key}
 
 
 @integrations.command("recognize")
 @click.argument("file", type=click.File("rb"))
-@one_transaction
+@run_in_transaction
 def recognize_payload_command(*, file: BinaryIO) -> dict[str, Any]:
-    """Detect the tool that sends the payload in FILE (- for stdin) and propose a mapping."""
-    body = file.read(_LONGEST_FILE)
+    """Detect the tool that sent the payload in FILE, and propose a mapping.
+
+    Use - for standard input.
+    """
+    body = file.read(_MAX_FILE_BYTES)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise InvalidError("The payload is not UTF-8.", field="sample") from error
-    found = recognize(text, now=now(), reading=reading())
-    return shown_recognition(found).model_dump(mode="json")
+        raise InvalidError("`FILE` is not UTF-8.", field="sample") from error
+    found = recognize_sample(text, now=now(), reading=parser_settings())
+    return build_recognition_resource(found).model_dump(mode="json")
 
 
 @integrations.command("map")
 @click.argument("project")
-@click.argument("integration_id", metavar="ID", type=click.IntRange(1, LARGEST_ID))
+@click.argument("integration_id", metavar="ID", type=click.IntRange(1, MAX_ID))
 @click.argument("file", type=click.File("rb"))
-@one_transaction
+@run_in_transaction
 def map_command(*, project: str, integration_id: int, file: BinaryIO) -> dict[str, Any]:
-    """Save the sample and the mapping in FILE (- for standard input) for the integration ID.
+    """Save a sample and a mapping for an integration.
 
-    FILE is JSON as “integrations recognize” prints it.
+    FILE contains the output of `gatebell integrations recognize`. Use - for standard input.
     """
     try:
-        given = orjson.loads(file.read(_LONGEST_FILE))
+        given = orjson.loads(file.read(_MAX_FILE_BYTES))
     except orjson.JSONDecodeError as error:
-        raise InvalidError(f"The file is not JSON: {error}.", field="file") from error
+        raise InvalidError(f"`FILE` is not JSON: {error}.", field="file") from error
     if not isinstance(given, dict):
-        raise InvalidError("The file is not a JSON object.", field="file")
-    body = read_body(AlertMappingBody, given)
-    saved = change_mapping(work(), project_at(project), integration_id, body)
+        raise InvalidError("`FILE` is not a JSON object.", field="file")
+    body = validate_body(AlertMappingBody, given)
+    saved = change_mapping(unit_of_work(), get_project_at(project), integration_id, body)
     return saved.model_dump(mode="json")
 
 
 @deliveries.command("replay")
 @click.argument("project")
-@click.argument("integration_id", metavar="INTEGRATION", type=click.IntRange(1, LARGEST_ID))
-@click.option("--last", help="Those that arrived in the last 30m, 2h, 1d12h …")
-@click.option("--since", help="Or those from then on, such as 2026-12-06T02:00:00Z.")
-@click.option("--until", help="Until then; by default until now.")
-@one_transaction
+@click.argument("integration_id", metavar="INTEGRATION", type=click.IntRange(1, MAX_ID))
+@click.option("--last", help="Length of the period, such as 30m, 2h or 1d12h.")
+@click.option(
+    "--since", help="Start of the period, such as 2026-12-06T02:00:00Z, instead of --last."
+)
+@click.option("--until", help="End of the period. The default is now.")
+@run_in_transaction
 def replay_deliveries_command(
     *, project: str, integration_id: int, last: str | None, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Store the rejected deliveries of a period once each, with the current mapping."""
-    found, end = project_at(project), _moment(until, "until") if until else now()
-    begin = _begin(last, since, end)
+    """Process the rejected deliveries of a period again, with the current mapping.
+
+    Each delivery is stored at most once.
+    """
+    found, end = get_project_at(project), _parse_time(until, "until") if until else now()
+    begin = _parse_begin(last, since, end)
     replayed: list[int] = []
     still_refused: list[int] = []
     after: int | None = 0
     while after is not None:
         period = ReplayBody(since=begin, until=end, after=after)
-        result = delivery_actions.replay_deliveries(work(), found, integration_id, period)
+        result = delivery_actions.replay_deliveries(unit_of_work(), found, integration_id, period)
         replayed += result.replayed
         still_refused += result.still_refused
         after = result.next_after
     return {"replayed": replayed, "still_refused": still_refused}
 
 
-def _begin(last: str | None, since: str | None, end: datetime) -> datetime:
+def _parse_begin(last: str | None, since: str | None, end: datetime) -> datetime:
     if (last is None) == (since is None):
-        raise InvalidError("Give either --last or --since.", field="since")
+        raise InvalidError("Use either `--last` or `--since`.", field="since")
     if since is not None:
-        return _moment(since, "since")
+        return _parse_time(since, "since")
     try:
         return end - parse_duration(last or "", field="last")
     except OverflowError as error:
-        raise InvalidError("--last is too long.", field="last") from error
+        raise InvalidError("`--last` is too long.", field="last") from error
 
 
-def _moment(text: str, field: str) -> datetime:
+def _parse_time(text: str, field: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not None:
             return moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        message = f"“{text[:40]}” is not a time such as 2026-12-06T02:00:00Z."
+        message = (
+            f'`--{field}` "{text[:40]}" is not a time. Use a time such as 2026-12-06T02:00:00Z.'
+        )
         raise InvalidError(message, field=field) from error
     example = f"{moment.isoformat(timespec='seconds')}Z"
-    raise InvalidError(f"--{field} must have an offset, such as {example}.", field=field)
+    raise InvalidError(f"`--{field}` must have an offset, such as {example}.", field=field)

@@ -5,14 +5,14 @@ from typing import Any
 import click
 
 from domain.access.roles import Ability
-from domain.core.types.reading import read_body
+from domain.core.types.reading import validate_body
 from domain.projects import member_roles as actions
 from domain.projects.member_types import NewMemberRole
-from web.commands.generated import commands_of
-from web.commands.transaction import one_transaction
-from web.http.work import work
+from web.commands.generated import build_command_group
+from web.commands.transaction import run_in_transaction
+from web.http.work import unit_of_work
 
-member_roles = commands_of("member-roles", actions.__name__, "Custom member roles.")
+member_roles = build_command_group("member-roles", actions.__name__, "Manage custom member roles.")
 
 
 @member_roles.command("create")
@@ -24,14 +24,14 @@ member_roles = commands_of("member-roles", actions.__name__, "Custom member role
     multiple=True,
     required=True,
     type=click.Choice([each.value for each in Ability]),
-    help="Permission to add; can be repeated.",
+    help="Permission to add. Can be repeated.",
 )
-@click.option("--description", default="", help="What it is for.")
-@one_transaction
+@click.option("--description", default="", help="Purpose of the role.")
+@run_in_transaction
 def create_command(
     *, name: str, base: str, permissions: tuple[str, ...], description: str
 ) -> dict[str, Any]:
-    """Create the role NAME, which adds permissions to the role BASE (Guest … Maintainer)."""
+    """Create the role NAME, which adds permissions to the role BASE (Guest to Maintainer)."""
     given = {"name": name, "description": description, "base_access_level": base}
-    new = read_body(NewMemberRole, {**given, **dict.fromkeys(permissions, True)})
-    return actions.create_member_role(work(), new).model_dump(mode="json")
+    new = validate_body(NewMemberRole, {**given, **dict.fromkeys(permissions, True)})
+    return actions.create_member_role(unit_of_work(), new).model_dump(mode="json")

@@ -5,39 +5,39 @@ from typing import Any
 
 import click
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.errors import InvalidError
 from domain.projects import group_actions, project_actions, shares
-from domain.projects.access import follow_to_group
-from domain.projects.creation import check_valid
-from domain.projects.deletion import contents_of
+from domain.projects.access import resolve_group
+from domain.projects.creation import check_path_valid
+from domain.projects.deletion import count_contents
 from domain.projects.types import GroupTransfer, NewGroup, NewProject
-from domain.projects.views import GroupView, Holder
+from domain.projects.views import GroupView, ProjectOrGroup
 from domain.projects.visibility_sql import VISIBILITIES
-from web.commands.generated import command_of, commands_of, work_for_user
-from web.commands.transaction import OPERATOR, one_transaction, project_at
+from web.commands.generated import build_command, build_command_group, create_work_for_user
+from web.commands.transaction import COMMAND_LINE_VIEWER, get_project_at, run_in_transaction
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 
-groups = commands_of("groups", group_actions.__name__, "Groups of projects.")
-projects = commands_of("projects", project_actions.__name__, "Projects.")
-projects.add_command(command_of(shares.share_project))
-projects.add_command(command_of(shares.unshare_project))
-_OWNER = click.option("--owner", help="User who becomes the owner.")
-_YES = click.option(
-    "--yes", is_flag=True, help="Delete. Without it, the command lists what would be deleted."
+groups = build_command_group("groups", group_actions.__name__, "Manage groups.")
+projects = build_command_group("projects", project_actions.__name__, "Manage projects.")
+projects.add_command(build_command(shares.share_project))
+projects.add_command(build_command(shares.unshare_project))
+_OWNER_OPTION = click.option("--owner", help="User who becomes the owner.")
+_YES_OPTION = click.option(
+    "--yes", is_flag=True, help="Confirm the deletion. Without it, only the contents are listed."
 )
 
 
 @groups.command("create")
 @click.argument("path")
-@_OWNER
-@one_transaction
+@_OWNER_OPTION
+@run_in_transaction
 def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
     """Create the group PATH. For a subgroup such as `acme/shops`, `acme` must exist."""
-    above, segment = _split(path)
-    new = NewGroup(path=segment, parent_id=_group(above).id if above else None)
-    return group_actions.create_group(_work_for(owner), new).model_dump(mode="json")
+    above, segment = _split_path(path)
+    new = NewGroup(path=segment, parent_id=_get_group(above).id if above else None)
+    return group_actions.create_group(_create_work_for_owner(owner), new).model_dump(mode="json")
 
 
 @projects.command("create")
@@ -47,65 +47,69 @@ def create_group_command(*, path: str, owner: str | None) -> Mapping[str, Any]:
     type=click.Choice(VISIBILITIES),
     default="private",
     show_default=True,
-    help="Visibility: members, signed-in users, or everyone.",
+    help="Users who can see the project: members, signed-in users, or everyone.",
 )
-@_OWNER
-@one_transaction
+@_OWNER_OPTION
+@run_in_transaction
 def create_project_command(*, path: str, visibility: Any, owner: str | None) -> Mapping[str, Any]:
-    """Create the project GROUP/NAME. The group must exist, or be the owner's name."""
-    above, segment = _split(path)
+    """Create the project GROUP/NAME. GROUP must exist, or be the user name of the owner."""
+    above, segment = _split_path(path)
     if not above:
-        raise InvalidError("A project belongs to a group: enter GROUP/NAME.", field="path")
-    holder = None if owner == above else _group(above).id
+        raise InvalidError("`GROUP/NAME` must contain a group.", field="path")
+    holder = None if owner == above else _get_group(above).id
     new = NewProject(path=segment, namespace_id=holder, visibility=visibility)
-    return project_actions.create_project(_work_for(owner), new).model_dump(mode="json")
+    return project_actions.create_project(_create_work_for_owner(owner), new).model_dump(
+        mode="json"
+    )
 
 
 @groups.command("transfer")
 @click.argument("path")
 @click.argument("parent", required=False)
-@one_transaction
+@run_in_transaction
 def transfer_group(*, path: str, parent: str | None) -> Mapping[str, Any]:
-    """Move the group PATH into the group PARENT, or to the top level without PARENT."""
-    transfer = GroupTransfer(group_id=_group(parent).id if parent else None)
-    return group_actions.transfer_group(work(), _group(path), transfer).model_dump(mode="json")
+    """Transfer the group PATH to the group PARENT, or to the top level without PARENT."""
+    transfer = GroupTransfer(group_id=_get_group(parent).id if parent else None)
+    return group_actions.transfer_group(unit_of_work(), _get_group(path), transfer).model_dump(
+        mode="json"
+    )
 
 
 @groups.command("delete")
 @click.argument("path")
-@_YES
-@one_transaction
+@_YES_OPTION
+@run_in_transaction
 def delete_group(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the group PATH with its subgroups and projects. This cannot be undone."""
-    group = _group(path)
-    answer = _confirmed(group, yes)
-    group_actions.delete_group(work(), group)
+    group = _get_group(path)
+    answer = _get_confirmed_contents(group, yes)
+    group_actions.delete_group(unit_of_work(), group)
     return answer
 
 
 @projects.command("delete")
 @click.argument("path")
-@_YES
-@one_transaction
+@_YES_OPTION
+@run_in_transaction
 def delete_project(*, path: str, yes: bool) -> Mapping[str, Any]:
     """Delete the project PATH. This cannot be undone."""
-    project = project_at(path.strip("/"))
-    answer = _confirmed(project, yes)
-    project_actions.delete_project(work(), project)
+    project = get_project_at(path.strip("/"))
+    answer = _get_confirmed_contents(project, yes)
+    project_actions.delete_project(unit_of_work(), project)
     return answer
 
 
-_list_projects = command_of(project_actions.list_projects)
-_list_group_projects = command_of(group_actions.list_group_projects)
+_list_all_projects_command = build_command(project_actions.list_projects)
+_list_group_projects_command = build_command(group_actions.list_group_projects)
 
 
 def list_projects(*, group: str | None, **options: Any) -> None:
     """List all projects, or the projects of a group and its subgroups."""
     if group is None:
-        _list_projects.callback(**options)  # type: ignore[misc]
+        _list_all_projects_command.callback(**options)  # type: ignore[misc]
     else:
         inside = {"target": group, "include_subgroups": True}
-        _list_group_projects.callback(**options, **inside)  # type: ignore[misc]
+        _list_group_projects_command.callback(**options, **inside)  # type: ignore[misc]
 
 
 projects.add_command(
@@ -113,76 +117,77 @@ projects.add_command(
         "list",
         callback=list_projects,
         params=[
-            click.Option(["--group"], help="Only those in this group and below it."),
-            *_list_projects.params,
+            click.Option(["--group"], help="List only projects in this group and its subgroups."),
+            *_list_all_projects_command.params,
         ],
-        help=_list_projects.help,
+        help=_list_all_projects_command.help,
     )
 )
 
 
-def _add_former_paths(commands: click.Group, word: str) -> None:
+def _add_former_path_commands(commands: click.Group, word: str) -> None:
     @commands.command("former-paths", help=f"List the former paths of the {word} PATH.")
     @click.argument("path")
-    @one_transaction
+    @run_in_transaction
     def list_them(*, path: str) -> Mapping[str, Any]:
-        holder = _holder(path, word)
-        found = project_actions.show_former_paths(work(), holder)
+        holder = _get_project_or_group(path, word)
+        found = project_actions.show_former_paths(unit_of_work(), holder)
         return {"path": holder.path, "former_paths": [each.path for each in found]}
 
     @commands.command(
-        "release-path", help=f"Let others use the former path FORMER of the {word} PATH."
+        "release-path",
+        help=f"Release the former path FORMER of the {word} PATH, so that it can be used again.",
     )
     @click.argument("path")
     @click.argument("former")
-    @one_transaction
+    @run_in_transaction
     def release(*, path: str, former: str) -> Mapping[str, Any]:
-        unit, holder = work(), _holder(path, word)
+        unit, holder = unit_of_work(), _get_project_or_group(path, word)
         found = project_actions.show_former_paths(unit, holder)
         wanted = next((each.id for each in found if each.path.lower() == former.lower()), 0)
         released = project_actions.release_path(unit, holder, wanted)
         return {"path": holder.path, "released": released}
 
 
-_add_former_paths(groups, "group")
-_add_former_paths(projects, "project")
+_add_former_path_commands(groups, "group")
+_add_former_path_commands(projects, "project")
 
 
-def _split(path: str) -> tuple[str, str]:
+def _split_path(path: str) -> tuple[str, str]:
     """Return the path of the parent group and the last segment.
 
     Raise InvalidError if the path is invalid.
     """
     clean = path.strip("/")
     # The action rejects reserved names. A path that is too long has no parent group.
-    check_valid(clean, reserved=frozenset())
+    check_path_valid(clean, reserved=frozenset())
     above, _, segment = clean.rpartition("/")
     return above, segment
 
 
-def _group(path: str) -> GroupView:
-    return follow_to_group(path.strip("/"), OPERATOR, session=db.session())
+def _get_group(path: str) -> GroupView:
+    return resolve_group(path.strip("/"), COMMAND_LINE_VIEWER, session=db.session())
 
 
-def _holder(path: str, word: str) -> Holder:
-    return _group(path) if word == "group" else project_at(path.strip("/"))
+def _get_project_or_group(path: str, word: str) -> ProjectOrGroup:
+    return _get_group(path) if word == "group" else get_project_at(path.strip("/"))
 
 
-def _work_for(owner: str | None) -> Work:
+def _create_work_for_owner(owner: str | None) -> UnitOfWork:
     """Return a unit of work in which a user owns what the operator creates."""
-    return work() if owner is None else work_for_user(owner)
+    return unit_of_work() if owner is None else create_work_for_user(owner)
 
 
-def _confirmed(holder: Holder, is_confirmed: object) -> Mapping[str, Any]:
+def _get_confirmed_contents(holder: ProjectOrGroup, is_confirmed: object) -> Mapping[str, Any]:
     """Return the contents of a group or project.
 
     Raise InvalidError unless the deletion is confirmed.
     """
-    found = contents_of(holder.namespace, session=db.session())
+    found = count_contents(holder.namespace, session=db.session())
     if is_confirmed:
         contents = {each.plural: each.count for each in found}
         return {"id": holder.id, "path": holder.path, "contents": contents}
     inside = ", ".join(
         f"{each.count:,} {each.word if each.count == 1 else each.plural}" for each in found
     )
-    raise InvalidError(f"{holder.path} has {inside or 'nothing in it'}. Add --yes to delete it.")
+    raise InvalidError(f"{holder.path} contains {inside or 'nothing'}. Use `--yes` to delete it.")

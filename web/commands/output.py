@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-_KEY, _PARAMETER = "gatebell.output", "gatebell_output"
-_FORMATS = ("json", "table")
+_FORMAT_META_KEY, _OUTPUT_PARAMETER = "gatebell.output", "gatebell_output"
+_OUTPUT_FORMATS = ("json", "table")
 #: Unicode categories of control characters and direction marks, which affect a terminal.
-_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_GAP = "  "
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_COLUMN_GAP = "  "
 
 Row = Mapping[str, Any]
 
@@ -21,76 +21,79 @@ def add_output_option(command: click.Command) -> None:
 
     Commands with two names get it once.
     """
-    if any(each.name == _PARAMETER for each in command.params):
+    if any(each.name == _OUTPUT_PARAMETER for each in command.params):
         return
-    command.params.append(_option())
+    command.params.append(_build_output_option())
     if isinstance(command, click.Group):
         for each in command.commands.values():
             add_output_option(each)
 
 
-def _option() -> click.Option:
+def _build_output_option() -> click.Option:
     return click.Option(
         # A unique name, because commands may have a parameter named output.
-        ["--output", _PARAMETER],
-        type=click.Choice(_FORMATS),
-        help="Print JSON, which is the default, or a table.",
+        ["--output", _OUTPUT_PARAMETER],
+        type=click.Choice(_OUTPUT_FORMATS),
+        help="Output format. The default is json.",
         expose_value=False,
-        callback=_note,
+        callback=_store_format,
     )
 
 
-def _note(context: click.Context, _option: click.Parameter, value: str | None) -> None:
+def _store_format(context: click.Context, _option: click.Parameter, value: str | None) -> None:
     if value is not None:
-        context.meta[_KEY] = value
+        context.meta[_FORMAT_META_KEY] = value
 
 
-def print_answer(answer: Mapping[str, Any]) -> None:
+def print_result(answer: Mapping[str, Any]) -> None:
     """Print the result of a command in the format that --output selects."""
-    if click.get_current_context().meta.get(_KEY) == "table":
-        click.echo("\n".join(table_lines(answer)))
+    if click.get_current_context().meta.get(_FORMAT_META_KEY) == "table":
+        click.echo("\n".join(format_table_lines(answer)))
     else:
         click.echo(json.dumps(answer, ensure_ascii=False))
 
 
-def table_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+def format_table_lines(answer: Mapping[str, Any]) -> Iterator[str]:
     """Return an object as lines, with lists of objects as tables after all other values."""
     tables = {name: value for name, value in answer.items() if _is_list_of_rows(value)}
     rest = [{"name": name, "value": answer[name]} for name in answer if name not in tables]
     if rest:
-        yield from _aligned([[each["name"], _cell(each["value"])] for each in rest])
+        yield from _align_columns([[each["name"], _format_cell(each["value"])] for each in rest])
     for name, rows in tables.items():
         if rest or len(tables) > 1:
             yield ""
             yield f"{name}:"
-        yield from _table(rows)
+        yield from _format_table(rows)
 
 
 def _is_list_of_rows(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _format_table(rows: Sequence[Row]) -> Iterator[str]:
     names = list(dict.fromkeys(name for row in rows for name in row))
     header = [name.upper() for name in names]
-    yield from _aligned([header, *([_cell(row.get(name)) for name in names] for row in rows)])
+    yield from _align_columns(
+        [header, *([_format_cell(row.get(name)) for name in names] for row in rows)]
+    )
 
 
-def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+def _align_columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(_measure_width, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (
-            text + " " * (width - _width(text)) for text, width in zip(line, widths, strict=True)
+            text + " " * (width - _measure_width(text))
+            for text, width in zip(line, widths, strict=True)
         )
-        yield _GAP.join(cells).rstrip()
+        yield _COLUMN_GAP.join(cells).rstrip()
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
     """Return a value in one line, without characters that affect a terminal."""
-    return "".join(map(_shown, _words(value)))
+    return "".join(map(_escape_character, _format_value(value)))
 
 
-def _words(value: object) -> str:
+def _format_value(value: object) -> str:
     if value is None or value == []:
         return "-"
     if isinstance(value, bool):
@@ -100,13 +103,13 @@ def _words(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
-def _shown(character: str) -> str:
-    if unicodedata.category(character) not in _UNSAFE:
+def _escape_character(character: str) -> str:
+    if unicodedata.category(character) not in _UNSAFE_CATEGORIES:
         return character
     return " " if character in "\n\t" else f"\\u{ord(character):04x}"
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     """Return the number of columns of a text: wide characters take two, combining ones none."""
     return sum(
         0 if unicodedata.combining(each) else 1 + (unicodedata.east_asian_width(each) in "WF")

@@ -2,11 +2,13 @@
 
 from flask.cli import AppGroup
 
-from domain.access.actions import operations_in
+from domain.access.actions import list_operations
 from domain.paging.on_call import feeds, my_on_call
-from web.commands.generated import command_of
+from web.commands.generated import build_command
 
-on_call = AppGroup("on-call", help="When and where a user is on call, and who covers them.")
+on_call = AppGroup(
+    "on-call", help="Show the on-call shifts of a user, or let another user cover them."
+)
 for module in (my_on_call, feeds):
-    for own in operations_in(module, "own_on_call"):
-        on_call.add_command(command_of(own, is_for_user=True))
+    for own in list_operations(module, "own_on_call"):
+        on_call.add_command(build_command(own, is_for_user=True))

@@ -11,29 +11,29 @@ from click.exceptions import NoArgsIsHelpError, NoSuchCommand
 from click.shell_completion import CompletionItem, get_completion_class
 from flask.cli import AppGroup
 
-from web.build import running_build
-from web.commands.output import add_output_option, print_answer
-from web.memory import without_collecting
+from web.build import get_running_build
+from web.commands.output import add_output_option, print_result
+from web.memory import suspend_garbage_collection
 
 
 @click.command("version")
 def version_command() -> None:
     """Print the version and, if known, the commit."""
-    build = running_build()
-    print_answer({"version": build.version, "commit": build.revision or None})
+    build = get_running_build()
+    print_result({"version": build.version, "commit": build.revision or None})
 
 
 def _print_version(context: click.Context, _option: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's
     if value and not context.resilient_parsing:
-        click.echo(f"Gatebell {running_build()}")
+        click.echo(f"Gatebell {get_running_build()}")
         context.exit()
 
 
-_FAILED, _WRONG_USAGE = 1, 2
+_FAILURE_STATUS, _USAGE_ERROR_STATUS = 1, 2
 _SHELLS = ("bash", "zsh", "fish")
 
 
-class Program(AppGroup):
+class LazyCommandGroup(AppGroup):
     """Command group whose commands are imported when they are used."""
 
     def __init__(self, *, places: Mapping[str, tuple[str, str]], **options: Any) -> None:
@@ -64,8 +64,8 @@ class Program(AppGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command, or return None if there is none with this name."""
         if cmd_name in self._places and cmd_name not in self.commands:
-            with without_collecting():
-                command = _find(cmd_name, *self._places[cmd_name])
+            with suspend_garbage_collection():
+                command = _import_command(cmd_name, *self._places[cmd_name])
             add_output_option(command)
             self.commands[cmd_name] = command
         return super().get_command(ctx, cmd_name)
@@ -98,28 +98,30 @@ class Program(AppGroup):
             status = super().main(*args, **named)
         except NoArgsIsHelpError as error:
             error.show()
-            sys.exit(_WRONG_USAGE)
+            sys.exit(_USAGE_ERROR_STATUS)
         except Exception as error:
-            told = _told(error)
+            told = _describe_error(error)
             if told is None:
                 raise
             click.echo(json.dumps(told, ensure_ascii=False), err=True)
-            sys.exit(_WRONG_USAGE if isinstance(error, click.UsageError) else _FAILED)
+            sys.exit(
+                _USAGE_ERROR_STATUS if isinstance(error, click.UsageError) else _FAILURE_STATUS
+            )
         sys.exit(status if isinstance(status, int) else 0)
 
 
-def _find(name: str, place: str, help_text: str) -> click.Command:
+def _import_command(name: str, place: str, help_text: str) -> click.Command:
     """Return a command of this package, or a command generated from actions."""
     if place.startswith("domain."):
         generated = import_module("web.commands.generated")
-        made: click.Command = generated.commands_of(name, place, help_text)
+        made: click.Command = generated.build_command_group(name, place, help_text)
         return made
     module, _, attribute = place.partition(":")
     written: click.Command = getattr(import_module(f"web.commands.{module}"), attribute)
     return written
 
 
-def _told(error: Exception) -> dict[str, str] | None:
+def _describe_error(error: Exception) -> dict[str, str] | None:
     """Return the error message as an object, or None for an internal error."""
     if isinstance(error, click.UsageError):
         more = {"help": f"{error.ctx.command_path} --help"} if error.ctx else {}
@@ -128,9 +130,9 @@ def _told(error: Exception) -> dict[str, str] | None:
         return {"error": error.format_message()}
     if isinstance(error, click.Abort):
         return {"error": "Aborted."}
-    from web.commands.transaction import sentence_about  # noqa: PLC0415 - what it imports is slow
+    from web.commands.transaction import describe_known_error  # noqa: PLC0415 - what it imports is slow
 
-    sentence = sentence_about(error)
+    sentence = describe_known_error(error)
     return None if sentence is None else {"error": sentence}
 
 
@@ -140,8 +142,8 @@ def _told(error: Exception) -> dict[str, str] | None:
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script for SHELL.
 
-    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add the same line with
-    zsh to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
+    For bash, add `eval "$(gatebell completion bash)"` to ~/.bashrc. For zsh, add `eval "$(gatebell
+    completion zsh)"` to ~/.zshrc after compinit. For fish, run `gatebell completion fish >
     ~/.config/fish/completions/gatebell.fish`.
     """
     found = get_completion_class(shell)

@@ -3,14 +3,14 @@
 import click
 from flask.cli import with_appcontext
 
-from web.commands.output import print_answer
-from web.jobs.retention import prune_database, remove_from_database
+from web.commands.output import print_result
+from web.jobs.retention import prune_database, remove_deleted_data
 from web.services import services
 
 
 @click.command("prune")
 @with_appcontext
 def prune_command() -> None:
-    """Remove expired and deleted data now, and print the number of rows."""
+    """Remove expired and deleted data immediately, and print the number of removed rows."""
     settings = services().live_settings.environment
-    print_answer({**prune_database(settings), **remove_from_database(settings)})
+    print_result({**prune_database(settings), **remove_deleted_data(settings)})

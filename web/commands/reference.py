@@ -37,8 +37,8 @@ This page is the reference of the program `gatebell`, for operators. It lists ev
 its arguments, options and defaults. It is generated from the commands by `make docs`.
 
 `gatebell COMMAND` works from any directory. `make run` installs it as `.venv/bin/gatebell`;
-`scripts/gatebell` is the same program. Commands use the database that the environment names, also
-while the service is running. So run them with the environment of the service:
+`scripts/gatebell` is the same program. Commands use the database in the environment variable
+`DATABASE_URL`, also while the service is running. Run them with the environment of the service:
 [Install](deployment.md) shows how to do that with systemd and in containers.
 
 ## Output and exit status
@@ -48,7 +48,7 @@ while the service is running. So run them with the environment of the service:
 - `--output table`, which every command accepts, prints a table instead. In tables, control
   characters are shown as `\\u…`, so that they cannot change the state of the terminal.
 - A list contains at most 1,000 entries. If there are more, the output has `total` or
-  `next_cursor`: pass `--page` or `--cursor` to get the next entries.
+  `next_cursor`. Use `--page` or `--cursor` to get the next entries.
 - On failure, the command prints `{"error": …}` to standard error and exits with status 1. Invalid
   arguments exit with status 2, and `help` in the output names the command that explains them.
 - `gatebell COMMAND --help` shows all arguments. `gatebell --version` shows the version and the
@@ -61,7 +61,7 @@ while the service is running. So run them with the environment of the service:
 - fish: run `gatebell completion fish > ~/.config/fish/completions/gatebell.fish`.
 """
 #: Output of commands that do not print one resource or one list of the API.
-OUTPUTS = {
+OUTPUT_DESCRIPTIONS = {
     "users create": "the user, and `password` if it was generated",
     "users list": "`users`, and `next`: the value of `--before` for the next page",
     "users verify": "`verified`: number of addresses that were not verified before",
@@ -121,91 +121,98 @@ OUTPUTS = {
         "`breaks`, and `changes` with the affected consumers; the exit status is 1 if a call breaks"
     ),
 }
-_DEFAULT = re.compile(r" ?\[default: (.+?)\]$")
-_SHARED = frozenset({"--help", "--output"})
+_DEFAULT_IN_HELP = re.compile(r" ?\[default: (.+?)\]$")
+_SHARED_OPTIONS = frozenset({"--help", "--output"})
 
 
-def document() -> str:
+def build_command_reference() -> str:
     """Return the text of docs/command-line.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _lines())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_topics())
 
 
-def _lines() -> Iterator[str]:
+def _format_topics() -> Iterator[str]:
     context = click.Context(gatebell, info_name="gatebell")
     for title, names in TOPICS.items():
         yield from ("", f"## {title}")
         for name in names:
             command = gatebell.get_command(context, name)
             assert command is not None, name  # noqa: S101 - a topic names commands that exist
-            yield from _command(command, f"gatebell {name}", "###")
+            yield from _format_command(command, f"gatebell {name}", "###")
 
 
-def _command(command: click.Command, path: str, heading: str) -> Iterator[str]:
+def _format_command(command: click.Command, path: str, heading: str) -> Iterator[str]:
     yield from ("", f"{heading} {path}", "")
     if isinstance(command, click.Group):
-        yield from _paragraphs(command)
+        yield from _format_paragraphs(command)
         for name in sorted(command.commands):
-            yield from _command(command.commands[name], f"{path} {name}", f"{heading}#")
+            yield from _format_command(command.commands[name], f"{path} {name}", f"{heading}#")
         return
     context = click.Context(command, info_name=path)
-    options = list(_options(command, context))
+    options = list(_format_options(command, context))
     arguments = [each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]"]
     usage = " ".join([path, *arguments, *(["[OPTIONS]"] if options else [])])
     yield from (f"`{usage}`", "")
-    yield from _paragraphs(command)
-    if output := OUTPUTS.get(path.removeprefix("gatebell ")):
+    yield from _format_paragraphs(command)
+    if output := OUTPUT_DESCRIPTIONS.get(path.removeprefix("gatebell ")):
         yield from ("", f"Output: {output}.")
     yield from options
 
 
-def _paragraphs(command: click.Command) -> Iterator[str]:
+def _format_paragraphs(command: click.Command) -> Iterator[str]:
     """Yield the help text, with an empty line between paragraphs."""
     text = inspect.cleandoc(command.help or "").partition("\f")[0].replace("\b\n", "")
     paragraphs = [" ".join(each.split()) for each in text.strip().split("\n\n")]
     yield from "\n\n".join(paragraphs).split("\n")
 
 
-def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+def _format_options(command: click.Command, context: click.Context) -> Iterator[str]:
     rows = [
-        _row(each, context)
+        _format_option_row(each, context)
         for each in command.get_params(context)
-        if isinstance(each, click.Option) and _SHARED.isdisjoint(each.opts) and not each.hidden
+        if isinstance(each, click.Option)
+        and _SHARED_OPTIONS.isdisjoint(each.opts)
+        and not each.hidden
     ]
     if rows:
         yield from ("", "| option | default | meaning |", "|---|---|---|")
         yield from rows
 
 
-def _row(option: click.Option, context: click.Context) -> str:
-    words = _cell(option.help or "")
-    found = _DEFAULT.search(words)
-    default = found[1] if found else _default_of(option, context)
-    return f"| {_names(option, context)} | {default} | {_DEFAULT.sub('', words)} |"
+def _format_option_row(option: click.Option, context: click.Context) -> str:
+    words = _format_cell(option.help or "")
+    found = _DEFAULT_IN_HELP.search(words)
+    default = found[1] if found else _find_default(option, context)
+    return (
+        f"| {_format_option_names(option, context)} | {default} | "
+        f"{_DEFAULT_IN_HELP.sub('', words)} |"
+    )
 
 
-def _names(option: click.Option, context: click.Context) -> str:
-    written = "/".join([*_longest_first(option.opts), *_longest_first(option.secondary_opts)])
+def _format_option_names(option: click.Option, context: click.Context) -> str:
+    written = "/".join(
+        [*_sort_longest_first(option.opts), *_sort_longest_first(option.secondary_opts)]
+    )
     value = "" if option.is_flag else f" {option.make_metavar(context)}".replace(" RANGE", "")
     return f"`{written}{value}`".replace("|", "\\|")
 
 
-def _longest_first(names: Sequence[str]) -> list[str]:
+def _sort_longest_first(names: Sequence[str]) -> list[str]:
     return sorted(names, key=len, reverse=True)
 
 
-def _default_of(option: click.Option, context: click.Context) -> str:
+def _find_default(option: click.Option, context: click.Context) -> str:
     if option.required:
         return "required"
     found = option.get_default(context)
     is_value = isinstance(found, str | int | float) and not isinstance(found, bool)
-    return _cell(str(found)) if is_value and found != "" else ""
+    return _format_cell(str(found)) if is_value and found != "" else ""
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     """Return a text as a table cell in one line."""
     line = " ".join(text.split())
     return line.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*")
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(build_command_reference())

@@ -9,21 +9,24 @@ from flask.cli import AppGroup
 from domain.registry.actions import rotate_key
 from domain.registry.signing_keys import get_signer, list_keys
 from domain.registry.types import RegistryKey
-from web.commands.generated import command_of
-from web.commands.transaction import one_transaction
+from web.commands.generated import build_command
+from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.registry import whole_configuration
+from web.registry import build_full_configuration
 from web.services import now, services
 
-registry = AppGroup("registry", help="The container registry.")
-registry.add_command(command_of(rotate_key))
+registry = AppGroup("registry", help="Configure the container registry.")
+registry.add_command(build_command(rotate_key))
 
 
 @registry.command("certificates")
 @click.option(
-    "--write", "file", type=click.Path(dir_okay=False, path_type=Path), help="File to write."
+    "--write",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write the certificates to.",
 )
-@one_transaction
+@run_in_transaction
 def certificates_command(*, file: Path | None) -> dict[str, Any]:
     """Print or write the certificates that registries must trust (rootcertbundle)."""
     get_signer(session=db.session(), keyring=services().keyring, now=now())
@@ -40,8 +43,8 @@ def certificates_command(*, file: Path | None) -> dict[str, Any]:
 
 
 @registry.command("configuration")
-@one_transaction
+@run_in_transaction
 def configuration_command() -> dict[str, str]:
-    """Print a complete configuration, including the notification secret."""
-    ready = whole_configuration()
+    """Print a complete configuration for the registry, including the notification secret."""
+    ready = build_full_configuration()
     return {"configuration": ready.text, "bundle": ready.bundle_url}

@@ -10,30 +10,48 @@ import click
 from flask.cli import AppGroup, with_appcontext
 
 from domain.releases.changes import Change
-from domain.releases.checker.checker import ENDINGS, NAMES, NEWEST, check
+from domain.releases.checker.checker import (
+    KNOWN_EXTENSIONS,
+    KNOWN_FILE_NAMES,
+    NEWEST_RELEASE,
+    check_file,
+)
 from domain.releases.checker.findings import UnreadableContentError
-from domain.releases.checker.outputs import Checked, as_json, as_sarif, as_text
+from domain.releases.checker.outputs import (
+    CheckedFile,
+    format_as_json,
+    format_as_sarif,
+    format_as_text,
+)
 from domain.releases.version import Release, parse_release
-from web.admin.settings import settings_now
+from web.admin.settings import get_settings_in_transaction
 from web.api.schemas.releases import ReleaseRehearsal
 from web.extensions import db
 from web.releases import rehearsal
 from web.services import now, services
 
-releases = AppGroup("releases", help="The release schedule.")
-_BREAKS, _UNREADABLE = 1, 2
-_LARGEST_BYTES = 64 * 1024 * 1024
+releases = AppGroup("releases", help="Check which API calls a release breaks.")
+_BREAKS_STATUS, _UNREADABLE_STATUS = 1, 2
+_MAX_FILE_BYTES = 64 * 1024 * 1024
 _STDIN = "-"
 #: Folders that contain third-party code or no programs.
-_SKIPPED = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
-_FORMATS: Mapping[str, Callable[[Sequence[Checked]], str]] = {
-    "text": as_text,
-    "json": lambda checked: json.dumps(as_json(checked, _page_of), indent=2) + "\n",
-    "sarif": lambda checked: json.dumps(as_sarif(checked, _page_of), indent=2) + "\n",
+_SKIPPED_FOLDERS = frozenset({"node_modules", "vendor", "__pycache__", "venv"})
+
+
+def _json_text(document: object) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+_REPORT_FORMATS: Mapping[str, Callable[[Sequence[CheckedFile]], str]] = {
+    "text": format_as_text,
+    "json": lambda checked: _json_text(format_as_json(checked, _build_page_url)),
+    "sarif": lambda checked: _json_text(format_as_sarif(checked, _build_page_url)),
 }
 
 
-def _release(_context: click.Context, _option: click.Parameter, text: str) -> Release:
+def _parse_release_argument(
+    _context: click.Context, _option: click.Parameter, text: str
+) -> Release:
     try:
         return parse_release(text)
     except ValueError as error:
@@ -44,90 +62,94 @@ def _release(_context: click.Context, _option: click.Parameter, text: str) -> Re
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.option(
     "--release",
-    default=str(NEWEST),
+    default=str(NEWEST_RELEASE),
     show_default=True,
-    callback=_release,
-    help="Last release to check for.",
+    callback=_parse_release_argument,
+    help="Newest release to check.",
 )
 @click.option(
-    "--format", "form", type=click.Choice([*_FORMATS]), default="text", help="Output format."
+    "--format", "form", type=click.Choice([*_REPORT_FORMATS]), default="text", help="Output format."
 )
 @with_appcontext
 def check_command(files: tuple[str, ...], release: Release, form: str) -> None:
-    """Check what breaks in a release, in traffic, documents and source code.
+    """Check traffic, documents and source code for API calls that a release breaks.
 
-    A directory is read recursively, - is standard input. The exit status is 0 if nothing breaks, 1
-    if something does, and 2 if a file cannot be read. In a directory, files whose content does not
-    match their names are skipped with a warning.
+    Directories are read recursively. Use - for standard input. The exit status is 0 if nothing
+    breaks, 1 if a call breaks, and 2 if a file cannot be read. In a directory, files whose content
+    does not match their names are skipped with a warning.
     """
     checked, is_unreadable = [], False
-    for name, is_named in _files(files):
+    for name, is_named in _list_files(files):
         try:
-            checked.append(Checked(name, check(_shown(name), _content(name), release)))
+            checked.append(
+                CheckedFile(name, check_file(_get_type_name(name), _read_content(name), release))
+            )
         except (OSError, UnreadableContentError) as error:
-            click.echo(f"{name}: {_said(error)}", err=True)
+            click.echo(f"{name}: {_format_error(error)}", err=True)
             is_unreadable = is_unreadable or is_named or isinstance(error, OSError)
-    click.echo(_FORMATS[form](checked), nl=False)
+    click.echo(_REPORT_FORMATS[form](checked), nl=False)
     breaks = sum(len(each.report.findings) for each in checked)
     if checked:
-        click.echo(_summary(len(checked), breaks, release), err=True)
-    sys.exit(_UNREADABLE if is_unreadable else _BREAKS if breaks else 0)
+        click.echo(_format_summary(len(checked), breaks, release), err=True)
+    sys.exit(_UNREADABLE_STATUS if is_unreadable else _BREAKS_STATUS if breaks else 0)
 
 
-def _summary(files: int, breaks: int, release: Release) -> str:
+def _format_summary(files: int, breaks: int, release: Release) -> str:
     """Return a summary for users, who see no other output if nothing breaks."""
     read = f"{files} file{'' if files == 1 else 's'} read"
     found = f"{breaks} finding{'' if breaks == 1 else 's'}" if breaks else "nothing breaks"
     return f"{read}: {found} up to release {release}."
 
 
-def _files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
+def _list_files(names: Sequence[str]) -> Iterator[tuple[str, bool]]:
     """Yield the names of files, and whether the caller named them directly."""
     for name in names:
         if name == _STDIN or not Path(name).is_dir():
             yield name, True
         else:
-            yield from ((found, False) for found in _files_in(name))
+            yield from ((found, False) for found in _list_folder_files(name))
 
 
-def _files_in(folder: str) -> Iterator[str]:
+def _list_folder_files(folder: str) -> Iterator[str]:
     for path, folders, names in os.walk(folder):
-        folders[:] = sorted(each for each in folders if each not in _SKIPPED and each[0] != ".")
+        folders[:] = sorted(
+            each for each in folders if each not in _SKIPPED_FOLDERS and each[0] != "."
+        )
         for name in sorted(names):
             file = Path(path, name)
-            if _is_known(name.lower()) and not file.is_symlink():
+            if _is_known_file(name.lower()) and not file.is_symlink():
                 yield str(file)
 
 
-def _is_known(name: str) -> bool:
-    return name in NAMES or name.rpartition(".")[2] in ENDINGS
+def _is_known_file(name: str) -> bool:
+    return name in KNOWN_FILE_NAMES or name.rpartition(".")[2] in KNOWN_EXTENSIONS
 
 
-def _shown(name: str) -> str:
+def _get_type_name(name: str) -> str:
     """Return the name that identifies the type of a file, or an empty name for standard input."""
     return "" if name == _STDIN else name
 
 
-def _content(name: str) -> bytes:
+def _read_content(name: str) -> bytes:
     """Return the content of a file.
 
     Raise OSError if it cannot be read, and UnreadableContentError if it is too large.
     """
     if name == _STDIN:
-        content = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
+        content = sys.stdin.buffer.read(_MAX_FILE_BYTES + 1)
     else:
         with Path(name).open("rb") as file:
-            content = file.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
-        raise UnreadableContentError(f"The file is larger than {_LARGEST_BYTES} bytes")
+            content = file.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
+        raise UnreadableContentError(f"The file is larger than {_MAX_FILE_BYTES} bytes")
     return content
 
 
-def _said(error: Exception) -> str:
-    return (error.strerror or "cannot be read") if isinstance(error, OSError) else str(error)
+def _format_error(error: Exception) -> str:
+    return (error.strerror or "Cannot be read") if isinstance(error, OSError) else str(error)
 
 
-def _page_of(change: Change) -> str:
+def _build_page_url(change: Change) -> str:
     base_url = services().live_settings.environment.base_url
     return f"{base_url}/help/releases/{change.id}"
 
@@ -136,21 +158,28 @@ releases.add_command(check_command)
 
 
 @releases.command("rehearse")
-@click.argument("release", callback=_release)
+@click.argument("release", callback=_parse_release_argument)
 @click.option(
-    "--format", "output", type=click.Choice(["json", "text"]), default="json", show_default=True
+    "--format",
+    "output",
+    type=click.Choice(["json", "text"]),
+    default="json",
+    show_default=True,
+    help="Output format.",
 )
 @with_appcontext
 def rehearse_command(*, release: Release, output: str) -> None:
-    """List the calls that RELEASE would break and their consumers, based on recorded calls.
+    """List the recorded API calls that RELEASE breaks, with their consumers.
 
-    The exit status is 0 if nothing breaks, 1 if something does, and 2 for a wrong argument.
+    The exit status is 0 if nothing breaks, 1 if a call breaks, and 2 for an invalid argument.
     """
     session = db.session()
-    found = rehearsal.rehearse(release, settings_now(session=session), session=session, now=now())
+    found = rehearsal.rehearse(
+        release, get_settings_in_transaction(session=session), session=session, now=now()
+    )
     session.rollback()
     if output == "text":
-        click.echo("\n".join(rehearsal.as_text(found)))
+        click.echo("\n".join(rehearsal.format_rehearsal(found)))
     else:
         made = ReleaseRehearsal.of(found, most=None).model_dump(mode="json")
         click.echo(json.dumps(made, ensure_ascii=False))

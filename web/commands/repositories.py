@@ -9,18 +9,18 @@ from flask.cli import AppGroup
 from domain.core.database.locks import release_locks
 from domain.git import maintenance
 from domain.git.errors import GitUnavailableError
-from domain.git.maintenance import KeptRepository
+from domain.git.maintenance import ProjectRepository
 from domain.git.program import Git
-from web.commands.transaction import one_transaction
+from web.commands.transaction import run_in_transaction
 from web.extensions import db
 from web.services import git
 
-_DIRECTORY = click.Path(file_okay=False, path_type=Path)
+_DIRECTORY_TYPE = click.Path(file_okay=False, path_type=Path)
 
-repositories = AppGroup("repositories", help="Git repositories.")
+repositories = AppGroup("repositories", help="Check, back up and restore Git repositories.")
 
 
-def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
+def _list_repositories() -> tuple[Git, tuple[ProjectRepository, ...]]:
     """Return Git and the repositories, without leaving a transaction open."""
     own = git()
     if problem := own.problem():
@@ -31,49 +31,52 @@ def _found() -> tuple[Git, tuple[KeptRepository, ...]]:
 
 
 @repositories.command("list")
-@one_transaction
+@run_in_transaction
 def list_command() -> dict[str, Any]:
     """Print the directory of each repository."""
-    _own, kept = _found()
+    _own, kept = _list_repositories()
     return {each.project_path: str(each.path) for each in kept if each.exists}
 
 
 @repositories.command("check")
-@one_transaction
+@run_in_transaction
 def check_command() -> dict[str, Any]:
-    """Check every object of every repository, and list directories without a project."""
-    own, kept = _found()
+    """Check every object of every repository, and list directories that belong to no project."""
+    own, kept = _list_repositories()
     there = [each for each in kept if each.exists]
-    faults = {each.project_path: maintenance.fault_of(own, each) for each in there}
+    faults = {each.project_path: maintenance.find_repository_problem(own, each) for each in there}
     return {
         "checked": len(there),
         "faults": {path: fault for path, fault in faults.items() if fault},
-        "orphans": [str(path) for path in maintenance.orphans(own, kept)],
+        "orphans": [str(path) for path in maintenance.find_orphans(own, kept)],
     }
 
 
 @repositories.command("backup")
-@click.argument("directory", type=_DIRECTORY)
-@one_transaction
+@click.argument("directory", type=_DIRECTORY_TYPE)
+@run_in_transaction
 def backup_command(*, directory: Path) -> dict[str, Any]:
     """Write a bundle of each repository to DIRECTORY while the service is running."""
-    own, kept = _found()
-    written, empty = maintenance.back_up(own, kept, directory)
+    own, kept = _list_repositories()
+    written, empty = maintenance.back_up_repositories(own, kept, directory)
     return {"written": written, "empty": empty}
 
 
 @repositories.command("restore")
-@click.argument("directory", type=_DIRECTORY)
-@one_transaction
+@click.argument("directory", type=_DIRECTORY_TYPE)
+@run_in_transaction
 def restore_command(*, directory: Path) -> dict[str, Any]:
-    """Restore the repositories of a backup in DIRECTORY that have no branch yet."""
-    own, kept = _found()
-    return dict(maintenance.restore(own, kept, directory))
+    """Restore repositories from a backup in DIRECTORY.
+
+    Repositories that already have branches stay unchanged.
+    """
+    own, kept = _list_repositories()
+    return dict(maintenance.restore_repositories(own, kept, directory))
 
 
 @repositories.command("remove-orphans")
-@one_transaction
+@run_in_transaction
 def remove_orphans_command() -> dict[str, Any]:
     """Remove the repositories that belong to no project."""
-    own, kept = _found()
+    own, kept = _list_repositories()
     return {"removed": maintenance.remove_orphans(own, kept)}

@@ -5,54 +5,54 @@ from typing import Any
 from flask.cli import AppGroup
 
 from domain.core.errors import ConflictError
-from domain.core.secret_keys import forget_missing_keys, record_use
-from domain.housekeeping.rekeying import Rotation, reencrypt, rotation
-from web.commands.transaction import one_transaction, with_any_key
+from domain.core.secret_keys import delete_missing_keys, record_key_use
+from domain.housekeeping.rekeying import SecretKeyRotation, get_secret_key_rotation, reencrypt_all
+from web.commands.transaction import run_in_transaction, run_without_key_check
 from web.extensions import db
 from web.services import now, services
 
-secrets = AppGroup("secrets", help="Rotation of the secret key.")
+secrets = AppGroup("secrets", help="Rotate the secret key.")
 
 
 @secrets.command("status")
-@with_any_key
+@run_without_key_check
 def status_command() -> dict[str, Any]:
     """Show the keys of each host, the data that still needs older keys, and the next step."""
-    seen = rotation(services().keyring, session=db.session(), now=now())
+    seen = get_secret_key_rotation(services().keyring, session=db.session(), now=now())
     return {
-        "keys": [_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
+        "keys": [_describe_key(fingerprint, seen) for fingerprint in seen.keyring.fingerprints],
         "hosts": [host.as_json() for host in seen.hosts],
         "encrypted_with_older": dict(seen.encrypted),
         "hashed_with_older": dict(seen.hashed),
         "unreadable": dict(seen.unreadable),
-        "next": _next_step(seen),
+        "next": _find_next_step(seen),
     }
 
 
 @secrets.command("reencrypt")
-@one_transaction
+@run_in_transaction
 def reencrypt_command() -> dict[str, Any]:
-    """Re-encrypt with SECRET_KEY what older keys encrypted. Every host must have this key."""
+    """Re-encrypt the data of older keys with SECRET_KEY. Every host must have this key."""
     session, keyring = db.session(), services().keyring
-    seen = rotation(keyring, session=session, now=now())
+    seen = get_secret_key_rotation(keyring, session=session, now=now())
     if ignorant := seen.hosts_without(keyring.fingerprints[0]):
         message = f"These hosts do not have the new SECRET_KEY yet: {', '.join(ignorant)}."
         raise ConflictError(message)
-    done = reencrypt(keyring, session=session)
+    done = reencrypt_all(keyring, session=session)
     return {"reencrypted": done, "unreadable": dict(seen.unreadable)}
 
 
 @secrets.command("forget")
-@with_any_key
+@run_without_key_check
 def forget_command() -> dict[str, Any]:
-    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys is void."""
+    """Discard lost keys and continue with SECRET_KEY. Data of the lost keys becomes unusable."""
     session, keyring = db.session(), services().keyring
-    gone = forget_missing_keys(keyring, session=session)
-    record_use(keyring, session=session, now=now())
+    gone = delete_missing_keys(keyring, session=session)
+    record_key_use(keyring, session=session, now=now())
     return {"forgotten": list(gone)}
 
 
-def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
+def _describe_key(fingerprint: str, seen: SecretKeyRotation) -> dict[str, Any]:
     ignorant, writing = seen.hosts_without(fingerprint), seen.hosts_writing_with(fingerprint)
     is_newest = fingerprint == seen.keyring.fingerprints[0]
     return {
@@ -65,31 +65,32 @@ def _key(fingerprint: str, seen: Rotation) -> dict[str, Any]:
     }
 
 
-def _next_step(seen: Rotation) -> str:
+def _find_next_step(seen: SecretKeyRotation) -> str:
     newest, *others = seen.keyring.fingerprints
     ignorant = [
-        f"{host} must know {each}"
-        for each in (newest, *others)
-        for host in seen.hosts_without(each)
+        f"{host} needs {each}" for each in (newest, *others) for host in seen.hosts_without(each)
     ]
     writing = [name for each in others for name in seen.hosts_writing_with(each)]
     was_swapped = not seen.used.isdisjoint(others)
     steps = (
-        (ignorant, f"Wait: {', '.join(ignorant)}."),
+        (ignorant, f"Wait until every host has every key: {', '.join(ignorant)}."),
         (
             not others,
-            "There is one key. To change it, add a new one to SECRET_KEY_FALLBACKS on every host.",
+            "There is one key. To rotate it, add a new key to SECRET_KEY_FALLBACKS on every host.",
         ),
         (
             not was_swapped,
-            "Every host has every key: swap the new one and SECRET_KEY, one host after another.",
+            "Every host has every key. Swap the new key and SECRET_KEY on one host after another.",
         ),
-        (writing, f"Wait: {', '.join(writing)} must write with {newest}."),
+        (writing, f"Wait until these hosts write with {newest}: {', '.join(writing)}."),
         (any(seen.encrypted.values()), "Run `gatebell secrets reencrypt`."),
         (
             any(seen.hashed.values()),
-            "Keep SECRET_KEY_FALLBACKS: without it what hashed_with_older counts would be void.",
+            (
+                "Keep SECRET_KEY_FALLBACKS. Without it, the credentials in hashed_with_older would "
+                "become invalid."
+            ),
         ),
     )
-    done = "SECRET_KEY_FALLBACKS is no longer needed: remove it on every host."
+    done = "SECRET_KEY_FALLBACKS is no longer needed. Remove it on every host."
     return next((sentence for applies, sentence in steps if applies), done)

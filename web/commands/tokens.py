@@ -3,10 +3,10 @@
 from flask.cli import AppGroup
 
 from domain.oauth.personal_tokens import actions
-from web.commands.generated import command_of
+from web.commands.generated import build_command
 
-tokens = AppGroup("tokens", help="Personal access tokens.")
-tokens.add_command(command_of(actions.create_own_token, is_for_user=True))
-tokens.add_command(command_of(actions.list_tokens, is_for_user=True, key="tokens"))
-tokens.add_command(command_of(actions.show_token))
-tokens.add_command(command_of(actions.revoke_token))
+tokens = AppGroup("tokens", help="Manage personal access tokens.")
+tokens.add_command(build_command(actions.create_own_token, is_for_user=True))
+tokens.add_command(build_command(actions.list_tokens, is_for_user=True, key="tokens"))
+tokens.add_command(build_command(actions.show_token))
+tokens.add_command(build_command(actions.revoke_token))

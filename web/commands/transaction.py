@@ -12,22 +12,22 @@ from flask.cli import with_appcontext
 from sqlalchemy.exc import DataError, DBAPIError
 
 from domain.core.errors import DomainError, InvalidError, NotFoundError
-from domain.core.secret_keys import register_use
-from domain.projects.access import follow_to_group, follow_to_project
-from domain.projects.views import Holder, ProjectView, Viewer
-from web.commands.output import print_answer
+from domain.core.secret_keys import register_key_use
+from domain.projects.access import resolve_group, resolve_project
+from domain.projects.views import ProjectOrGroup, ProjectView, Viewer
+from web.commands.output import print_result
 from web.database.start_errors import CannotStartError
 from web.extensions import db
-from web.logging import without_secrets
+from web.logging import mask_secrets
 from web.services import now, services
 from web.settings.reader import SettingsError
 
 #: Viewer of the command line, which has all permissions.
-OPERATOR = Viewer(user_id=None, is_admin=True)
+COMMAND_LINE_VIEWER = Viewer(user_id=None, is_admin=True)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def one_transaction(command: Command) -> Command:
+def run_in_transaction(command: Command) -> Command:
     """Run a command in a transaction and print its result, or print the error and exit with 1.
 
     With a wrong secret key nothing is done, since no host could read the result.
@@ -35,29 +35,29 @@ def one_transaction(command: Command) -> Command:
 
     @wraps(command)
     def check_first(**options: Any) -> Mapping[str, Any]:
-        _take_up_key()
+        _register_key()
         answer: Mapping[str, Any] = command(**options)
         return answer
 
-    return cast("Command", with_any_key(check_first))
+    return cast("Command", run_without_key_check(check_first))
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _exit_with_error(sentence: str) -> NoReturn:
     db.session.rollback()
     click.echo(json.dumps({"error": sentence}, ensure_ascii=False), err=True)
     sys.exit(1)
 
 
-def _take_up_key() -> None:
+def _register_key() -> None:
     try:
-        register_use(services().keyring, session=db.session(), now=now())
+        register_key_use(services().keyring, session=db.session(), now=now())
         # The work may take long while other hosts register keys, so this is committed first.
         db.session.commit()
     except DBAPIError as error:
-        raise InvalidError(sentence_about(error) or "") from error
+        raise InvalidError(describe_known_error(error) or "") from error
 
 
-def with_any_key(command: Command) -> Command:
+def run_without_key_check(command: Command) -> Command:
     """Run a command in a transaction without checking the secret key, for key commands."""
 
     @wraps(command)
@@ -67,42 +67,42 @@ def with_any_key(command: Command) -> Command:
             answer: Mapping[str, Any] = command(**options)
             db.session.commit()
         except DataError:
-            _refuse(
-                "A value is too long, or contains something that cannot be stored, such as NUL."
+            _exit_with_error(
+                "A value is too long, or contains a character that cannot be stored, such as NUL."
             )
         except (DomainError, SettingsError, ValueError) as error:
-            _refuse(str(error))
-        print_answer(answer)
+            _exit_with_error(str(error))
+        print_result(answer)
 
     return cast("Command", run)
 
 
-def project_at(path: str) -> ProjectView:
+def get_project_at(path: str) -> ProjectView:
     """Return the project at a path or former path.
 
     Raise NotFoundError if there is none.
     """
-    return follow_to_project(path, OPERATOR, session=db.session())
+    return resolve_project(path, COMMAND_LINE_VIEWER, session=db.session())
 
 
-def holder_at(path: str) -> Holder:
+def get_project_or_group_at(path: str) -> ProjectOrGroup:
     """Return the project or group at a path or former path.
 
     Raise NotFoundError if there is none.
     """
     with suppress(NotFoundError):
-        return project_at(path)
+        return get_project_at(path)
     with suppress(NotFoundError):
-        return follow_to_group(path, OPERATOR, session=db.session())
-    message = f"Group or project “{path}” not found."
+        return resolve_group(path, COMMAND_LINE_VIEWER, session=db.session())
+    message = f'Group or project "{path}" not found.'
     raise NotFoundError(message)
 
 
-def sentence_about(error: Exception) -> str | None:
+def describe_known_error(error: Exception) -> str | None:
     """Return an error message without secrets, or None for an internal error."""
     if isinstance(error, DBAPIError):
-        reason = without_secrets(str(error.orig).strip().partition("\n")[0])
-        return f"The database cannot be used, or `make migrate` was not run: {reason}"
+        reason = mask_secrets(str(error.orig).strip().partition("\n")[0])
+        return f"The database cannot be used, or was not migrated with `make migrate`: {reason}"
     if isinstance(error, SettingsError | CannotStartError | DomainError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -11,19 +11,24 @@ from sqlalchemy import ColumnClause, Connection, column, inspect, select, table
 
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.paging.notifications.contact_types.registry import contact_type
-from web.commands.output import print_answer
-from web.database.schema import FIRST_RELEASE, SchemaState, newest_known_revision, schema_state
-from web.database.start_checks import reasons_in_a_sentence
+from domain.paging.notifications.contact_types.registry import get_contact_type
+from web.commands.output import print_result
+from web.database.schema import (
+    FIRST_RELEASE,
+    SchemaState,
+    get_newest_known_revision,
+    get_schema_state,
+)
+from web.database.start_checks import convert_database_errors
 from web.extensions import db
 from web.outgoing.apprise_processes import check_apprise_url
 from web.services import services
-from web.settings.reader import Settings, SettingsError, misspelt_in_environment, read_change
+from web.settings.reader import Settings, SettingsError, list_ignored_variables, parse_change
 
 
-class Effect(NamedTuple):
+class UpgradeEffect(NamedTuple):
     """Object that no longer works, or needs a change, after the upgrade."""
 
     subject: str
@@ -36,103 +41,108 @@ Row = Mapping[str, Any]
 @click.command("upgrade-check")
 @with_appcontext
 def upgrade_check() -> None:
-    """List what an upgrade to this release turns off, before the migration.
+    """List what stops working after an upgrade to this release.
 
-    Run it with the code and the environment of the new release. It only reads the database, whose
-    schema may belong to an earlier release. The exit status is 1 if something is listed.
+    Run the command before the migration, with the code and the environment of the new release. It
+    only reads the database, whose schema may belong to an earlier release. The exit status is 1 if
+    something is listed.
     """
     settings = services().live_settings.environment
-    with reasons_in_a_sentence(), db.engine.connect() as connection:
-        found = [*_schema(connection)] or [*_effects(connection, settings)]
+    with convert_database_errors(), db.engine.connect() as connection:
+        found = [*_find_schema_problem(connection)] or [*_list_effects(connection, settings)]
     listed = [each._asdict() for each in found]
-    print_answer({"release": newest_known_revision(), "effects": listed})
+    print_result({"release": get_newest_known_revision(), "effects": listed})
     sys.exit(1 if listed else 0)
 
 
-def _schema(connection: Connection) -> Iterator[Effect]:
+def _find_schema_problem(connection: Connection) -> Iterator[UpgradeEffect]:
     """Yield the reason why this release cannot use the database at all."""
     sentences = {
-        SchemaState.TOO_OLD: f"Upgrade the database with {FIRST_RELEASE} first.",
-        SchemaState.TOO_NEW: "A newer release has migrated the database.",
+        SchemaState.TOO_OLD: f"Upgrade the database with release {FIRST_RELEASE} first.",
+        SchemaState.TOO_NEW: "A newer release has migrated the database. Use that release.",
     }
-    if said := sentences.get(schema_state(connection)):
-        yield Effect("database", said)
+    if said := sentences.get(get_schema_state(connection)):
+        yield UpgradeEffect("database", said)
 
 
-def _effects(connection: Connection, settings: Settings) -> Iterator[Effect]:
+def _list_effects(connection: Connection, settings: Settings) -> Iterator[UpgradeEffect]:
     keyring = services().keyring
-    for sentence in misspelt_in_environment():
-        yield Effect("environment", sentence)
-    yield from _stored_settings(connection)
-    yield from _contacts(connection, settings, keyring)
-    for subject, read_url in _urls(connection, keyring):
+    for sentence in list_ignored_variables():
+        yield UpgradeEffect("environment", sentence)
+    yield from _check_stored_settings(connection)
+    yield from _check_contacts(connection, settings, keyring)
+    for subject, read_url in _list_urls(connection, keyring):
         check = partial(_check_url, read_url, settings.outgoing_private_addresses)
-        yield from _checked(subject, check)
+        yield from _run_check(subject, check)
 
 
-def _urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, Callable[[], str]]]:
+def _list_urls(connection: Connection, keyring: Keyring) -> Iterator[tuple[str, Callable[[], str]]]:
     """Return the URLs of outgoing requests, each with a function that decrypts it."""
     for name, subject in (("webhook_endpoints", "webhook"), ("audit_streams", "audit stream")):
-        for row in _rows(connection, name, "id", "url", "url_ciphertext"):
+        for row in _read_rows(connection, name, "id", "url", "url_ciphertext"):
             cipher = row.get("url_ciphertext")
             read_url = partial(keyring.decrypt, cipher) if cipher else partial(str, row["url"])
             yield f"{subject} {row['id']}", read_url
-    for row in _rows(connection, "identity_providers", "slug", "issuer"):
+    for row in _read_rows(connection, "identity_providers", "slug", "issuer"):
         yield f"identity provider {row['slug']}", partial(str, row["issuer"])
-    for row in _rows(connection, "applications", "id", "backchannel_logout_uri"):
+    for row in _read_rows(connection, "applications", "id", "backchannel_logout_uri"):
         if uri := row.get("backchannel_logout_uri"):
             yield f"logout URL of application {row['id']}", partial(str, uri)
 
 
-def _stored_settings(connection: Connection) -> Iterator[Effect]:
-    for row in _rows(connection, "instance_settings", "name", "value"):
+def _check_stored_settings(connection: Connection) -> Iterator[UpgradeEffect]:
+    for row in _read_rows(connection, "instance_settings", "name", "value"):
         try:
-            read_change(row["name"], row["value"])
+            parse_change(row["name"], row["value"])
         except SettingsError as error:
             said = f"{error} The stored value is ignored."
-            yield Effect(f"setting {row['name'].upper()}", said)
+            yield UpgradeEffect(f"setting {row['name'].upper()}", said)
 
 
-def _contacts(connection: Connection, settings: Settings, keyring: Keyring) -> Iterator[Effect]:
+def _check_contacts(
+    connection: Connection, settings: Settings, keyring: Keyring
+) -> Iterator[UpgradeEffect]:
     names = ("user_id", "project_id", "group_id", "type", "label", "address_ciphertext")
     owners = {
-        "user_id": _names(connection, "users", "username"),
-        "project_id": _names(connection, "projects", "path"),
-        "group_id": _names(connection, "groups", "path"),
+        "user_id": _read_names(connection, "users", "username"),
+        "project_id": _read_names(connection, "projects", "path"),
+        "group_id": _read_names(connection, "groups", "path"),
     }
-    for row in _rows(connection, "contacts", "id", *names):
+    for row in _read_rows(connection, "contacts", "id", *names):
         cipher = row.get("address_ciphertext")
         if not cipher:
             continue
         held = next((each for each in owners if row.get(each)), "user_id")
         owner = f"{held.removesuffix('_id')} {owners[held].get(row[held], row[held])}"
         check = partial(_check_contact, row["type"], cipher, settings, keyring)
-        yield from _checked(f"contact {row['id']} ({row['label']}) of {owner}", check)
+        yield from _run_check(f"contact {row['id']} ({row['label']}) of {owner}", check)
 
 
 def _check_contact(type_name: str, cipher: str, settings: Settings, keyring: Keyring) -> None:
     read_url = partial(check_apprise_url, settings=settings)
-    contact_type(type_name).check(keyring.decrypt(cipher), read_url=read_url)
+    get_contact_type(type_name).check(keyring.decrypt(cipher), read_url=read_url)
 
 
-def _checked(subject: str, check: Callable[[], object]) -> Iterator[Effect]:
+def _run_check(subject: str, check: Callable[[], object]) -> Iterator[UpgradeEffect]:
     try:
         check()
     except UndecipherableError:
-        yield Effect(subject, "It cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS.")
+        yield UpgradeEffect(
+            subject, "It cannot be decrypted with SECRET_KEY and SECRET_KEY_FALLBACKS."
+        )
     except InvalidError as error:
-        yield Effect(subject, f"It works no more after the upgrade. {error}")
+        yield UpgradeEffect(subject, f"It stops working after the upgrade. {error}")
 
 
 def _check_url(read_url: Callable[[], str], networks: str) -> None:
-    check_can_be_reached(parse_outgoing_url(read_url()), networks)
+    check_address_allowed(parse_outgoing_url(read_url()), networks)
 
 
-def _names(connection: Connection, name: str, wanted: str) -> Mapping[Any, str]:
-    return {row["id"]: row[wanted] for row in _rows(connection, name, "id", wanted)}
+def _read_names(connection: Connection, name: str, wanted: str) -> Mapping[Any, str]:
+    return {row["id"]: row[wanted] for row in _read_rows(connection, name, "id", wanted)}
 
 
-def _rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
+def _read_rows(connection: Connection, name: str, *wanted: str) -> list[Row]:
     """Return rows with the given columns, as far as they exist.
 
     The table may be missing in an earlier release, and then there are no rows.

@@ -6,26 +6,26 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from domain.accounts.directory import GROUPS, AccountFilter, page_of_accounts
-from domain.accounts.email_addresses import vouch_for_all
+from domain.accounts.directory import ACCOUNT_GROUPS, AccountFilter, fetch_account_page
+from domain.accounts.email_addresses import confirm_all_addresses
 from domain.accounts.identity_providers.identities import disconnect_user
 from domain.accounts.lifecycle import actions, sign_up
 from domain.accounts.types import AccountBody
 from domain.accounts.users import get_user
-from domain.core.database.paging import Slice
+from domain.core.database.paging import KeysetRange
 from domain.core.errors import InvalidError
-from domain.core.types.reading import read_body
-from web.commands.generated import command_of
-from web.commands.transaction import one_transaction
+from domain.core.types.reading import validate_body
+from web.commands.generated import build_command
+from web.commands.transaction import run_in_transaction
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.services import settings
 
-users = AppGroup("users", help="User accounts.")
+users = AppGroup("users", help="Manage user accounts.")
 #: Maximum page size of a list.
-_MOST = 1_000
+_MAX_LISTED = 1_000
 #: Fields that make tables too wide.
-_NOT_LISTED = {"avatar_url", "public_email", "web_url"}
+_OMITTED_FIELDS = {"avatar_url", "public_email", "web_url"}
 
 for each in (
     actions.activate_user,
@@ -42,22 +42,26 @@ for each in (
     sign_up.approve_user,
     sign_up.reject_user,
 ):
-    users.add_command(command_of(each))
+    users.add_command(build_command(each))
 
 
 @users.command("create")
 @click.argument("username", metavar="NAME")
-@click.option("--email", required=True, help="E-mail address.")
-@click.option("--display-name", "name", default="", help="Display name; otherwise the user name.")
+@click.option("--email", required=True, help="Email address.")
+@click.option(
+    "--display-name", "name", default="", help="Display name. The default is the user name."
+)
 @click.option("--admin", is_flag=True, help="Make the user an administrator.")
-@click.option("--verified", "skip_confirmation", is_flag=True, help="Vouch for the e-mail address.")
+@click.option(
+    "--verified", "skip_confirmation", is_flag=True, help="Mark the email address as verified."
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
-@one_transaction
+@run_in_transaction
 def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]:
     """Create a user. Without --password-stdin, a random password is printed."""
     password = sys.stdin.readline().rstrip("\r\n") if password_stdin else None
     how = {"force_random_password": True} if password is None else {"password": password}
-    made = actions.create_user(work(), read_body(AccountBody, {**given, **how}))
+    made = actions.create_user(unit_of_work(), validate_body(AccountBody, {**given, **how}))
     shown = made.model_dump(mode="json", exclude={"generated_password"})
     generated = getattr(made, "generated_password", None)
     return shown if generated is None else {**shown, "password": generated}
@@ -65,30 +69,43 @@ def create_user_command(*, password_stdin: bool, **given: Any) -> dict[str, Any]
 
 @users.command("verify")
 @click.argument("name", required=False)
-@click.option("--all", "all_users", is_flag=True, help="Vouch for the addresses of all users.")
-@one_transaction
+@click.option("--all", "all_users", is_flag=True, help="Verify the addresses of all users.")
+@run_in_transaction
 def verify_command(*, name: str | None, all_users: bool) -> dict[str, Any]:
-    """Mark the email address of the user NAME, or of all users with --all, as verified.
+    """Mark the email address of the user NAME as verified, or the addresses of all users.
 
     Applications then receive the address as verified.
     """
     if (name is None) != all_users:
-        raise InvalidError("Give the name of a user, or --all.")
+        raise InvalidError("Use either `NAME` or `--all`.")
     if name is None:
-        return {"verified": vouch_for_all(work())}
+        return {"verified": confirm_all_addresses(unit_of_work())}
     user = get_user(name, session=db.session())
-    was_new = actions.vouch_for(work(), user.id)
+    was_new = actions.confirm_user_email(unit_of_work(), user.id)
     return {"username": user.username, "email": user.email, "verified": int(was_new)}
 
 
 @users.command("list")
-@click.option("--group", type=click.Choice(tuple(GROUPS)), default="people", show_default=True)
-@click.option("--search", default="", help="Search user names, names and e-mail addresses.")
-@click.option("--before", type=click.IntRange(1), help="Start below this id: the value of `next`.")
-@one_transaction
+@click.option(
+    "--group",
+    type=click.Choice(tuple(ACCOUNT_GROUPS)),
+    default="people",
+    show_default=True,
+    help="Group of accounts.",
+)
+@click.option("--search", default="", help="Words in user names, names and email addresses.")
+@click.option(
+    "--before",
+    type=click.IntRange(1),
+    help="List only accounts with smaller ids. Use the value of next in the previous output.",
+)
+@run_in_transaction
 def list_users_command(*, group: str, search: str, before: int | None) -> dict[str, Any]:
     """List accounts, newest first."""
-    wanted, part = AccountFilter(group=group, search=search), Slice(size=_MOST, before=before)
-    page = page_of_accounts(wanted, part, session=db.session(), base_url=settings().base_url)
-    listed = [each.model_dump(mode="json", exclude=_NOT_LISTED) for each in page.items]
+    wanted, part = (
+        AccountFilter(group=group, search=search),
+        KeysetRange(size=_MAX_LISTED, before=before),
+    )
+    page = fetch_account_page(wanted, part, session=db.session(), base_url=settings().base_url)
+    listed = [each.model_dump(mode="json", exclude=_OMITTED_FIELDS) for each in page.items]
     return {"users": listed, "next": page.next_before}

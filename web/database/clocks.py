@@ -13,11 +13,11 @@ from domain.core.clock import Clock, system_clock
 
 _log = logging.getLogger("gatebell.clock")
 #: Tolerated difference in milliseconds. It is harmless and could be due to a slow response.
-_TOLERATED_MS = 2_000
-_ASK = text("SELECT clock_timestamp()")
+_MAX_DIFFERENCE_MS = 2_000
+_CLOCK_QUERY = text("SELECT clock_timestamp()")
 
 
-def clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
+def measure_clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int | None:
     """Return by how many milliseconds this host is ahead of the database.
 
     Return None on SQLite, which uses this host's clock.
@@ -25,24 +25,27 @@ def clock_lead_ms(connection: Connection, *, clock: Clock = system_clock) -> int
     if connection.dialect.name != "postgresql":
         return None
     before = clock()
-    theirs: datetime = connection.execute(_ASK).scalar_one()
+    theirs: datetime = connection.execute(_CLOCK_QUERY).scalar_one()
     # The server's time is assumed to be in the middle of the round trip.
     ours = before + (clock() - before) / 2
     return round((ours - theirs).total_seconds() * 1000)
 
 
-def is_too_much(lead_ms: int | None) -> bool:
+def is_clock_lead_harmful(lead_ms: int | None) -> bool:
     """Return whether the difference is harmful."""
-    return lead_ms is not None and abs(lead_ms) > _TOLERATED_MS
+    return lead_ms is not None and abs(lead_ms) > _MAX_DIFFERENCE_MS
 
 
-def in_words(lead_ms: int) -> str:
+def describe_clock_lead(lead_ms: int) -> str:
     """Return a sentence about the difference."""
     where = "ahead of" if lead_ms > 0 else "behind"
-    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's."
+    return f"The clock of this host is {abs(lead_ms) / 1000:.1f} s {where} the database's clock."
 
 
-def warn_of_lead(lead_ms: int | None) -> None:
+def warn_of_clock_lead(lead_ms: int | None) -> None:
     """Log a warning if the clocks differ too much."""
-    if lead_ms is not None and is_too_much(lead_ms):
-        _log.warning(in_words(lead_ms), extra={"clock_lead_ms": lead_ms})
+    if lead_ms is not None and is_clock_lead_harmful(lead_ms):
+        _log.warning(
+            describe_clock_lead(lead_ms),
+            extra={"event": "clock.out_of_sync", "clock_lead_ms": lead_ms},
+        )

@@ -12,13 +12,13 @@ from sqlalchemy import Connection, Engine, Executable
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.core.database.failures import gave_way, is_lost, is_read_only
-from domain.core.database.statements import KeptConnection, Outcome, Row
+from domain.core.database.failures import is_conflict, is_connection_lost, is_read_only
+from domain.core.database.statements import Outcome, Row, StatementConnection
 from domain.core.threads import ThreadExecutor
-from web.database.driver_statements import CoreStatements
+from web.database.driver_statements import SqlalchemyStatements
 from web.database.engine import count_last_connection_taken, count_pool_timeout
 
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 class _Waiter:
@@ -27,10 +27,10 @@ class _Waiter:
     def __init__(self) -> None:
         self.is_served = Event()
         #: Connection that was handed over, or None for a connection that is yet to be opened.
-        self.kept: CoreStatements | None = None
+        self.kept: SqlalchemyStatements | None = None
 
 
-class _Shelf:
+class _FreeConnections:
     """Free connections and the requests that wait for them in order of arrival.
 
     Borrowers take a connection from `free`, which needs no lock, or else wait.
@@ -41,7 +41,7 @@ class _Shelf:
         self._patience = patience
         #: Free connections, last used first to be reused. None stands for a connection that is yet
         #: to be opened.
-        self.free: list[CoreStatements | None] = [None] * size
+        self.free: list[SqlalchemyStatements | None] = [None] * size
         self.waiters: deque[_Waiter] = deque()
         #: Lock of the waiting requests and of the threads that serve them.
         self._lock = Lock()
@@ -49,7 +49,7 @@ class _Shelf:
     def close_last_used(self) -> None:
         """Close the free connection that was used last, if any."""
         with suppress(IndexError):
-            _end(self.free.pop())
+            _discard(self.free.pop())
             self._give_back(None)
 
     def close(self) -> None:
@@ -59,10 +59,10 @@ class _Shelf:
             while True:
                 kept.append(self.free.pop())
         for each in kept:
-            _end(each)
+            _discard(each)
             self._give_back(None)
 
-    def wait(self) -> CoreStatements | None:
+    def wait(self) -> SqlalchemyStatements | None:
         """Return a connection that another thread gives back.
 
         Raise PoolTimeoutError if none is given back in time.
@@ -91,7 +91,7 @@ class _Shelf:
         with self._lock:
             self._serve()
 
-    def _give_back(self, kept: CoreStatements | None) -> None:
+    def _give_back(self, kept: SqlalchemyStatements | None) -> None:
         self.free.append(kept)
         if self.waiters:
             self.serve()
@@ -106,10 +106,10 @@ class _Shelf:
                 waiter.is_served.set()
 
 
-class KeptConnections:
+class AutocommitPool:
     """Pool of autocommit connections, each used by one statement or transaction at a time.
 
-    See `domain.core.database.statements.KeptConnection`.
+    See `domain.core.database.statements.StatementConnection`.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class KeptConnections:
         *,
         size: int,
         patience: float,
-        held: Callable[[], KeptConnection | None] | None = None,
+        held: Callable[[], StatementConnection | None] | None = None,
     ) -> None:
         """Create a pool of up to `size` connections; wait up to `patience` seconds for a free one.
 
@@ -130,14 +130,14 @@ class KeptConnections:
         #: Name of the dialect, `postgresql` or `sqlite`.
         self.dialect_name = engine.dialect.name
         self._held = held
-        self._writing = self._reading = _Shelf(size=size, patience=patience)
+        self._writing = self._reading = _FreeConnections(size=size, patience=patience)
         if self.dialect_name == "sqlite":
             # In SQLite, readers do not wait for writers. They must not wait for the writers'
             # connections either, since the holder of the write lock reads settings as well.
-            self._reading = _Shelf(size=size, patience=patience)
+            self._reading = _FreeConnections(size=size, patience=patience)
         #: Connection of the current transaction.
         self._own = local()
-        self._make = _maker(engine)
+        self._make = _get_connection_wrapper(engine)
         #: Executor that runs SQLite's writes in threads.
         self._executor = ThreadExecutor(threads=size)
 
@@ -164,12 +164,14 @@ class KeptConnections:
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> Sequence[Row]:
         """Run a statement without a retry, since a lost statement may have taken effect."""
-        own: CoreStatements | None = getattr(self._own, "kept", None)
+        own: SqlalchemyStatements | None = getattr(self._own, "kept", None)
         if own is not None:
             return own.run(statement, parameters)
         if self._held and statement.is_select and (held := self._held()) is not None:
             return held.all(statement, parameters)
-        return self._lend(methodcaller("run", statement, parameters), is_read=statement.is_select)
+        return self._run_on_connection(
+            methodcaller("run", statement, parameters), is_read=statement.is_select
+        )
 
     def transact(self, work: Callable[[], Outcome]) -> Outcome:
         """Run a function in a transaction, and retry it after a deadlock or a conflict."""
@@ -177,10 +179,10 @@ class KeptConnections:
         while True:
             tries += 1
             try:
-                return self._lend(partial(self._in_transaction, work), is_read=False)
+                return self._run_on_connection(partial(self._in_transaction, work), is_read=False)
             except DBAPIError as error:
-                is_victim = isinstance(error, IntegrityError) or gave_way(error)
-                if tries == _MOST_TRIES or not is_victim:
+                is_victim = isinstance(error, IntegrityError) or is_conflict(error)
+                if tries == _MAX_TRIES or not is_victim:
                     raise
 
     def close_last_used(self) -> None:
@@ -192,7 +194,7 @@ class KeptConnections:
         self._writing.close()
         self._reading.close()
 
-    def _in_transaction(self, work: Callable[[], Outcome], kept: CoreStatements) -> Outcome:
+    def _in_transaction(self, work: Callable[[], Outcome], kept: SqlalchemyStatements) -> Outcome:
         begin = "BEGIN IMMEDIATE" if self.dialect_name == "sqlite" else "BEGIN"
         self._own.kept = kept
         try:
@@ -200,13 +202,15 @@ class KeptConnections:
             outcome = work()
             kept.connection.exec_driver_sql("COMMIT")
         except BaseException as error:
-            _roll_back(kept, error)
+            _roll_back_or_discard(kept, error)
             raise
         finally:
             self._own.kept = None
         return outcome
 
-    def _lend(self, work: Callable[[CoreStatements], Outcome], *, is_read: bool) -> Outcome:
+    def _run_on_connection(
+        self, work: Callable[[SqlalchemyStatements], Outcome], *, is_read: bool
+    ) -> Outcome:
         """Call a function with a free or new connection, which is discarded if it breaks."""
         shelf = self._reading if is_read else self._writing
         try:
@@ -225,7 +229,7 @@ class KeptConnections:
             return self._executor.run_or_stop(partial(work, kept), stop=stop)
         except BaseException as error:
             if kept is not None:
-                self._forget_if_broken(kept, error)
+                self._discard_if_broken(kept, error)
                 if kept.connection.closed or kept.connection.invalidated:
                     kept = None
             raise
@@ -235,37 +239,37 @@ class KeptConnections:
             if shelf.waiters:
                 shelf.serve()
 
-    def _open(self) -> CoreStatements:
+    def _open(self) -> SqlalchemyStatements:
         return self._make(self._engine.connect())
 
-    def _forget_if_broken(self, kept: CoreStatements, error: BaseException) -> None:
+    def _discard_if_broken(self, kept: SqlalchemyStatements, error: BaseException) -> None:
         if not isinstance(error, Exception):
-            _end(kept)  # perhaps in the middle of a statement
-        elif is_lost(error) or is_read_only(error):
-            _end(kept)
+            _discard(kept)  # perhaps in the middle of a statement
+        elif is_connection_lost(error) or is_read_only(error):
+            _discard(kept)
             self.close()  # connections of the same age are broken, too
 
 
-def _maker(engine: Engine) -> Callable[[Connection], CoreStatements]:
+def _get_connection_wrapper(engine: Engine) -> Callable[[Connection], SqlalchemyStatements]:
     """Return the function that wraps a new connection of this engine."""
     if engine.dialect.name != "postgresql":
-        return CoreStatements
+        return SqlalchemyStatements
     from web.database import direct_statements  # noqa: PLC0415 - SQLite needs no psycopg
 
-    compiled = direct_statements.CompiledStatements(engine)
-    return partial(direct_statements.DirectStatements, compiled=compiled)
+    compiled = direct_statements.StatementCache(engine)
+    return partial(direct_statements.PsycopgStatements, compiled=compiled)
 
 
-def _roll_back(kept: CoreStatements, error: BaseException) -> None:
-    if is_lost(error) or not isinstance(error, Exception):
+def _roll_back_or_discard(kept: SqlalchemyStatements, error: BaseException) -> None:
+    if is_connection_lost(error) or not isinstance(error, Exception):
         return  # the connection can no longer be used
     try:
         kept.connection.exec_driver_sql("ROLLBACK")
     except Exception:  # noqa: BLE001 - whatever it was, this connection is not used again
-        _end(kept)
+        _discard(kept)
 
 
-def _end(kept: CoreStatements | None) -> None:
+def _discard(kept: SqlalchemyStatements | None) -> None:
     if kept is not None:
         with suppress(Exception):
             kept.connection.invalidate()

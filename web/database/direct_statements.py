@@ -14,12 +14,12 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from domain.core.database.statements import Row
-from web.database.driver_statements import CoreStatements, DirectStatement, Parameters
-from web.database.engine import ends_session
+from web.database.driver_statements import CompiledStatement, Parameters, SqlalchemyStatements
+from web.database.engine import is_session_ending
 from web.database.prepared_statements import PreparedStatements
 
 
-class CompiledStatements:
+class StatementCache:
     """Cache of compiled statements."""
 
     def __init__(self, engine: Engine) -> None:
@@ -29,26 +29,28 @@ class CompiledStatements:
         options: dict[str, Any] = {"paramstyle": "numeric_dollar"}
         self._dialect = type(engine.dialect)(**options)
         #: Compiled statements, or None for statements that only SQLAlchemy can run.
-        self._known: dict[Executable, DirectStatement | None] = {}
+        self._known: dict[Executable, CompiledStatement | None] = {}
 
-    def find(self, statement: Executable) -> DirectStatement | None:
+    def find(self, statement: Executable) -> CompiledStatement | None:
         """Return the compiled statement for psycopg, or None if psycopg cannot run it."""
         try:
             return self._known[statement]
         except KeyError:
             return self._known.setdefault(statement, self._compiled(statement))
 
-    def _compiled(self, statement: Executable) -> DirectStatement | None:
-        if isinstance(statement, Insert) and not _names_its_columns(statement):
+    def _compiled(self, statement: Executable) -> CompiledStatement | None:
+        if isinstance(statement, Insert) and not _has_explicit_columns(statement):
             return None  # its columns depend on the values
         compiled = statement.compile(dialect=self._dialect)  # type: ignore[attr-defined]
-        return DirectStatement(compiled, statement) if _is_whole(compiled) else None
+        return (
+            CompiledStatement(compiled, statement) if _is_independent_of_values(compiled) else None
+        )
 
 
-class DirectStatements(CoreStatements):
+class PsycopgStatements(SqlalchemyStatements):
     """Connection that runs compiled statements on psycopg."""
 
-    def __init__(self, connection: Connection, compiled: CompiledStatements) -> None:
+    def __init__(self, connection: Connection, compiled: StatementCache) -> None:
         """Use this connection and this cache."""
         super().__init__(connection)
         self._compiled = compiled
@@ -68,12 +70,12 @@ class DirectStatements(CoreStatements):
         try:
             return self._prepared.run(direct.text, values, direct.make_row)
         except Error as error:
-            raise self._translated(error, direct) from error
+            raise self._translate_error(error, direct) from error
 
-    def _translated(self, error: Error, direct: DirectStatement) -> DBAPIError | Exception:
+    def _translate_error(self, error: Error, direct: CompiledStatement) -> DBAPIError | Exception:
         connection = self.connection
         driver = connection.connection.driver_connection
-        is_gone = ends_session(error) or connection.dialect.is_disconnect(
+        is_gone = is_session_ending(error) or connection.dialect.is_disconnect(
             error,  # type: ignore[arg-type]
             driver,
             None,
@@ -92,10 +94,10 @@ class DirectStatements(CoreStatements):
         return cast("DBAPIError", translated)
 
 
-def _is_whole(compiled: SQLCompiler) -> bool:
+def _is_independent_of_values(compiled: SQLCompiler) -> bool:
     """Return whether the SQL is independent of the values, unlike `IN` with a list."""
     return not (compiled.literal_execute_params or compiled.post_compile_params)
 
 
-def _names_its_columns(statement: Insert) -> bool:
+def _has_explicit_columns(statement: Insert) -> bool:
     return statement.select is not None or bool(statement._values)  # noqa: SLF001 - nothing says it

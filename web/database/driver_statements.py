@@ -15,7 +15,7 @@ from domain.core.database.statements import Row
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
-class CoreStatements:
+class SqlalchemyStatements:
     """Connection that runs statements through SQLAlchemy."""
 
     def __init__(self, connection: Connection) -> None:
@@ -28,7 +28,7 @@ class CoreStatements:
         return cast("Sequence[Row]", result.all()) if result.returns_rows else ()
 
 
-class RepeatedQuestion:
+class RepeatedQuery:
     """Query that runs several times a second, compiled once and with its own connection.
 
     SQLAlchemy's overhead per execution would be most of its cost.
@@ -40,7 +40,7 @@ class RepeatedQuestion:
         self._dbapi: Any = engine.dialect.loaded_dbapi
         options: dict[str, Any] = {"paramstyle": "qmark" if self._is_sqlite else "numeric_dollar"}
         dialect = type(engine.dialect)(**options)
-        self._direct = DirectStatement(statement.compile(dialect=dialect), statement)
+        self._direct = CompiledStatement(statement.compile(dialect=dialect), statement)
         self._engine = engine
         self._connection: Connection | None = None
         #: Connection of the driver, on which the query runs.
@@ -86,7 +86,7 @@ class RepeatedQuestion:
             self._connection.close()
 
 
-class DirectStatement:
+class CompiledStatement:
     """Compiled statement."""
 
     def __init__(self, compiled: SQLCompiler, statement: Executable) -> None:
@@ -114,7 +114,7 @@ class DirectStatement:
         ]
         #: Function that makes a row of the values that psycopg read.
         self.make_row: Callable[[Sequence[Any]], Row] = (
-            self._converted if any(self._results) else tuple
+            self._convert_row if any(self._results) else tuple
         )
 
     def values(self, parameters: Mapping[str, Any]) -> list[Any]:
@@ -124,6 +124,6 @@ class DirectStatement:
             values[name] = convert(values[name])
         return [values[name] for name in self._order]
 
-    def _converted(self, values: Sequence[Any]) -> Row:
+    def _convert_row(self, values: Sequence[Any]) -> Row:
         pairs = zip(self._results, values, strict=True)
         return tuple(convert(value) if convert else value for convert, value in pairs)

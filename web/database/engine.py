@@ -15,38 +15,38 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from domain.core.threads import ThreadExecutor, serves_in_greenlets
-from web.database.sqlite import KEPT_BYTES, DeadlineSqliteConnection
+from domain.core.threads import ThreadExecutor, is_web_process
+from web.database.sqlite import KEPT_WAL_BYTES, DeadlineSqliteConnection
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
 #: Number of seconds after its last use in which a connection is not pinged.
-_TRUSTED_SECONDS = 1.0
+_UNPINGED_SECONDS = 1.0
 #: Severities of errors with which Postgres ends the session.
-_LAST_SEVERITIES = frozenset({"FATAL", "PANIC"})
+_SESSION_ENDING_SEVERITIES = frozenset({"FATAL", "PANIC"})
 #: Names of the UTC time zone in Postgres. Times are read as Postgres sends them.
 UTC_NAMES = frozenset({"UTC", "Etc/UTC"})
 #: Thread pool for SQLite in web processes.
-_executor = ThreadExecutor(threads=512)
-#: Engines of `sharing_engine` by settings.
-_shared: dict[Settings, Engine] = {}
+_sqlite_executor = ThreadExecutor(threads=512)
+#: Engines of `share_engine` by settings.
+_shared_engines: dict[Settings, Engine] = {}
 
 
 def count_last_connection_taken() -> None:
     """Count that a pool has handed out its last database connection."""
-    metrics = _metrics()
+    metrics = _find_metrics()
     if metrics is not None:
         metrics.count_last_connection_taken()
 
 
 def count_pool_timeout() -> None:
     """Count a request that timed out while waiting for a database connection."""
-    metrics = _metrics()
+    metrics = _find_metrics()
     if metrics is not None:
         metrics.count_pool_timeout()
 
 
-def _metrics() -> Any:
+def _find_metrics() -> Any:
     # `gunicorn.conf.py` uses the database before the directory of the metrics is set, which the
     # library reads on import. Metrics are therefore only counted if something else has imported the
     # module.
@@ -71,10 +71,10 @@ class CountedPool(QueuePool):
         return taken
 
 
-def engine_options(settings: Settings) -> dict[str, Any]:
+def build_engine_options(settings: Settings) -> dict[str, Any]:
     """Return the options of create_engine for an engine with a pool."""
     return {
-        **_connection_options(settings),
+        **_build_connection_options(settings),
         "poolclass": CountedPool,
         "pool_size": settings.database_pool_size,
         "max_overflow": 0,
@@ -82,7 +82,7 @@ def engine_options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]:
+def _build_connection_options(settings: Settings, **parameters: str) -> dict[str, Any]:
     # This option keeps bound secrets out of error messages.
     options: dict[str, Any] = {"hide_parameters": True}
     if settings.uses_sqlite:
@@ -92,16 +92,16 @@ def _connection_options(settings: Settings, **parameters: str) -> dict[str, Any]
             "factory": DeadlineSqliteConnection,
         }
         return options
-    options["connect_args"] = connection_arguments(settings, **parameters)
+    options["connect_args"] = build_connection_arguments(settings, **parameters)
     return options
 
 
-def pools_transactions(settings: Settings) -> bool:
+def uses_transaction_pooler(settings: Settings) -> bool:
     """Return whether a pooler may give the Postgres connection away after each transaction."""
     return settings.database_pooler == "transaction" and not settings.uses_sqlite
 
 
-def connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any]:
+def build_connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any]:
     """Return psycopg's arguments, which set these parameters at the start of a session.
 
     Behind a transaction pooler, a session starts with the defaults of its role
@@ -114,7 +114,7 @@ def connection_arguments(settings: Settings, **parameters: str) -> dict[str, Any
         "keepalives_idle": 10,
         "tcp_user_timeout": settings.database_connect_timeout_seconds * 1000,
     }
-    if pools_transactions(settings):
+    if uses_transaction_pooler(settings):
         return arguments | {"prepare_threshold": None}
     timeout = str(settings.database_statement_timeout_ms)
     parameters = {"statement_timeout": timeout, "timezone": "UTC", **parameters}
@@ -135,42 +135,42 @@ def prepare_engine(
     if engine.dialect.name == "sqlite":
         limit = settings.database_statement_timeout_ms / 1000
         # Frequent statements use the executor for a whole transaction instead.
-        executor = None if engine.get_execution_options().get("is_hot") else _executor
-        event.listen(engine, "do_connect", _before_connect)
-        event.listen(engine, "connect", partial(_open_sqlite, limit=limit, executor=executor))
-        event.listen(engine, "begin", partial(_on_begin, writes=writes))
+        executor = None if engine.get_execution_options().get("is_hot") else _sqlite_executor
+        event.listen(engine, "do_connect", _create_sqlite_file)
+        event.listen(engine, "connect", partial(_configure_sqlite, limit=limit, executor=executor))
+        event.listen(engine, "begin", partial(_begin_transaction, writes=writes))
         return
-    event.listen(engine, "connect", _look_at_session)
-    event.listen(engine, "handle_error", _note_end_of_session)
-    _ask_who_was_idle(engine)
-    if serves_in_greenlets():
-        _punctual_connections(settings)(engine)
+    event.listen(engine, "connect", _check_session)
+    event.listen(engine, "handle_error", _mark_disconnected)
+    _ping_idle_connections(engine)
+    if is_web_process():
+        _build_deadline_listener(settings)(engine)
 
 
-def ends_session(error: BaseException) -> bool:
+def is_session_ending(error: BaseException) -> bool:
     """Return whether Postgres reported that it ends the session.
 
     The driver may only notice the end with the next statement.
     """
     said = getattr(error, "diag", None)
-    return getattr(said, "severity_nonlocalized", None) in _LAST_SEVERITIES
+    return getattr(said, "severity_nonlocalized", None) in _SESSION_ENDING_SEVERITIES
 
 
-def _note_end_of_session(context: ExceptionContext) -> None:
-    if ends_session(context.original_exception):
+def _mark_disconnected(context: ExceptionContext) -> None:
+    if is_session_ending(context.original_exception):
         context.is_disconnect = True
 
 
 @cache
-def _punctual_connections(settings: Settings) -> Callable[[Engine], None]:
-    from web.database.postgres import DeadlineConnections  # noqa: PLC0415 - only web processes have gevent
+def _build_deadline_listener(settings: Settings) -> Callable[[Engine], None]:
+    from web.database.postgres import DeadlineConnectionFactory  # noqa: PLC0415 - only web processes have gevent
 
     seconds = settings.database_statement_timeout_ms / 1000
-    wait = settings.database_connect_timeout_seconds if pools_transactions(settings) else None
-    return DeadlineConnections(statement_seconds=seconds, pooler_seconds=wait).serve
+    wait = settings.database_connect_timeout_seconds if uses_transaction_pooler(settings) else None
+    return DeadlineConnectionFactory(statement_seconds=seconds, pooler_seconds=wait).serve
 
 
-def _look_at_session(connection: Any, _record: Any) -> None:
+def _check_session(connection: Any, _record: Any) -> None:
     """Reject a session in another time zone, and disable prepared statements behind a pooler.
 
     Prepared statements belong to one server connection, which a pooler may switch. A pooler reports
@@ -188,7 +188,7 @@ def _look_at_session(connection: Any, _record: Any) -> None:
         connection.prepare_threshold = None
 
 
-def _ask_who_was_idle(engine: Engine) -> None:
+def _ping_idle_connections(engine: Engine) -> None:
     """Replace a connection that was lost while idle.
 
     A connection that was used recently is not pinged, since a ping costs more than most statements.
@@ -199,7 +199,7 @@ def _ask_who_was_idle(engine: Engine) -> None:
         record.info["rests_since"] = monotonic()
 
     def wake(connection: Any, record: ConnectionPoolEntry, _proxy: Any) -> None:
-        if monotonic() - record.info.get("rests_since", monotonic()) < _TRUSTED_SECONDS:
+        if monotonic() - record.info.get("rests_since", monotonic()) < _UNPINGED_SECONDS:
             return
         try:
             engine.dialect.do_ping(connection)
@@ -210,14 +210,14 @@ def _ask_who_was_idle(engine: Engine) -> None:
     event.listen(engine, "checkout", wake)
 
 
-def _before_connect(
+def _create_sqlite_file(
     _dialect: Any, _record: Any, arguments: list[Any], _options: dict[str, Any]
 ) -> None:
     # SQLite would create the file with the umask; its WAL files inherit its mode.
     make_private_file(Path(arguments[0]))
 
 
-def _open_sqlite(
+def _configure_sqlite(
     connection: DeadlineSqliteConnection,
     _record: Any,
     *,
@@ -232,18 +232,18 @@ def _open_sqlite(
     # Committed data must survive a power failure, not only a crash.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
-    cursor.execute(f"PRAGMA journal_size_limit={KEPT_BYTES}")
+    cursor.execute(f"PRAGMA journal_size_limit={KEPT_WAL_BYTES}")
     cursor.close()
 
 
-def _on_begin(connection: Connection, *, writes: Callable[[], bool]) -> None:
+def _begin_transaction(connection: Connection, *, writes: Callable[[], bool]) -> None:
     options = connection.get_execution_options()
     if options.get("isolation_level") != "AUTOCOMMIT":
         mode = options.get("begin_mode") or ("IMMEDIATE" if writes() else "DEFERRED")
         connection.exec_driver_sql(f"BEGIN {mode}")
 
 
-def psycopg_url(settings: Settings) -> str:
+def build_psycopg_url(settings: Settings) -> str:
     """Return the database URL for psycopg."""
     url = make_url(settings.database_url).set(drivername="postgresql")
     return url.render_as_string(hide_password=False)
@@ -251,16 +251,16 @@ def psycopg_url(settings: Settings) -> str:
 
 def open_engine(settings: Settings) -> Engine:
     """Open an engine for use outside of the web application."""
-    engine = create_engine(settings.database_url, **engine_options(settings))
+    engine = create_engine(settings.database_url, **build_engine_options(settings))
     prepare_engine(engine, settings)
     return engine
 
 
 @contextmanager
-def engine_of(settings: Settings) -> Iterator[Engine]:
+def use_engine(settings: Settings) -> Iterator[Engine]:
     """Provide the engine that this process shares, or an engine that is closed afterwards."""
-    if settings in _shared:
-        yield _shared[settings]
+    if settings in _shared_engines:
+        yield _shared_engines[settings]
         return
     engine = open_engine(settings)
     try:
@@ -270,24 +270,24 @@ def engine_of(settings: Settings) -> Iterator[Engine]:
 
 
 @contextmanager
-def sharing_engine(settings: Settings, *, connections: int) -> Iterator[None]:
+def share_engine(settings: Settings, *, connections: int) -> Iterator[None]:
     """Let all threads share one engine, since connecting takes a while.
 
     The engine has up to `connections` connections.
     """
-    with engine_of(replace(settings, database_pool_size=connections)) as engine:
-        _shared[settings] = engine
+    with use_engine(replace(settings, database_pool_size=connections)) as engine:
+        _shared_engines[settings] = engine
         try:
             yield
         finally:
-            del _shared[settings]
+            del _shared_engines[settings]
 
 
 def open_autocommit_engine(settings: Settings) -> Engine:
     """Open an engine without a pool for `web.database.connections`."""
     # Its statements find rows by their keys for any values. Before a large table is analyzed,
     # Postgres would plan each execution again, which takes longer than the execution.
-    options = _connection_options(settings, plan_cache_mode="force_generic_plan")
+    options = _build_connection_options(settings, plan_cache_mode="force_generic_plan")
     engine = create_engine(settings.database_url, poolclass=NullPool, **options).execution_options(
         isolation_level="AUTOCOMMIT", is_hot=True
     )

@@ -27,22 +27,22 @@ _log = logging.getLogger("gatebell.database")
 #: Timeout for the first lock of a transaction, which cannot be part of a deadlock. It exceeds the
 #: time for which a vacuum keeps its lock while others wait (deadlock_timeout). Requests wait longer
 #: for a connection (DATABASE_CONNECT_TIMEOUT_SECONDS).
-_FIRST_LOCK_MS = 1_200
+_FIRST_LOCK_TIMEOUT_MS = 1_200
 #: Timeout for all further locks together.
-_FURTHER_LOCKS_MS = 800
+_FURTHER_LOCKS_TIMEOUT_MS = 800
 #: Pauses between attempts, in which other transactions may pass. They grow with each attempt.
 _FIRST_PAUSE_SECONDS = 2.0
-_LONGEST_PAUSE_SECONDS = 10.0
+_MAX_PAUSE_SECONDS = 10.0
 #: Seconds after which a migration that could not begin fails.
-_PATIENCE_SECONDS = 600
+_BLOCKED_TIMEOUT_SECONDS = 600
 #: Age in seconds from which a transaction causes a warning.
-_LONG_SECONDS = 5
+_LONG_TRANSACTION_SECONDS = 5
 _POLL_SECONDS = 0.5
 #: Pattern of statements that wait for all older transactions, but let requests pass meanwhile.
-_PASSABLE = re.compile(r"\bCONCURRENTLY\b")
-_READS = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
+_CONCURRENT_STATEMENT = re.compile(r"\bCONCURRENTLY\b")
+_READ_STATEMENT = re.compile(r"\s*(SELECT|SHOW|SET)\b", re.IGNORECASE)
 
-_OTHERS = text(
+_OTHER_TRANSACTIONS_QUERY = text(
     "SELECT DISTINCT pid, usename, application_name, state, xact_start,"
     " extract(epoch FROM clock_timestamp() - xact_start)::bigint AS seconds"
     " FROM pg_stat_activity JOIN pg_locks USING (pid)"
@@ -55,7 +55,7 @@ class MigrationBlockedError(Exception):
     """Error with a sentence about the transactions that block a migration."""
 
 
-class _ShortLocks:
+class _LockTimeouts:
     """Lock timeouts for the statements of a Postgres connection."""
 
     def __init__(self, engine: Engine) -> None:
@@ -69,24 +69,24 @@ class _ShortLocks:
         self._locks_since = None
 
     def _limit(self, connection: Connection, cursor: Any, statement: str, *_given: Any) -> None:
-        if not _READS.match(statement):
+        if not _READ_STATEMENT.match(statement):
             cursor.execute(f"SET lock_timeout = {self._milliseconds(connection, statement)}")
 
     def _note(self, _connection: Connection, _cursor: Any, statement: str, *_given: Any) -> None:
-        if self._locks_since is None and not _READS.match(statement):
+        if self._locks_since is None and not _READ_STATEMENT.match(statement):
             self._locks_since = monotonic()
 
     def _milliseconds(self, connection: Connection, statement: str) -> int:
-        if _PASSABLE.search(statement):
-            return _PATIENCE_SECONDS * 1_000
+        if _CONCURRENT_STATEMENT.search(statement):
+            return _BLOCKED_TIMEOUT_SECONDS * 1_000
         is_alone = connection.get_execution_options().get("isolation_level") == "AUTOCOMMIT"
         if is_alone or self._locks_since is None:
-            return _FURTHER_LOCKS_MS if is_alone else _FIRST_LOCK_MS
+            return _FURTHER_LOCKS_TIMEOUT_MS if is_alone else _FIRST_LOCK_TIMEOUT_MS
         passed = int((monotonic() - self._locks_since) * 1_000)
-        return max(_FURTHER_LOCKS_MS - passed, 1)
+        return max(_FURTHER_LOCKS_TIMEOUT_MS - passed, 1)
 
 
-def run_beside_traffic(
+def run_with_lock_retries(
     engine: Engine, work: Callable[[Connection], None], revision: Callable[[Connection], str | None]
 ) -> None:
     """Run migrations on a connection, and retry until they get their locks.
@@ -94,9 +94,9 @@ def run_beside_traffic(
     Committed migrations are kept. Raise MigrationBlockedError if none succeeds for ten minutes.
     """
     if engine.dialect.name == "postgresql":
-        _ShortLocks(engine)
+        _LockTimeouts(engine)
         _warn_of_long_transactions(engine)
-    waiting = _Waiting()
+    waiting = _AttemptPauses()
     while True:
         try:
             with engine.connect() as connection:
@@ -105,10 +105,10 @@ def run_beside_traffic(
             if not _is_blocked(error):
                 raise
         with engine.connect().execution_options(begin_mode="DEFERRED") as connection:
-            waiting.pause(revision(connection) or "0000", _others(connection))
+            waiting.pause(revision(connection) or "0000", _describe_other_transactions(connection))
 
 
-class _Waiting:
+class _AttemptPauses:
     """Pauses between the attempts of a migration."""
 
     def __init__(self) -> None:
@@ -123,12 +123,15 @@ class _Waiting:
         if reached != self._reached:
             self._reached, self._since = reached, monotonic()
             self._seconds = _FIRST_PAUSE_SECONDS
-        if monotonic() - self._since > _PATIENCE_SECONDS:
-            raise MigrationBlockedError(_blocked(reached, others))
+        if monotonic() - self._since > _BLOCKED_TIMEOUT_SECONDS:
+            raise MigrationBlockedError(_format_blocked_message(reached, others))
         told = {"after": reached, "others": others, "pause": self._seconds}
-        _log.warning("a migration waits for locks of others, and tries again", extra=told)
+        _log.warning(
+            "Migration was blocked by the locks of other transactions; it is retried.",
+            extra={"event": "migration.blocked", **told},
+        )
         sleep(self._seconds)
-        self._seconds = min(self._seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+        self._seconds = min(self._seconds * 1.5, _MAX_PAUSE_SECONDS)
 
 
 def _is_blocked(error: DBAPIError) -> bool:
@@ -136,42 +139,47 @@ def _is_blocked(error: DBAPIError) -> bool:
     return isinstance(error.orig, DeadlockDetected | LockNotAvailable) or code == SQLITE_BUSY
 
 
-def _others(connection: Connection) -> list[str]:
+def _describe_other_transactions(connection: Connection) -> list[str]:
     """Return descriptions of the longest transactions, or an empty list on SQLite."""
     if connection.dialect.name != "postgresql":
         return []
-    return [_in_words(row) for row in connection.execute(_OTHERS)]
+    return [_describe_transaction(row) for row in connection.execute(_OTHER_TRANSACTIONS_QUERY)]
 
 
-def _in_words(row: Any) -> str:
+def _describe_transaction(row: Any) -> str:
     program = row.application_name or f"a program of {row.usename}"
     backup = ", a backup" if program == "pg_dump" else ""
     age = "" if row.seconds is None else f", {row.state} for {row.seconds} s"
     return f"process {row.pid} ({program}{backup}{age})"
 
 
-def _blocked(reached: str, others: list[str]) -> str:
+def _format_blocked_message(reached: str, others: list[str]) -> str:
     who = f": {'; '.join(others)}" if others else ""
     return (
-        f"The migration after {reached} could not change its tables for "
-        f"{_PATIENCE_SECONDS // 60} minutes, because others use them without a pause{who}. End "
-        "their transactions or wait for their end, and migrate again; what was done so far stays."
+        f"The migration after {reached} could not lock its tables within "
+        f"{_BLOCKED_TIMEOUT_SECONDS // 60} minutes, because other transactions use them{who}. End "
+        "these "
+        "transactions or wait for their end, and migrate again. Completed migrations are kept."
     )
 
 
 def _warn_of_long_transactions(engine: Engine) -> None:
     with engine.connect() as connection:
-        rows = connection.execute(_OTHERS).all()
-    long = [_in_words(row) for row in rows if (row.seconds or 0) >= _LONG_SECONDS]
+        rows = connection.execute(_OTHER_TRANSACTIONS_QUERY).all()
+    long = [
+        _describe_transaction(row)
+        for row in rows
+        if (row.seconds or 0) >= _LONG_TRANSACTION_SECONDS
+    ]
     if long:
         _log.warning(
-            "others have used tables for long: migrations may wait until they end",
-            extra={"others": long},
+            "Long transactions were found; migrations may have to wait until they end.",
+            extra={"event": "migration.long_transactions_found", "others": long},
         )
 
 
 @contextmanager
-def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
+def hold_migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
     """Hold a lock that lets one program migrate at a time, while others wait."""
     if settings.uses_sqlite:
         path = settings.instance_path / "migrate.lock"
@@ -187,7 +195,10 @@ def migration_lock(settings: Settings, engine: Engine) -> Iterator[None]:
         is_told = False
         while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), lock):
             if not is_told:
-                _log.warning("another program migrates the database: this one waits for it")
+                _log.warning(
+                    "Migration was already started by another program; this program waits.",
+                    extra={"event": "migration.already_running"},
+                )
             is_told = True
             sleep(_POLL_SECONDS)
         yield

@@ -29,17 +29,17 @@ from sqlalchemy import Engine, event
 Value = TypeVar("Value")
 
 #: Seconds between two checks of a Postgres that does not respond.
-_PAUSE_SECONDS = 0.3
+_PROBE_PAUSE_SECONDS = 0.3
 #: Seconds in addition to `statement_timeout` before a statement is abandoned.
-_MARGIN_SECONDS = 2.0
+_TIMEOUT_MARGIN_SECONDS = 2.0
 
-_FROZEN = "Postgres does not answer."
-_TOO_LONG = "Postgres took too long for a statement."
+_FROZEN_MESSAGE = "Postgres does not answer."
+_TIMEOUT_MESSAGE = "Postgres took too long for a statement."
 #: Number of the read event in gevent's loop.
-_READABLE = 1
+_READ_EVENT = 1
 
 
-class Patience(NamedTuple):
+class ProbeTimeouts(NamedTuple):
     """Times to wait, in seconds."""
 
     #: Time that a statement may take before the probe is used.
@@ -51,7 +51,7 @@ class Patience(NamedTuple):
 class PostgresProbe:
     """Probe that checks whether Postgres responds, one per process."""
 
-    def __init__(self, patience: Patience, *, may_cancel: bool) -> None:
+    def __init__(self, patience: ProbeTimeouts, *, may_cancel: bool) -> None:
         """Create a probe without a connection.
 
         Set `may_cancel` if process ids come from Postgres itself and not from a pooler.
@@ -64,10 +64,10 @@ class PostgresProbe:
         self._process = 0
         self._asking = Semaphore()
         #: `True` if Postgres did not respond at the last check.
-        self.is_known_to_be_away = False
+        self.is_known_unresponsive = False
         self._asked_at = float("-inf")
 
-    def is_there(self) -> bool:
+    def is_responding(self) -> bool:
         """Return whether Postgres responds, within twice the time limit of the probe."""
         began = monotonic()
         with self._asking:
@@ -75,16 +75,16 @@ class PostgresProbe:
                 # At the first attempt, this process itself may have been too busy.
                 is_there = self._ask("SELECT 1") or self._ask("SELECT 1")
                 self._asked_at = monotonic()
-                if not is_there and not self.is_known_to_be_away:
-                    spawn(self._wait_for_its_return)
-                self.is_known_to_be_away = not is_there
-        return not self.is_known_to_be_away
+                if not is_there and not self.is_known_unresponsive:
+                    spawn(self._wait_until_responding)
+                self.is_known_unresponsive = not is_there
+        return not self.is_known_unresponsive
 
-    def _wait_for_its_return(self) -> None:
+    def _wait_until_responding(self) -> None:
         """Probe until Postgres responds, so that requests need not try."""
-        while self.is_known_to_be_away:
-            sleep(_PAUSE_SECONDS)
-            self.is_there()
+        while self.is_known_unresponsive:
+            sleep(_PROBE_PAUSE_SECONDS)
+            self.is_responding()
 
     def cancel(self, backend: int) -> None:
         """Cancel an abandoned statement on the server."""
@@ -96,7 +96,7 @@ class PostgresProbe:
         if self._process != getpid():  # connections must not be shared with a parent process
             self._own, self._process = None, getpid()
         try:
-            with Timeout(self.patience.for_probe, OperationalError(_FROZEN)):
+            with Timeout(self.patience.for_probe, OperationalError(_FROZEN_MESSAGE)):
                 if self._own is None and self.connect is not None:
                     self._own = self.connect()
                 if self._own is not None:
@@ -135,8 +135,8 @@ class DeadlineConnection(Connection[Any]):
         """Run psycopg's generator, and wait for the socket when it requires that."""
         if timeout is not None or self._probe is None:
             return super().wait(gen, interval, timeout)
-        if self._probe.is_known_to_be_away:
-            self._give_up(_FROZEN)
+        if self._probe.is_known_unresponsive:
+            self._abandon(_FROZEN_MESSAGE)
         try:
             return self._wait(gen, self._probe)
         except Error:
@@ -171,7 +171,7 @@ class DeadlineConnection(Connection[Any]):
         hub = get_hub()
         if hub is not self._hub:
             self._hub = hub
-            self._readable = hub.loop.io(self.fileno(), _READABLE)
+            self._readable = hub.loop.io(self.fileno(), _READ_EVENT)
             self._patience = hub.loop.timer(seconds, seconds)
         # After `start`, which gevent's Timeout uses, the timer would continue with its remaining
         # time.
@@ -183,25 +183,25 @@ class DeadlineConnection(Connection[Any]):
 
     def _check(self, began: float, probe: PostgresProbe) -> None:
         if monotonic() - began > self._limit:
-            self._give_up(_TOO_LONG)
-        if not probe.is_there():
-            self._give_up(_FROZEN)
+            self._abandon(_TIMEOUT_MESSAGE)
+        if not probe.is_responding():
+            self._abandon(_FROZEN_MESSAGE)
 
-    def _give_up(self, reason: str) -> Never:
+    def _abandon(self, reason: str) -> Never:
         self.close()
         raise OperationalError(reason)
 
 
-class DeadlineConnections:
+class DeadlineConnectionFactory:
     """Factory of such connections for SQLAlchemy engines, with one shared probe."""
 
     def __init__(self, *, statement_seconds: float, pooler_seconds: float | None) -> None:
         """Store the `statement_timeout` and the longest time to wait for a transaction pooler."""
-        self._limit = statement_seconds + _MARGIN_SECONDS
+        self._limit = statement_seconds + _TIMEOUT_MARGIN_SECONDS
         if pooler_seconds is None:
-            self._probe = PostgresProbe(Patience(), may_cancel=True)
+            self._probe = PostgresProbe(ProbeTimeouts(), may_cancel=True)
         else:
-            patience = Patience(min(pooler_seconds, self._limit), pooler_seconds)
+            patience = ProbeTimeouts(min(pooler_seconds, self._limit), pooler_seconds)
             self._probe = PostgresProbe(patience, may_cancel=False)
 
     def serve(self, engine: Engine) -> None:
@@ -213,12 +213,12 @@ class DeadlineConnections:
     ) -> DeadlineConnection:
         probe = self._probe
         probe.connect = partial(psycopg.connect, *cargs, **cparams | {"autocommit": True})
-        if probe.is_known_to_be_away:
-            raise OperationalError(_FROZEN)
+        if probe.is_known_unresponsive:
+            raise OperationalError(_FROZEN_MESSAGE)
         try:
             connection = DeadlineConnection.connect(*cargs, **cparams)
         except ConnectionTimeout:
-            probe.is_there()  # probes before requests do
+            probe.is_responding()  # probes before requests do
             raise
         connection.set_deadlines(probe, self._limit)
         return connection

@@ -8,8 +8,8 @@ from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.passwords import (
-    FIRST_USERNAME,
-    first_password_file,
+    FIRST_ADMINISTRATOR_USERNAME,
+    get_first_password_path,
     has_first_password,
 )
 from domain.accounts.users import NewUser, create_user
@@ -21,16 +21,16 @@ from models import User
 from web.database.engine import open_engine
 from web.database.schema import migrate
 from web.database.start_checks import (
-    may_migrate,
-    reasons_in_a_sentence,
+    check_schema,
+    check_sessions,
+    convert_database_errors,
     register_secret_key,
-    require_schema,
-    require_sessions,
+    should_migrate,
 )
 from web.instance_files import write_private_file
 from web.settings.policies.accounts import password_rules
 from web.settings.reader import Settings
-from web.standard_streams import say
+from web.standard_streams import print_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,23 +42,23 @@ class Credentials:
     path: Path
 
 
-def prepare(settings: Settings) -> None:
+def prepare_database(settings: Settings) -> None:
     """Migrate the database and create the data that a new installation needs.
 
     Several processes may do so at the same time. Raise CannotStartError if that fails.
     """
-    if may_migrate(settings):
-        with reasons_in_a_sentence():
+    if should_migrate(settings):
+        with convert_database_errors():
             migrate(settings)
-    require_sessions(settings)
-    require_schema(settings)
+    check_sessions(settings)
+    check_schema(settings)
     register_secret_key(settings)
-    with reasons_in_a_sentence():
+    with convert_database_errors():
         first = ensure_first_administrator(settings)
     if first:
         _print_first_administrator(first)
-    elif has_first_password(FIRST_USERNAME, settings.instance_path):
-        _require_change(settings)
+    elif has_first_password(FIRST_ADMINISTRATOR_USERNAME, settings.instance_path):
+        _require_password_change(settings)
 
 
 def _print_first_administrator(first: Credentials) -> None:
@@ -67,10 +67,10 @@ def _print_first_administrator(first: Credentials) -> None:
     Other outputs may be logged, and logs must not contain the password.
     """
     if sys.stdout.isatty():
-        say(f"The first administrator is {first.username}, the password {first.password}")
-        say(f"It is shown only once, and stored in {first.path} until it is changed.")
+        print_line(f"The first administrator is {first.username}. The password is {first.password}")
+        print_line(f"It is shown only once, and is stored in {first.path} until it is changed.")
     else:
-        say(f"The first administrator is {first.username}, the password is in {first.path}")
+        print_line(f"The first administrator is {first.username}. The password is in {first.path}")
 
 
 def ensure_first_administrator(settings: Settings) -> Credentials | None:
@@ -82,31 +82,31 @@ def ensure_first_administrator(settings: Settings) -> Credentials | None:
                 return None
             session.rollback()  # releases the locks while the password is hashed
             with session.begin():
-                return _make(settings, session)
+                return _create_first_administrator(settings, session)
     except ConflictError:
         return None  # another process that started at the same time was first
     finally:
         engine.dispose()
 
 
-def _require_change(settings: Settings) -> None:
+def _require_password_change(settings: Settings) -> None:
     """Require an administrator to change the first password, which older releases did not."""
     engine = open_engine(settings)
     try:
         with Session(engine) as session, session.begin():
             session.execute(
                 update_rows(User)
-                .where(User.username == FIRST_USERNAME, ~User.must_change_password)
+                .where(User.username == FIRST_ADMINISTRATOR_USERNAME, ~User.must_change_password)
                 .values(must_change_password=True)
             )
     finally:
         engine.dispose()
 
 
-def _make(settings: Settings, session: Session) -> Credentials:
+def _create_first_administrator(settings: Settings, session: Session) -> Credentials:
     password = random_password()
     first = NewUser(
-        username=FIRST_USERNAME,
+        username=FIRST_ADMINISTRATOR_USERNAME,
         email="admin@gatebell.example",
         name="Administrator",
         password=password,
@@ -120,6 +120,6 @@ def _make(settings: Settings, session: Session) -> Credentials:
         now=system_clock(),
         rules=password_rules(settings),
     )
-    path = first_password_file(settings.instance_path)
-    write_private_file(path, f"user name: {FIRST_USERNAME}\npassword: {password}\n")
-    return Credentials(username=FIRST_USERNAME, password=password, path=path)
+    path = get_first_password_path(settings.instance_path)
+    write_private_file(path, f"user name: {FIRST_ADMINISTRATOR_USERNAME}\npassword: {password}\n")
+    return Credentials(username=FIRST_ADMINISTRATOR_USERNAME, password=password, path=path)

@@ -20,7 +20,7 @@ from domain.core.database.statements import Row
 
 #: Maximum number of prepared statements per connection. A statement counts once for each
 #: combination of parameter types.
-_MOST = 100
+_MAX_STATEMENTS = 100
 
 
 class PreparedStatements:
@@ -61,7 +61,7 @@ class PreparedStatements:
         return convert.load_rows(0, result.ntuples, make_row)
 
     def _prepare(self, sql: bytes, types: tuple[int, ...]) -> bytes:
-        if len(self._names) == _MOST:
+        if len(self._names) == _MAX_STATEMENTS:
             oldest = self._names.pop(next(iter(self._names)))
             self._pgconn.send_query(b"DEALLOCATE " + oldest)
             self._result()

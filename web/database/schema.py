@@ -14,16 +14,15 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, inspect, select, text
 
 from models import SchemaSupport
-from web.database.engine import pools_transactions
-from web.database.migration_locks import migration_lock, run_beside_traffic
+from web.database.engine import uses_transaction_pooler
+from web.database.migration_locks import hold_migration_lock, run_with_lock_retries
 from web.database.sessions import open_unlimited_engine, set_session_defaults
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.database")
-_NEWER = "the database has a newer shape (%s) than this release made (%s), which it can work with"
 #: Release whose tables the first migration creates. No other release upgrades older schemas.
 FIRST_RELEASE = "0.1.0"
-MIGRATIONS = Path(__file__).parents[2] / "migrations"
+MIGRATIONS_FOLDER = Path(__file__).parents[2] / "migrations"
 
 
 class IncompatibleSchemaError(Exception):
@@ -55,20 +54,30 @@ def migrate(settings: Settings) -> None:
     Raise IncompatibleSchemaError if this code cannot use the schema. Raise SharedConnectionsError
     if the connection leads through a transaction pooler.
     """
-    with _migrating(settings) as engine:
-        if pools_transactions(settings):
+    with _open_locked_engine(settings) as engine:
+        if uses_transaction_pooler(settings):
             with engine.begin() as connection:
                 set_session_defaults(connection, settings)
         with engine.connect() as connection:
-            shape = schema_state(connection)
-            refuse_incompatible(shape, connection)
+            shape = get_schema_state(connection)
+            check_schema_compatible(shape, connection)
             if shape is SchemaState.NEWER:
-                _log.warning(_NEWER, _revision(connection), newest_known_revision())
+                _log.warning(
+                    "Database was migrated by a newer release (%s) to a schema that this release "
+                    "(%s) supports.",
+                    _find_revision(connection),
+                    get_newest_known_revision(),
+                    extra={"event": "schema.newer"},
+                )
         if shape is SchemaState.OLDER:
-            run_beside_traffic(engine, partial(_move, revision=newest_known_revision()), _revision)
+            run_with_lock_retries(
+                engine,
+                partial(_run_migrations, revision=get_newest_known_revision()),
+                _find_revision,
+            )
 
 
-def move_to(settings: Settings, revision: str) -> None:
+def migrate_to(settings: Settings, revision: str) -> None:
     """Migrate the database to an earlier or later revision that this code knows.
 
     Going back removes the data that later migrations added. Raise UnknownRevisionError for an
@@ -76,81 +85,83 @@ def move_to(settings: Settings, revision: str) -> None:
     """
     if not is_known_revision(revision):
         raise UnknownRevisionError(
-            f"{revision} is not a migration; the newest is {newest_known_revision()}."
+            f"{revision} is not a migration. The newest migration is {get_newest_known_revision()}."
         )
-    with _migrating(settings) as engine:
+    with _open_locked_engine(settings) as engine:
         with engine.connect() as connection:
-            refuse_incompatible(schema_state(connection), connection)
-        run_beside_traffic(engine, partial(_move, revision=revision), _revision)
+            check_schema_compatible(get_schema_state(connection), connection)
+        run_with_lock_retries(engine, partial(_run_migrations, revision=revision), _find_revision)
 
 
 @contextmanager
-def _migrating(settings: Settings) -> Iterator[Engine]:
+def _open_locked_engine(settings: Settings) -> Iterator[Engine]:
     """Open the database and hold the migration lock."""
     # Migrations, and the wait for them, may take longer than a request.
     engine = open_unlimited_engine(settings)
     try:
-        with migration_lock(settings, engine):
+        with hold_migration_lock(settings, engine):
             yield engine
     finally:
         engine.dispose()
 
 
-def _move(connection: Connection, *, revision: str) -> None:
+def _run_migrations(connection: Connection, *, revision: str) -> None:
     from alembic import command  # noqa: PLC0415 - see above
 
-    configuration, current = alembic_configuration(connection), _revision(connection)
+    configuration, current = build_alembic_configuration(connection), _find_revision(connection)
     connection.rollback()  # each migration begins its own transaction
     is_back = current is not None and revision < current
     (command.downgrade if is_back else command.upgrade)(configuration, revision)
 
 
-def alembic_configuration(connection: Connection) -> Any:
+def build_alembic_configuration(connection: Connection) -> Any:
     """Return Alembic's configuration."""
     from alembic.config import Config  # noqa: PLC0415 - see above
 
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(MIGRATIONS_FOLDER))
     config.attributes["connection"] = connection
     return config
 
 
-def schema_state(connection: Connection) -> SchemaState:
+def get_schema_state(connection: Connection) -> SchemaState:
     """Return the state of the database's schema.
 
     During a rolling update, or after a rollback, old code works on a newer schema. Most migrations
     only add. Any other migration records the oldest code that it supports.
     """
-    current = _revision(connection)
-    if current == newest_known_revision():
+    current = _find_revision(connection)
+    if current == get_newest_known_revision():
         return SchemaState.RIGHT
     if current is None or is_known_revision(current):
         return SchemaState.OLDER
-    if precedes_known_revisions(current):
+    if is_before_known_revisions(current):
         return SchemaState.TOO_OLD
-    supported = _oldest_supported(connection)
-    is_supported = supported is not None and supported <= newest_known_revision()
+    supported = _find_oldest_supported(connection)
+    is_supported = supported is not None and supported <= get_newest_known_revision()
     return SchemaState.NEWER if is_supported else SchemaState.TOO_NEW
 
 
-def refuse_incompatible(shape: SchemaState, connection: Connection) -> None:
+def check_schema_compatible(shape: SchemaState, connection: Connection) -> None:
     """Raise IncompatibleSchemaError if this code cannot use the schema."""
     if shape is SchemaState.TOO_NEW:
-        found, oldest = _revision(connection), _oldest_supported(connection)
+        found, oldest = _find_revision(connection), _find_oldest_supported(connection)
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: a newer release has migrated the database to {found}, which needs code "
-            f"that knows migration {oldest}; this one knows {newest_known_revision()}. Start a "
-            "newer release."
+            f"DATABASE_URL: a newer release has migrated the database to {found}. This requires a "
+            f"release with migration {oldest}, but the newest migration of this release is "
+            f"{get_newest_known_revision()}. Start a newer release."
         )
     if shape is SchemaState.TOO_OLD:
         raise IncompatibleSchemaError(
-            f"DATABASE_URL: the database is at migration {_revision(connection)}, and this release "
-            f"upgrades from {min(_known_revisions())} on, where {FIRST_RELEASE} ends. Upgrade with "
-            f"release {FIRST_RELEASE} first, then with this one."
+            f"DATABASE_URL: the database is at migration {_find_revision(connection)}, but this "
+            "release "
+            f"only upgrades from migration {min(_list_known_revisions())} (release "
+            f"{FIRST_RELEASE}). "
+            f"Upgrade with release {FIRST_RELEASE} first, then with this release."
         )
 
 
-def _revision(connection: Connection) -> str | None:
+def _find_revision(connection: Connection) -> str | None:
     """Return the current Alembic revision, or None if the database is empty."""
     if not inspect(connection).has_table("alembic_version"):
         return None
@@ -158,30 +169,30 @@ def _revision(connection: Connection) -> str | None:
     return noted
 
 
-def _oldest_supported(connection: Connection) -> str | None:
+def _find_oldest_supported(connection: Connection) -> str | None:
     if not inspect(connection).has_table(SchemaSupport.__tablename__):
         return None
     return connection.scalar(select(func.max(SchemaSupport.oldest_revision)))
 
 
 @cache
-def _known_revisions() -> frozenset[str]:
+def _list_known_revisions() -> frozenset[str]:
     """Return the revisions in the migrations' file names, which tests compare with Alembic."""
-    files = (MIGRATIONS / "versions").glob("[0-9]*.py")
+    files = (MIGRATIONS_FOLDER / "versions").glob("[0-9]*.py")
     return frozenset(file.name.partition("_")[0] for file in files)
 
 
 def is_known_revision(revision: str) -> bool:
     """Return whether this code knows a migration."""
-    return revision in _known_revisions()
+    return revision in _list_known_revisions()
 
 
-def precedes_known_revisions(revision: str) -> bool:
+def is_before_known_revisions(revision: str) -> bool:
     """Return whether a migration belongs to the time before the first release."""
-    return revision < min(_known_revisions())
+    return revision < min(_list_known_revisions())
 
 
 @cache
-def newest_known_revision() -> str:
+def get_newest_known_revision() -> str:
     """Return the newest migration that this code knows."""
-    return max(_known_revisions())
+    return max(_list_known_revisions())

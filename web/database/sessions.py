@@ -16,41 +16,41 @@ from sqlalchemy import Connection, Engine, event, func, select
 
 from web.database.engine import (
     UTC_NAMES,
-    connection_arguments,
+    build_connection_arguments,
+    build_psycopg_url,
     open_engine,
-    pools_transactions,
-    psycopg_url,
+    uses_transaction_pooler,
 )
 from web.settings.reader import Settings
 
 #: Number of attempts to detect that two connections share a server. They may miss each other while
 #: others use it.
-_MEETINGS = 10
-_WHO = "SELECT pg_backend_pid()"
-_HOW = (
+_SHARING_ATTEMPTS = 10
+_BACKEND_QUERY = "SELECT pg_backend_pid()"
+_SESSION_DEFAULTS_QUERY = (
     "SELECT current_user, current_setting('TimeZone'), setting::int FROM pg_settings"
     " WHERE name = 'statement_timeout'"
 )
 #: Milliseconds after which Postgres ends the statement of a disconnected client.
-_CLIENT_CHECK_MS = 1_000
-_UNDECLARED = (
+_CLIENT_CHECK_INTERVAL_MS = 1_000
+_UNDECLARED_POOLER_MESSAGE = (
     "DATABASE_URL: a pooler shares connections between transactions, which loses prepared "
-    "statements and locks. Set DATABASE_POOLER=transaction, or let it pool sessions "
-    "(PgBouncer: pool_mode=session)."
+    "statements and locks. Set DATABASE_POOLER=transaction, or configure the pooler to pool "
+    "sessions (PgBouncer: pool_mode=session)."
 )
-_SHARED = (
-    "DATABASE_URL: a pooler shares connections between transactions, and migrations and backups "
-    "need a session of their own. Use an address of Postgres itself for them."
+_SHARED_CONNECTIONS_MESSAGE = (
+    "DATABASE_URL: a pooler shares connections between transactions, but migrations and backups "
+    "need their own session. Use an address of Postgres itself for them."
 )
-_REFUSES_OPTIONS = (
-    "DATABASE_URL: the pooler refuses the parameters that a session begins with. Set "
+_REJECTED_OPTIONS_MESSAGE = (
+    "DATABASE_URL: the pooler rejects the startup parameters of sessions. Set "
     "DATABASE_POOLER=transaction (docs/scaling-out.md)."
 )
-_WRONG_DEFAULTS = (
-    "DATABASE_URL: sessions of {role} begin with statement_timeout={timeout} and timezone={zone}, "
-    "and need at most {limit} and UTC. Run `make migrate` as {role} with "
-    "DATABASE_POOLER=transaction and an address of Postgres itself, which sets both, and let the "
-    "pooler connect anew (PgBouncer: RECONNECT)."
+_WRONG_DEFAULTS_MESSAGE = (
+    "DATABASE_URL: sessions of {role} start with statement_timeout={timeout} and timezone={zone}, "
+    "but need at most {limit} and UTC. Run `make migrate` as {role} with "
+    "DATABASE_POOLER=transaction and an address of Postgres itself, which sets both. Then let the "
+    "pooler reconnect (PgBouncer: RECONNECT)."
 )
 
 
@@ -75,50 +75,52 @@ def find_pooler(settings: Settings) -> Pooler:
         return Pooler.NONE
     connect = partial(
         psycopg.connect,
-        psycopg_url(settings),
+        build_psycopg_url(settings),
         autocommit=True,
         prepare_threshold=None,
         connect_timeout=settings.database_connect_timeout_seconds,
     )
     with connect() as one:
         # Poolers report their own process ids to clients.
-        if _backend(one) == one.info.backend_pid:
+        if _get_backend(one) == one.info.backend_pid:
             return Pooler.NONE
         with connect() as other:
-            are_shared = any(_meet(one, other) for _ in range(_MEETINGS))
+            are_shared = any(_is_backend_shared(one, other) for _ in range(_SHARING_ATTEMPTS))
     return Pooler.OF_TRANSACTIONS if are_shared else Pooler.OF_SESSIONS
 
 
-def _meet(one: psycopg.Connection, other: psycopg.Connection) -> bool:
+def _is_backend_shared(one: psycopg.Connection, other: psycopg.Connection) -> bool:
     """Return whether two connections use the same server process, or one changes it."""
-    first = _backend(one)
+    first = _get_backend(one)
     with other.transaction():  # keeps its server connection
-        return bool(_backend(other) == first or _backend(one) != first)
+        return bool(_get_backend(other) == first or _get_backend(one) != first)
 
 
-def _backend(connection: psycopg.Connection) -> Any:
-    row = connection.execute(_WHO).fetchone()
+def _get_backend(connection: psycopg.Connection) -> Any:
+    row = connection.execute(_BACKEND_QUERY).fetchone()
     return row[0] if row else None
 
 
-def session_problem(settings: Settings, pooler: Pooler) -> str | None:
+def find_session_problem(settings: Settings, pooler: Pooler) -> str | None:
     """Return a sentence with the problem of the service's sessions and its remedy, or None."""
-    if pooler is Pooler.OF_TRANSACTIONS and not pools_transactions(settings):
-        return _UNDECLARED
-    if pooler is Pooler.NONE and not pools_transactions(settings):
+    if pooler is Pooler.OF_TRANSACTIONS and not uses_transaction_pooler(settings):
+        return _UNDECLARED_POOLER_MESSAGE
+    if pooler is Pooler.NONE and not uses_transaction_pooler(settings):
         return None  # a session starts with the parameters that the service sets
     limit = settings.database_statement_timeout_ms
     try:
-        with psycopg.connect(psycopg_url(settings), **connection_arguments(settings)) as connection:
-            row = connection.execute(_HOW).fetchone()
+        with psycopg.connect(
+            build_psycopg_url(settings), **build_connection_arguments(settings)
+        ) as connection:
+            row = connection.execute(_SESSION_DEFAULTS_QUERY).fetchone()
     except OperationalError as error:
         if "startup parameter" in str(error):
-            return _REFUSES_OPTIONS
+            return _REJECTED_OPTIONS_MESSAGE
         raise
     role, zone, timeout = row or ("", "", 0)
     if zone in UTC_NAMES and 0 < timeout <= limit:
         return None
-    return _WRONG_DEFAULTS.format(role=role, zone=zone, timeout=timeout, limit=limit)
+    return _WRONG_DEFAULTS_MESSAGE.format(role=role, zone=zone, timeout=timeout, limit=limit)
 
 
 def set_session_defaults(connection: Connection, settings: Settings) -> None:
@@ -128,7 +130,7 @@ def set_session_defaults(connection: Connection, settings: Settings) -> None:
     for change in (
         f"statement_timeout = {settings.database_statement_timeout_ms}",
         "timezone = 'UTC'",
-        f"client_connection_check_interval = {_CLIENT_CHECK_MS}",
+        f"client_connection_check_interval = {_CLIENT_CHECK_INTERVAL_MS}",
     ):
         connection.exec_driver_sql(f"ALTER ROLE CURRENT_USER IN DATABASE {database} SET {change}")
 
@@ -139,16 +141,16 @@ def open_unlimited_engine(settings: Settings) -> Engine:
     Raise SharedConnectionsError behind a transaction pooler.
     """
     if find_pooler(settings) is Pooler.OF_TRANSACTIONS:
-        raise SharedConnectionsError(_SHARED)
+        raise SharedConnectionsError(_SHARED_CONNECTIONS_MESSAGE)
     # Poolers of sessions may reject or ignore startup parameters, so none are used.
     plain = replace(settings, database_pooler="transaction", database_statement_timeout_ms=0)
     engine = open_engine(plain)
     if not settings.uses_sqlite:
-        event.listen(engine, "connect", _begin_session, insert=True)
+        event.listen(engine, "connect", _configure_session, insert=True)
     return engine
 
 
-def _begin_session(connection: Any, _record: Any) -> None:
+def _configure_session(connection: Any, _record: Any) -> None:
     with connection.transaction():
         connection.execute("SET statement_timeout = 0")
         connection.execute("SET timezone = 'UTC'")

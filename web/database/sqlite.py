@@ -25,20 +25,20 @@ from web.settings.reader import Settings
 _log = logging.getLogger("gatebell.wal")
 Outcome = TypeVar("Outcome")
 #: Number of virtual machine steps between checks of the deadline, about a millisecond.
-_STEPS = 20_000
+_STEPS_BETWEEN_CHECKS = 20_000
 #: Pattern of statements that take the write lock outside of a transaction.
-_WRITES = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
+_WRITE_STATEMENT = re.compile(r"\s*(BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)\b")
 #: Milliseconds for which SQLite waits for the lock before it is called again. SQLite checks after
 #: one, two and five milliseconds, and so on. With a longer time, the lock would be free between
 #: checks.
-_LOOK_MS = 3
+_LOCK_RETRY_MS = 3
 #: Size in bytes above which the log is truncated. SQLite itself checkpoints every four megabytes.
-LONGEST_BYTES = 16 * 2**20
+MAX_WAL_BYTES = 16 * 2**20
 #: Size in bytes that the file keeps when SQLite restarts the log.
-KEPT_BYTES = 2 * LONGEST_BYTES
-_PAUSE_SECONDS = 2.0
+KEPT_WAL_BYTES = 2 * MAX_WAL_BYTES
+_TRUNCATION_INTERVAL_SECONDS = 2.0
 #: Seconds that writers wait for a reader before the log is left to the next run.
-_PATIENCE_SECONDS = 0.25
+_READER_TIMEOUT_SECONDS = 0.25
 
 
 class WriterQueue:
@@ -86,18 +86,18 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         #: Seconds that the current statement has taken.
         self.spent = 0.0
         self._seen_at = 0.0
-        self.set_progress_handler(self._is_over, _STEPS)
+        self.set_progress_handler(self._is_time_over, _STEPS_BETWEEN_CHECKS)
 
     def work(self, work: Callable[[], Outcome], *, sql: str = "") -> Outcome:
         """Run SQLite and measure its time; a statement that takes the write lock waits its turn."""
-        if sql and not self.in_transaction and _WRITES.match(sql):
-            work = partial(self._when_first, work)
+        if sql and not self.in_transaction and _WRITE_STATEMENT.match(sql):
+            work = partial(self._run_when_first, work)
         self._seen_at = monotonic()
         if self.executor is None:
             return work()
         return self.executor.run_or_stop(work, stop=self.interrupt)
 
-    def _when_first(self, run: Callable[[], Outcome]) -> Outcome:
+    def _run_when_first(self, run: Callable[[], Outcome]) -> Outcome:
         """Run a function that takes the write lock, once this connection is first in the queue.
 
         Raise SQLite's error if others hold the lock for too long. Earlier writers in the queue also
@@ -106,7 +106,9 @@ class DeadlineSqliteConnection(sqlite3.Connection):
         deadline = monotonic() + self.patience
         usual = int(self.patience * 1000)
         with self._queue.turn():
-            sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {min(_LOOK_MS, usual)}").close()
+            sqlite3.Cursor(self).execute(
+                f"PRAGMA busy_timeout = {min(_LOCK_RETRY_MS, usual)}"
+            ).close()
             try:
                 while True:
                     try:
@@ -117,7 +119,7 @@ class DeadlineSqliteConnection(sqlite3.Connection):
             finally:
                 sqlite3.Cursor(self).execute(f"PRAGMA busy_timeout = {usual}").close()
 
-    def _is_over(self) -> bool:
+    def _is_time_over(self) -> bool:
         moment = monotonic()
         self.spent += moment - self._seen_at
         self._seen_at = moment
@@ -170,23 +172,28 @@ def start_wal_truncation(settings: Settings) -> None:
     """Start truncating SQLite's log regularly, in a daemon thread."""
     file = make_url(settings.database_url).database
     if settings.uses_sqlite and file:
-        Thread(target=_keep_on, args=(Path(file),), name="wal keeper", daemon=True).start()
+        Thread(
+            target=_truncate_regularly, args=(Path(file),), name="wal keeper", daemon=True
+        ).start()
 
 
-def _keep_on(file: Path) -> None:
+def _truncate_regularly(file: Path) -> None:
     while True:
         try:
-            shorten_wal(file)
+            truncate_wal(file)
         except sqlite3.Error as error:  # full disk or locked: retried later
-            _log.warning("the log of SQLite stays long", extra={"reason": str(error)})
-        sleep(_PAUSE_SECONDS)
+            _log.warning(
+                "Write-ahead log of SQLite was not truncated; the worker retries.",
+                extra={"event": "sqlite.wal_truncation_failed", "reason": str(error)},
+            )
+        sleep(_TRUNCATION_INTERVAL_SECONDS)
 
 
-def shorten_wal(file: Path) -> bool:
+def truncate_wal(file: Path) -> bool:
     """Truncate the log if it is long and return whether it was truncated."""
-    if wal_bytes(file) <= LONGEST_BYTES:
+    if get_wal_bytes(file) <= MAX_WAL_BYTES:
         return False
-    connection = sqlite3.connect(file, timeout=_PATIENCE_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(file, timeout=_READER_TIMEOUT_SECONDS, isolation_level=None)
     with closing(connection):
         connection.execute("PRAGMA synchronous = FULL")
         # A passive checkpoint comes first, since it does not block writers.
@@ -200,7 +207,7 @@ def _is_busy(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
-def wal_bytes(file: Path) -> int:
+def get_wal_bytes(file: Path) -> int:
     """Return the size of the log in bytes."""
     with suppress(FileNotFoundError):
         return file.with_name(f"{file.name}-wal").stat().st_size

@@ -12,13 +12,13 @@ from models import JobTurn
 from web.database.sqlite import DeadlineSqliteConnection
 
 #: Seconds for which results are cached, because anyone may request the health check.
-_FRESH_SECONDS = 1.0
+_CACHE_SECONDS = 1.0
 #: Seconds that the probe waits for other writers of SQLite.
-_PATIENCE_SECONDS = 1.5
+_WRITER_TIMEOUT_SECONDS = 1.5
 #: Name of the row that only the probe writes.
-_ROW = "write probe"
+_ROW_NAME = "write probe"
 #: Problems by error code, which is the primary result code for SQLite.
-_WORDS: dict[int | str | None, str] = {
+_PROBLEMS_BY_CODE: dict[int | str | None, str] = {
     5: "locked",
     6: "locked",
     8: "read-only",
@@ -38,7 +38,7 @@ class WriteProbe:
 
     def problem(self, engine: Engine, *, now: datetime) -> str | None:
         """Return the problem with writes in a few words, or None."""
-        if monotonic() - self._asked_at > _FRESH_SECONDS:
+        if monotonic() - self._asked_at > _CACHE_SECONDS:
             self._write_problem = self._ask(engine, now)
             self._asked_at = monotonic()
         return self._write_problem
@@ -46,21 +46,21 @@ class WriteProbe:
     def _ask(self, engine: Engine, now: datetime) -> str | None:
         try:
             with engine.execution_options(begin_mode="IMMEDIATE").connect() as connection:
-                _write(connection, now)
+                _write_with_timeout(connection, now)
         except DBAPIError as error:
             if error.connection_invalidated:
                 raise
-            return _WORDS.get(_code(error), "not writable")
+            return _PROBLEMS_BY_CODE.get(_get_error_code(error), "not writable")
         return None
 
 
-def _write(connection: Connection, now: datetime) -> None:
+def _write_with_timeout(connection: Connection, now: datetime) -> None:
     raw = connection.connection.driver_connection
     if not isinstance(raw, DeadlineSqliteConnection):
         _write_row(connection, now)
         return
     usual = raw.patience
-    raw.patience = min(_PATIENCE_SECONDS, usual)
+    raw.patience = min(_WRITER_TIMEOUT_SECONDS, usual)
     try:
         _write_row(connection, now)
     finally:
@@ -69,7 +69,7 @@ def _write(connection: Connection, now: datetime) -> None:
 
 def _write_row(connection: Connection, now: datetime) -> None:
     with Session(connection) as session, session.begin():
-        statement = insert_into(JobTurn, session=session).values(name=_ROW, taken_at=now)
+        statement = insert_into(JobTurn, session=session).values(name=_ROW_NAME, taken_at=now)
         session.execute(
             statement.on_conflict_do_update(
                 index_elements=[JobTurn.name], set_={"taken_at": statement.excluded.taken_at}
@@ -77,6 +77,6 @@ def _write_row(connection: Connection, now: datetime) -> None:
         )
 
 
-def _code(error: DBAPIError) -> int | str | None:
+def _get_error_code(error: DBAPIError) -> int | str | None:
     number = getattr(error.orig, "sqlite_errorcode", None)
     return getattr(error.orig, "sqlstate", None) if number is None else number & 0xFF

@@ -5,51 +5,51 @@ from collections.abc import Callable
 from flask import g, request
 from flask_login import current_user
 
-from domain.audit.events import STREAMED_ONLY, Actor, Event, EventSource, store_event
-from domain.audit.streamed_events import stream_event
+from domain.audit.events import STREAMED_ONLY, Event, EventActor, EventSource, store_event
+from domain.audit.streamed_events import queue_streamed_event
 from web.http.endpoints import find_endpoint
-from web.http.transactions import prepared
+from web.http.transactions import defer_transaction
 from web.services import now
 
 
-def event_source() -> EventSource:
+def build_event_source() -> EventSource:
     """Return the actor and the source of the current request."""
     return EventSource(
-        actor=_actor(),
-        sudo_by=_administrator_behind(),
+        actor=_find_actor(),
+        sudo_by=_find_sudo_administrator(),
         address=request.remote_addr,
         user_agent=request.user_agent.string,
         request_id=g.get("request_id"),
     )
 
 
-def _actor() -> Actor | None:
+def _find_actor() -> EventActor | None:
     """Return the token's user, or the signed-in user of a page.
 
     Other requests do not load the session.
     """
     bearer = g.get("bearer")
     if bearer is not None:
-        return Actor(id=bearer.user_id, name=bearer.username)
+        return EventActor(id=bearer.user_id, name=bearer.username)
     endpoint = find_endpoint()
     if endpoint and endpoint.is_page and current_user.is_authenticated:
-        return Actor(id=current_user.id, name=current_user.username)
+        return EventActor(id=current_user.id, name=current_user.username)
     return None
 
 
-def _administrator_behind() -> Actor | None:
+def _find_sudo_administrator() -> EventActor | None:
     """Return the administrator whose token acts as another user."""
     bearer = g.get("bearer")
     if bearer is None or bearer.sudo_by is None:
         return None
-    return Actor(id=bearer.sudo_by.id, name=bearer.sudo_by.username)
+    return EventActor(id=bearer.sudo_by.id, name=bearer.sudo_by.username)
 
 
-def prepare_event(event: Event) -> Callable[[], None]:
+def prepare_event_storage(event: Event) -> Callable[[], None]:
     """Return a function that later stores an event of this request in its own transaction.
 
     Use it for events after the view has returned. The function raises database errors.
     """
-    source = event_source()
-    keep = stream_event if event.kind in STREAMED_ONLY else store_event
-    return prepared(lambda session: keep(event, source, session=session, now=now()))
+    source = build_event_source()
+    keep = queue_streamed_event if event.kind in STREAMED_ONLY else store_event
+    return defer_transaction(lambda session: keep(event, source, session=session, now=now()))

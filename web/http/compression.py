@@ -13,23 +13,25 @@ from pathlib import Path
 from flask import Flask, Response, request
 from werkzeug.security import safe_join
 
-from domain.core.threads import reading
-from web.http.endpoints import STATIC_FILES
+from domain.core.threads import parsing_pool
+from web.http.endpoints import STATIC_ENDPOINT
 
 #: Minimum response size in bytes. Smaller responses need no fewer packets when compressed.
-_LEAST = 1024
+_MIN_BYTES = 1024
 #: Maximum size in bytes that is compressed within a millisecond or two.
-_SHORT = 128 * 1024
+_MAX_INLINE_BYTES = 128 * 1024
 _PAGE_LEVEL, _FILE_LEVEL = 5, 9
-_TEXTS = frozenset({"text/css", "text/javascript", "application/javascript", "image/svg+xml"})
+_TEXT_MEDIA_TYPES = frozenset(
+    {"text/css", "text/javascript", "application/javascript", "image/svg+xml"}
+)
 #: `Sec-Fetch-Site` values of requests that no other site can cause (W3C Fetch Metadata). They come
 #: from links of this site, and from URLs that the user typed or bookmarked.
-_OWN_REQUESTS = frozenset({"same-origin", "none"})
+_SAME_SITE_VALUES = frozenset({"same-origin", "none"})
 
 
 def compress_static_files(app: Flask) -> None:
     """Compress static files in place of Flask's view."""
-    app.view_functions[STATIC_FILES] = partial(_static_file, app)
+    app.view_functions[STATIC_ENDPOINT] = partial(_send_static_file, app)
 
 
 def compress_page(response: Response) -> Response:
@@ -37,41 +39,41 @@ def compress_page(response: Response) -> Response:
     if response.mimetype != "text/html" or response.is_streamed or response.content_encoding:
         return response  # not a page, or already compressed for a nested blueprint
     response.vary.update(("Accept-Encoding", "Sec-Fetch-Site"))
-    if not (_takes_gzip() and _is_asked_for_here()) or response.cache_control.no_store:
+    if not (_accepts_gzip() and _is_same_site_request()) or response.cache_control.no_store:
         return response
     body = response.get_data()
-    if len(body) >= _LEAST:
-        response.set_data(_packed(body))
+    if len(body) >= _MIN_BYTES:
+        response.set_data(_compress_body(body))
         response.headers["Content-Encoding"] = "gzip"
     return response
 
 
-def _takes_gzip() -> bool:
+def _accepts_gzip() -> bool:
     return request.accept_encodings["gzip"] > 0
 
 
-def _is_asked_for_here() -> bool:
+def _is_same_site_request() -> bool:
     """Return whether the request came from this site or its user, as browsers report under TLS.
 
     Over plain http the content is not secret anyway, so every request counts.
     """
-    return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _OWN_REQUESTS
+    return not request.is_secure or request.headers.get("Sec-Fetch-Site") in _SAME_SITE_VALUES
 
 
-def _packed(body: bytes) -> bytes:
+def _compress_body(body: bytes) -> bytes:
     pack = partial(gzip.compress, body, _PAGE_LEVEL, mtime=0)
-    return pack() if len(body) <= _SHORT else reading.run(pack)
+    return pack() if len(body) <= _MAX_INLINE_BYTES else parsing_pool.run(pack)
 
 
-def _static_file(app: Flask, filename: str) -> Response:
+def _send_static_file(app: Flask, filename: str) -> Response:
     plain = app.send_static_file(filename)
-    if plain.mimetype not in _TEXTS:
+    if plain.mimetype not in _TEXT_MEDIA_TYPES:
         return plain
     plain.vary.add("Accept-Encoding")
-    if plain.status_code != HTTPStatus.OK or not _takes_gzip() or "Range" in request.headers:
+    if plain.status_code != HTTPStatus.OK or not _accepts_gzip() or "Range" in request.headers:
         return plain
     path = Path(safe_join(str(app.static_folder), filename) or "")
-    packed = reading.run(_packed_file, path, path.stat().st_mtime_ns)
+    packed = parsing_pool.run(_compress_file, path, path.stat().st_mtime_ns)
     plain.close()
     response = Response(packed, headers=plain.headers)
     response.headers["Content-Encoding"] = "gzip"
@@ -82,5 +84,5 @@ def _static_file(app: Flask, filename: str) -> Response:
 
 
 @lru_cache(maxsize=64)
-def _packed_file(path: Path, _changed_at: int) -> bytes:
+def _compress_file(path: Path, _changed_at: int) -> bytes:
     return gzip.compress(path.read_bytes(), _FILE_LEVEL, mtime=0)

@@ -1,7 +1,7 @@
 """Cookie names with the prefixes that browsers enforce."""
 
 
-def cookie_name(name: str, base_url: str) -> str:
+def build_cookie_name(name: str, base_url: str) -> str:
     """Return the name of a cookie for a base URL.
 
     Under https, browsers reject prefixed cookies that were set without https or by a sibling host

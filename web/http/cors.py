@@ -1,7 +1,7 @@
 """CORS policies (Fetch standard) for scripts of other origins, always without credentials.
 
 Flask-Cors writes the headers according to the policies that the views declare. Gatebell handles
-preflight requests more strictly, with `refuse_in_whole`.
+preflight requests more strictly, with `remove_disallowed_cors_headers`.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,14 +16,14 @@ from flask_cors import CORS
 #: CORS-safelisted request headers, and Authorization.
 SIMPLE_HEADERS = ("Accept", "Accept-Language", "Content-Language", "Content-Type", "Authorization")
 #: Response headers that inform scripts about rate limits.
-LIMIT_HEADERS = (
+RATE_LIMIT_HEADERS = (
     *("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset"),
     "Retry-After",
 )
-_KEPT_SECONDS = 7_200
+_PREFLIGHT_CACHE_SECONDS = 7_200
 #: Header that browsers send only with preflight requests. The library responds to it in any
 #: request.
-_TO_PRIVATE_NETWORK = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
+_PRIVATE_NETWORK_KEY = "HTTP_ACCESS_CONTROL_REQUEST_PRIVATE_NETWORK"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,9 +38,7 @@ class CorsPolicy:
     exposed: tuple[str, ...] = ()
 
 
-def cross_origin_hook(
-    app: Flask, policies: Mapping[str, CorsPolicy]
-) -> Callable[[Response], Response]:
+def start_cors(app: Flask, policies: Mapping[str, CorsPolicy]) -> Callable[[Response], Response]:
     """Start Flask-Cors with policies for URLs, given as regular expressions; return its hook.
 
     For a URL without variables, Flask-Cors is called once and its headers are reused. It handles
@@ -58,13 +56,13 @@ def cross_origin_hook(
         },
         origins="*",
         send_wildcard=True,  # also without an Origin header, since caches may serve scripts
-        max_age=_KEPT_SECONDS,
+        max_age=_PREFLIGHT_CACHE_SECONDS,
         intercept_exceptions=False,  # errors are rendered before
     )
-    return partial(_add_headers, {}, app.after_request_funcs[None].pop())
+    return partial(_add_cors_headers, {}, app.after_request_funcs[None].pop())
 
 
-def _add_headers(
+def _add_cors_headers(
     known: dict[str, tuple[tuple[str, str], ...]],
     write: Callable[[Response], Any],
     response: Response,
@@ -72,7 +70,7 @@ def _add_headers(
     asked = request_ctx.request
     rule = asked.url_rule
     # A rule with variables may match URLs with different policies.
-    is_plain = asked.method != "OPTIONS" and _TO_PRIVATE_NETWORK not in asked.environ
+    is_plain = asked.method != "OPTIONS" and _PRIVATE_NETWORK_KEY not in asked.environ
     if rule is None or rule.arguments or not is_plain:
         written: Response = write(response)
         return written
@@ -86,25 +84,25 @@ def _add_headers(
     return response
 
 
-def refuse_in_whole(response: Response) -> None:
+def remove_disallowed_cors_headers(response: Response) -> None:
     """Remove all CORS headers from a preflight response if the method or a header is not allowed.
 
     Flask-Cors would list what else is allowed, and it accepts parts of method names.
     """
-    if not _is_allowed(response):
+    if not _is_preflight_allowed(response):
         for name in [name for name, _ in response.headers if name.startswith("Access-Control-")]:
             del response.headers[name]
 
 
-def _is_allowed(response: Response) -> bool:
+def _is_preflight_allowed(response: Response) -> bool:
     method = request.headers.get("Access-Control-Request-Method")
     if method is None:  # not a preflight request
         return True
-    asked = _names(request.headers.get("Access-Control-Request-Headers", ""))
-    allowed = _names(response.headers.get("Access-Control-Allow-Headers", ""))
+    asked = _parse_names(request.headers.get("Access-Control-Request-Headers", ""))
+    allowed = _parse_names(response.headers.get("Access-Control-Allow-Headers", ""))
     methods = response.headers.get("Access-Control-Allow-Methods", "").split(", ")
     return method in methods and asked <= allowed
 
 
-def _names(listed: str) -> set[str]:
+def _parse_names(listed: str) -> set[str]:
     return {name.strip().lower() for name in listed.split(",")} - {""}

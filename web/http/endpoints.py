@@ -1,7 +1,7 @@
 """Properties of each endpoint: permitted callers, error format and whether it writes.
 
 A blueprint declares the properties that its views share. The decorator of a view
-(`web/access/decorators.py`) declares who may call the view and how it differs. `describe_endpoints`
+(`web/access/decorators.py`) declares who may call the view and how it differs. `collect_endpoints`
 combines both when the application starts.
 """
 
@@ -22,13 +22,13 @@ View = TypeVar("View", bound=Callable[..., Any])
 #: Function that wraps a view in a check.
 Guard = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-_EXTENSION = "gatebell_endpoints"
+_EXTENSION_KEY = "gatebell_endpoints"
 #: Size in bytes above which parsing a body takes several milliseconds.
 _LARGE_BODY_BYTES = 64 * 1024
 #: Key in the WSGI environment for the start of a relayed request, by `time.perf_counter`.
-BEGAN = "gatebell.began"
+START_TIME_KEY = "gatebell.began"
 #: Name of Flask's own view for static files.
-STATIC_FILES = "static"
+STATIC_ENDPOINT = "static"
 
 
 class ErrorFormat(Enum):
@@ -51,7 +51,7 @@ class ErrorFormat(Enum):
 
 
 #: URL prefixes of interfaces, in addition to the URLs of their views.
-_INTERFACES = {
+_INTERFACE_PREFIXES = {
     ErrorFormat.API: ("/api/",),
     ErrorFormat.MESSAGE: ("/.well-known/", "/oauth/discovery/"),
 }
@@ -96,7 +96,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mark:
+class AccessDecorator:
     """Decorator that declares who may call a view and how the view differs from its blueprint."""
 
     access: str
@@ -109,19 +109,19 @@ class Mark:
         return replace(self, refinement={**self.refinement, **refinement})
 
     def __call__(self, view: View) -> View:
-        """Mark a view and wrap it in the guard.
+        """Store this decorator on a view, and wrap the view in the guard.
 
-        Raise TypeError if the view has a mark already.
+        Raise TypeError if the view has an access decorator already.
         """
-        if find_mark(view) is not None:
-            raise TypeError(f"{view.__name__} has two marks")
+        if find_access_decorator(view) is not None:
+            raise TypeError(f"{view.__name__} has two access decorators")
         marked: Any = wraps(view)(self.guard(view)) if self.guard else view
         marked.gatebell_mark = self
         return cast("View", marked)
 
 
-def find_mark(view: Callable[..., Any]) -> Mark | None:
-    """Return the mark of a view, or None."""
+def find_access_decorator(view: Callable[..., Any]) -> AccessDecorator | None:
+    """Return the access decorator of a view, or None."""
     return getattr(view, "gatebell_mark", None)
 
 
@@ -140,7 +140,7 @@ class PageBlueprint(Blueprint):
         super().__init__(name, import_name, url_prefix=url_prefix)
         self._leads_to_applications = leads_to_applications
 
-    def describe(self, mark: Mark) -> Endpoint:
+    def describe(self, mark: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this mark."""
         usual = Endpoint(
             access=mark.access,
@@ -182,7 +182,7 @@ class MachineBlueprint(Blueprint):
         self._errors = errors
         self.cross_origin = cross_origin
 
-    def describe(self, mark: Mark) -> Endpoint:
+    def describe(self, mark: AccessDecorator) -> Endpoint:
         """Return the properties of a view with this mark."""
         usual = Endpoint(
             access=mark.access,
@@ -203,35 +203,39 @@ class Endpoints:
     beginnings: Mapping[ErrorFormat, tuple[str, ...]]
 
 
-def describe_endpoints(app: Flask) -> None:
+def collect_endpoints(app: Flask) -> None:
     """Collect the properties of all views of the application.
 
     Raise TypeError if a view has no mark.
     """
     by_name = {
-        name: _describe(app, name, view)
+        name: _describe_endpoint(app, name, view)
         for name, view in app.view_functions.items()
-        if name != STATIC_FILES
+        if name != STATIC_ENDPOINT
     }
-    app.extensions[_EXTENSION] = Endpoints(by_name=by_name, beginnings=_beginnings(app, by_name))
+    app.extensions[_EXTENSION_KEY] = Endpoints(
+        by_name=by_name, beginnings=_collect_prefixes(app, by_name)
+    )
 
 
-def _describe(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
-    mark = find_mark(view)
+def _describe_endpoint(app: Flask, name: str, view: Callable[..., Any]) -> Endpoint:
+    mark = find_access_decorator(view)
     if mark is None:
-        message = f"{name} does not say who may call it: give it a mark of web/access/decorators.py"
+        message = f"{name} has no access decorator. Add one of web/access/decorators.py"
         raise TypeError(message)
     # Nested blueprints are of the same kind as the outer one.
     blueprint = app.blueprints.get(name.partition(".")[0])
     if not isinstance(blueprint, PageBlueprint | MachineBlueprint):
-        raise TypeError(f"{name} is neither a page nor for machines: see web/http/endpoints.py")
+        raise TypeError(f"{name} belongs to neither kind of blueprint. See web/http/endpoints.py")
     return blueprint.describe(mark)
 
 
-def _beginnings(
+def _collect_prefixes(
     app: Flask, by_name: Mapping[str, Endpoint]
 ) -> Mapping[ErrorFormat, tuple[str, ...]]:
-    found = {error_format: {*_INTERFACES.get(error_format, ())} for error_format in ErrorFormat}
+    found = {
+        error_format: {*_INTERFACE_PREFIXES.get(error_format, ())} for error_format in ErrorFormat
+    }
     for rule in app.url_map.iter_rules():
         beginning = rule.rule.partition("<")[0]
         if rule.endpoint in by_name and beginning != "/":
@@ -240,15 +244,15 @@ def _beginnings(
     return {error_format: tuple(beginnings) for error_format, beginnings in found.items()}
 
 
-def endpoints_of(app: Flask) -> Endpoints:
+def get_endpoints(app: Flask) -> Endpoints:
     """Return the endpoints of an application."""
-    found: Endpoints = app.extensions[_EXTENSION]
+    found: Endpoints = app.extensions[_EXTENSION_KEY]
     return found
 
 
 def find_endpoint() -> Endpoint | None:
     """Return the endpoint of this request, or None if no view matches its URL and method."""
-    endpoints: Endpoints = current_app.extensions[_EXTENSION]
+    endpoints: Endpoints = current_app.extensions[_EXTENSION_KEY]
     return endpoints.by_name.get(request.endpoint or "")
 
 
@@ -258,7 +262,7 @@ def is_heavy_request() -> bool:
     A body of unknown length may be large.
     """
     asked = request_ctx.request
-    endpoints: Endpoints = app_ctx.app.extensions[_EXTENSION]
+    endpoints: Endpoints = app_ctx.app.extensions[_EXTENSION_KEY]
     rule = asked.url_rule
     endpoint = endpoints.by_name.get(rule.endpoint) if rule else None
     if endpoint is None:
@@ -271,32 +275,32 @@ def is_heavy_request() -> bool:
     return "HTTP_TRANSFER_ENCODING" in asked.environ
 
 
-def error_format() -> ErrorFormat:
+def get_error_format() -> ErrorFormat:
     """Return the error format of this request."""
     endpoint = find_endpoint()
-    found = endpoint.errors if endpoint else _format_without_view(request.path)
+    found = endpoint.errors if endpoint else _find_format_by_prefix(request.path)
     asks_for_json = found is ErrorFormat.PAGE and request.path.endswith(".json")
     return ErrorFormat.MESSAGE if asks_for_json else found
 
 
-def _format_without_view(path: str) -> ErrorFormat:
+def _find_format_by_prefix(path: str) -> ErrorFormat:
     """Return the error format of a URL that no view handles, according to its prefix.
 
     A request below an interface's prefix comes from a program, even if the URL is mistyped.
     """
-    formats = endpoints_of(current_app).beginnings.items()
+    formats = get_endpoints(current_app).beginnings.items()
     return next(
         (each for each, beginnings in formats if path.startswith(beginnings)), ErrorFormat.PAGE
     )
 
 
-def page_blueprints(app: Flask) -> tuple[str, ...]:
+def list_page_blueprints(app: Flask) -> tuple[str, ...]:
     """Return the names of page blueprints, which include their nested blueprints."""
     found = app.blueprints.items()
     return tuple(name for name, blueprint in found if isinstance(blueprint, PageBlueprint))
 
 
-def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
+def collect_cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
     """Return the CORS policies of blueprints and views by regular expressions of their URLs.
 
     Raise TypeError if a view has a policy but its URL has variables.
@@ -307,16 +311,16 @@ def cross_origin_policies(app: Flask) -> Mapping[str, CorsPolicy]:
         if isinstance(blueprint, MachineBlueprint) and blueprint.cross_origin
     }
     of_views = {
-        _fixed_url(rule): mark.refinement["cross_origin"]
+        _get_fixed_url(rule): mark.refinement["cross_origin"]
         for rule in app.url_map.iter_rules()
-        if (mark := find_mark(app.view_functions[rule.endpoint]))
+        if (mark := find_access_decorator(app.view_functions[rule.endpoint]))
         and "cross_origin" in mark.refinement
     }
     return {**of_blueprints, **of_views}
 
 
-def _fixed_url(rule: Rule) -> str:
+def _get_fixed_url(rule: Rule) -> str:
     if rule.arguments:
-        message = f"{rule.endpoint} says which origins may call it, but its URL has variables"
+        message = f"{rule.endpoint} has a CORS policy, but its URL has variables"
         raise TypeError(message)
     return rule.rule

@@ -7,9 +7,9 @@ from typing import Any
 from flask import Response, g, make_response, render_template, request
 from werkzeug.http import HTTP_STATUS_CODES
 
-from web.http.json_responses import json_response
-from web.http.public_urls import list_above, with_base_path
-from web.http.routes import existing_methods
+from web.http.json_responses import build_json_response
+from web.http.public_urls import add_base_path, find_list_above
+from web.http.routes import list_existing_methods
 from web.services import settings
 
 _REGISTRY_CODES = {
@@ -24,20 +24,24 @@ _REGISTRY_CODES = {
 }
 
 
-def as_sentence(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+def render_plain_text_error(
+    status: int, sentence: str | None, headers: Mapping[str, str]
+) -> Response:
     """Render an error as a sentence of plain text."""
     words = sentence or HTTP_STATUS_CODES.get(status, "Error")
     return Response(f"{words}\n", status, headers=dict(headers), mimetype="text/plain")
 
 
-def for_registry(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+def render_registry_error(
+    status: int, sentence: str | None, headers: Mapping[str, str]
+) -> Response:
     """Render an error in the format of Docker's registry (HTTP API V2, Errors)."""
     text = sentence or HTTP_STATUS_CODES.get(status, "Error")
     body = {"errors": [{"code": _REGISTRY_CODES.get(status, "UNKNOWN"), "message": text}]}
-    return written_json(body, status, {**headers, "Cache-Control": "no-store"})
+    return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 
 
-def for_event(
+def render_event_error(
     status: int, sentence: str | None, headers: Mapping[str, str], extra: Mapping[str, Any]
 ) -> Response:
     """Render an error in the format of PagerDuty's Events API v2.
@@ -46,43 +50,45 @@ def for_event(
     """
     said = sentence or HTTP_STATUS_CODES.get(status, "Error")
     if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return written_json({"status": "throttle exceeded", "message": said}, status, headers)
+        return render_json_error({"status": "throttle exceeded", "message": said}, status, headers)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return written_json({"status": "error", "message": said}, status, headers)
+        return render_json_error({"status": "error", "message": said}, status, headers)
     problems = extra.get("errors") or [said]
     body = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
-    return written_json(body, status if status in _EVENT_STATUSES else 400, headers)
+    return render_json_error(body, status if status in _EVENT_STATUSES else 400, headers)
 
 
 #: Statuses that are kept; other client errors become 400 in this format.
 _EVENT_STATUSES = frozenset({405, 408, 413})
 
 
-def written_json(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
+def render_json_error(body: Mapping[str, Any], status: int, headers: Mapping[str, str]) -> Response:
     """Return an error as JSON, with straight quotes around names in its sentences."""
-    response = json_response(_plain(body), status)
+    response = build_json_response(_to_plain_value(body), status)
     response.headers.update(headers)
     return response
 
 
 #: Translation of the quotes on pages to straight quotes for programs and their logs.
-_STRAIGHT = str.maketrans({"“": '"', "”": '"'})
+_STRAIGHT_QUOTES = str.maketrans({"“": '"', "”": '"'})
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     """Return a value that orjson can encode, with U+FFFD in place of lone surrogates."""
     if isinstance(value, str):
         return (
-            value.encode("utf-8", "surrogatepass").decode("utf-8", "replace").translate(_STRAIGHT)
+            value.encode("utf-8", "surrogatepass")
+            .decode("utf-8", "replace")
+            .translate(_STRAIGHT_QUOTES)
         )
     if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
+        return {str(name): _to_plain_value(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_to_plain_value(each) for each in value]
     return value
 
 
-_SENTENCES = {
+_ERROR_PAGE_TEXTS = {
     400: ("Bad request", "Go back, reload the page and try again."),
     403: ("Access denied", "Ask an owner for a higher role."),
     404: ("Page not found", "Page not found, or you do not have access."),
@@ -91,7 +97,7 @@ _SENTENCES = {
     413: ("Request too large", "Send a smaller request."),
     414: (
         "URL too long",
-        "Nothing was changed. If an application sent you here, tell its developers.",
+        "Nothing was changed. If an application sent you here, contact its developers.",
     ),
     429: ("Too many requests", "Wait a few minutes, then try again."),
     500: (
@@ -101,15 +107,15 @@ _SENTENCES = {
     503: ("Service unavailable", "Try again in a moment; nothing was changed."),
 }
 #: Title and advice for a list request with unknown parameters.
-UNKNOWN_QUERY = ("Invalid list parameters", "Correct the URL, or start again.")
+INVALID_QUERY_TEXTS = ("Invalid list parameters", "Correct the URL, or clear the filters.")
 #: Title and advice for a form that was sent too late or from another page.
-EXPIRED_FORM = (
+EXPIRED_FORM_TEXTS = (
     "This form has expired",
     "Nothing was changed. Go back, reload the page and try again.",
 )
 
 
-def as_page(
+def render_error_page(
     status: int,
     sentence: str | None,
     headers: Mapping[str, str],
@@ -121,7 +127,9 @@ def as_page(
     `words` is a title and advice that replace the default texts of the status.
     """
     usual = 400 if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
-    title, advice = words or _SENTENCES.get(status, _SENTENCES[usual])
+    title, advice = words or _ERROR_PAGE_TEXTS.get(status, _ERROR_PAGE_TEXTS[usual])
+    if sentence:
+        sentence = sentence.replace("`", "")  # code in errors for programs
     if sentence and status == HTTPStatus.NOT_FOUND:
         advice = ""  # the message already names what is missing
     html = render_template(
@@ -131,8 +139,8 @@ def as_page(
         message=sentence,
         advice=advice,
         # Users who may see the project can open its list; for other users the link would fail.
-        above=list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
-        plain_list=with_base_path(request.path) if words is UNKNOWN_QUERY else None,
+        above=find_list_above() if status == HTTPStatus.NOT_FOUND and g.get("project") else None,
+        plain_list=add_base_path(request.path) if words is INVALID_QUERY_TEXTS else None,
         request_id=g.get("request_id", ""),
     )
     response = make_response(html, status)
@@ -141,29 +149,29 @@ def as_page(
 
 
 #: Path of the page that explains error codes.
-HELP_PATH = "/help/errors"
+ERROR_HELP_PATH = "/help/errors"
 
 
-def explained(body: Mapping[str, Any]) -> dict[str, Any]:
+def add_explanation(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error with a link to its explanation and the id of this request in the log.
 
     `error_uri` is defined in RFC 6749 section 5.2.
     """
-    address = f"{settings().base_url}{HELP_PATH}#{body['error']}"
+    address = f"{settings().base_url}{ERROR_HELP_PATH}#{body['error']}"
     return {**body, "error_uri": address, "request_id": g.get("request_id", "")}
 
 
-def advice(status: int) -> str | None:
+def find_advice(status: int) -> str | None:
     """Return advice for a request that should be a POST or whose URL has a trailing slash."""
     bare = request.path.rstrip("/")
-    if status not in {404, 405} or not existing_methods(["POST"], path=bare):
+    if status not in {404, 405} or not list_existing_methods(["POST"], path=bare):
         return None
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        return f"Send a POST to {_address(bare)} with the parameters in the body."
+        return f"Send a POST to {_build_url(bare)} with the parameters in the body."
     if bare != request.path:
-        return f"There is nothing at this URL. Remove the slash at the end: {_address(bare)}"
+        return f"This URL does not exist. Remove the trailing slash: {_build_url(bare)}"
     return None
 
 
-def _address(path: str) -> str:
+def _build_url(path: str) -> str:
     return f"{settings().base_url}{path}"

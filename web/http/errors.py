@@ -1,7 +1,7 @@
 """Renders all errors as responses.
 
-The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and `STATUSES`
-the status.
+The view's blueprint and decorator determine the format (`web/http/endpoints.py`), and
+`ERROR_STATUSES` the status.
 """
 
 import logging
@@ -19,10 +19,10 @@ from werkzeug.exceptions import HTTPException, InternalServerError, MethodNotAll
 from werkzeug.http import HTTP_STATUS_CODES
 
 from domain.alerts.reading.incoming import (
-    InvalidEvent,
-    MissingAttributes,
-    NoValidItem,
-    UnreadableBody,
+    InvalidEventError,
+    MissingAttributesError,
+    NoValidItemError,
+    UnreadableBodyError,
 )
 from domain.alerts.receiving.receivers import (
     BodyTooLargeError,
@@ -50,64 +50,68 @@ from domain.git.errors import (
     CredentialsNeededError,
     DiskNearlyFullError,
     GitBodyTooLargeError,
-    GitEncodingError,
     GitFailedError,
     GitUnavailableError,
+    UnsupportedGitEncodingError,
 )
-from domain.oauth.personal_tokens.tokens import NotPersonalError
-from domain.oauth.presented_tokens.bearer import BearerRefusedError, InsufficientScopeError, Refusal
+from domain.oauth.personal_tokens.tokens import NotPersonalTokenError
+from domain.oauth.presented_tokens.bearer import (
+    InsufficientScopeError,
+    InvalidTokenError,
+    TokenRejection,
+)
 from domain.projects.paths import MovedError
-from domain.registry.access import RegistryCredentialsError
-from domain.registry.client import RegistryRefusedError, RegistryUnavailableError
-from domain.registry.notifications import NotificationSecretError
-from web.http.endpoints import ErrorFormat, error_format
+from domain.registry.access import InvalidRegistryCredentialsError
+from domain.registry.client import RegistryRejectedError, RegistryUnavailableError
+from domain.registry.notifications import MissingNotificationSecretError
+from web.http.endpoints import ErrorFormat, get_error_format
 from web.http.error_formats import (
-    EXPIRED_FORM,
-    UNKNOWN_QUERY,
-    advice,
-    as_page,
-    as_sentence,
-    explained,
-    for_event,
-    for_registry,
-    written_json,
+    EXPIRED_FORM_TEXTS,
+    INVALID_QUERY_TEXTS,
+    add_explanation,
+    find_advice,
+    render_error_page,
+    render_event_error,
+    render_json_error,
+    render_plain_text_error,
+    render_registry_error,
 )
 from web.http.routes import (
-    decoded_reference,
-    existing_methods,
-    is_delivery_to_part_of_a_receiver,
+    decode_reference,
+    is_delivery_to_wrong_receiver_url,
     is_read_of_receiver,
+    list_existing_methods,
 )
-from web.http.transactions import roll_back
+from web.http.transactions import roll_back_session
 from web.services import settings
 
 _log = logging.getLogger("gatebell.error")
 #: Value of Retry-After in seconds while the database is unavailable.
-_DATABASE_RETRY_AFTER = 2
-_READING = frozenset({"GET", "HEAD"})
+_DATABASE_RETRY_SECONDS = 2
+_READ_METHODS = frozenset({"GET", "HEAD"})
 #: Message that clients written for GitLab know.
-_NOT_MOVED = "Non GET methods are not allowed for moved projects"
+_MOVED_PROJECT_MESSAGE = "Non GET methods are not allowed for moved projects"
 
 #: Statuses of errors. The first matching class decides, so subclasses come first.
-STATUSES: tuple[tuple[type[Exception], int], ...] = (
+ERROR_STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (BodyTooLargeError, 413),
     (WrongKeyError, 401),
-    (RegistryCredentialsError, 401),
-    (NotificationSecretError, 401),
+    (InvalidRegistryCredentialsError, 401),
+    (MissingNotificationSecretError, 401),
     (RegistryUnavailableError, 503),
-    (RegistryRefusedError, 502),
+    (RegistryRejectedError, 502),
     (DisabledReceiverError, 403),
     (NotJsonError, 415),
-    (UnreadableBody, 400),
-    (InvalidEvent, 400),
-    (MissingAttributes, 422),
-    (NoValidItem, 422),
+    (UnreadableBodyError, 400),
+    (InvalidEventError, 400),
+    (MissingAttributesError, 422),
+    (NoValidItemError, 422),
     (BusyError, 503),
     (OverLimitError, 429),
     (TooManyAttemptsError, 429),
     (CredentialsNeededError, 401),
     (GitBodyTooLargeError, 413),
-    (GitEncodingError, 415),
+    (UnsupportedGitEncodingError, 415),
     (DiskNearlyFullError, 507),
     (GitFailedError, 503),
     (GitUnavailableError, 503),
@@ -118,21 +122,23 @@ STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (ForbiddenError, 403),
     (NotFoundError, 404),
     (GoneError, 410),
-    (NotPersonalError, 405),
+    (NotPersonalTokenError, 405),
     (DomainError, 400),
-    (BearerRefusedError, 401),
+    (InvalidTokenError, 401),
     (InsufficientScopeError, 403),
 )
 
 _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
-    RegistryCredentialsError: {"WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"'},
-    NotificationSecretError: {"WWW-Authenticate": 'Bearer realm="Gatebell"'},
+    InvalidRegistryCredentialsError: {
+        "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"'
+    },
+    MissingNotificationSecretError: {"WWW-Authenticate": 'Bearer realm="Gatebell"'},
     WrongKeyError: {"WWW-Authenticate": 'Bearer realm="Gatebell", Basic realm="Gatebell"'},
     # The rest of the body is unread, so the connection has to be closed.
     BodyTooLargeError: {"Connection": "close"},
     GitBodyTooLargeError: {"Connection": "close"},
     # RFC 9110 section 12.5.3 recommends this header with status 415.
-    GitEncodingError: {"Accept-Encoding": "gzip", "Connection": "close"},
+    UnsupportedGitEncodingError: {"Accept-Encoding": "gzip", "Connection": "close"},
     CredentialsNeededError: {
         "WWW-Authenticate": 'Basic realm="Gatebell", charset="UTF-8"',
         "Cache-Control": "no-store",
@@ -140,12 +146,12 @@ _FIXED_HEADERS: Mapping[type[Exception], Mapping[str, str]] = {
     GitUnavailableError: {"Retry-After": "60"},
     GitFailedError: {"Retry-After": "10"},
     # Allow is empty because such a token may use no method (RFC 9110 section 15.5.6).
-    NotPersonalError: {"Allow": ""},
+    NotPersonalTokenError: {"Allow": ""},
 }
 
-_NO_RECEIVER = (
-    "This is not the URL of an integration, or only a part of it. Copy all of it, up to .json, "
-    "from the page View credentials of the integration."
+_NO_RECEIVER_MESSAGE = (
+    "This is not the complete URL of an integration. Copy the whole URL, including .json, from the "
+    "page View credentials of the integration."
 )
 
 _OAUTH_CODES = {
@@ -161,129 +167,136 @@ _OAUTH_CODES = {
 }
 
 
-def status_of(error: Exception) -> int:
+def get_error_status(error: Exception) -> int:
     """Return the HTTP status of an error, or 500 if the error is not listed."""
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    return next((status for kind, status in ERROR_STATUSES if isinstance(error, kind)), 500)
 
 
-def render_errors(app: Flask) -> None:
+def register_error_handlers(app: Flask) -> None:
     """Register the error handlers of the application."""
-    for kind in (DomainError, BearerRefusedError, InsufficientScopeError):
-        app.register_error_handler(kind, _answer_known)
-    app.register_error_handler(MovedError, _answer_moved)
-    app.register_error_handler(HTTPException, _answer_http)
-    app.register_error_handler(SQLAlchemyError, _answer_database)
-    app.register_error_handler(OAuth2Error, _answer_protocol)
-    app.register_error_handler(ParseException, _answer_broken)
-    app.register_error_handler(InternalServerError, _answer_unknown)
+    for kind in (DomainError, InvalidTokenError, InsufficientScopeError):
+        app.register_error_handler(kind, _handle_known_error)
+    app.register_error_handler(MovedError, _handle_moved_error)
+    app.register_error_handler(HTTPException, _handle_http_exception)
+    app.register_error_handler(SQLAlchemyError, _handle_database_error)
+    app.register_error_handler(OAuth2Error, _handle_protocol_error)
+    app.register_error_handler(ParseException, _handle_malformed_request)
+    app.register_error_handler(InternalServerError, _handle_unexpected_error)
 
 
-def _answer_known(error: Exception) -> Response:
-    roll_back()
-    headers = _headers_of(error)
-    if isinstance(error, BearerRefusedError | InsufficientScopeError):
-        return _bearer_answer(error, headers)
+def _handle_known_error(error: Exception) -> Response:
+    roll_back_session()
+    headers = _build_headers(error)
+    if isinstance(error, InvalidTokenError | InsufficientScopeError):
+        return _render_bearer_error(error, headers)
     if isinstance(error, NotFoundError) and is_read_of_receiver():
         # A page would contain the URL in its links, and the URL may contain a key.
-        message = _message(405, "Send alerts with POST.")
-        return written_json({"message": message}, 405, {"Allow": "POST"})
-    if error_format() is ErrorFormat.API and (body := _body_of_parameter(error)):
-        return written_json({**body, **_details_of(error)}, 400, headers)
-    if isinstance(error, QueryError) and error_format() is ErrorFormat.PAGE:
-        return as_page(400, str(error), headers, words=UNKNOWN_QUERY)
+        message = _format_message(405, "Send alerts with POST.")
+        return render_json_error({"message": message}, 405, {"Allow": "POST"})
+    if get_error_format() is ErrorFormat.API and (body := _build_parameter_body(error)):
+        return render_json_error({**body, **_collect_details(error)}, 400, headers)
+    if isinstance(error, QueryError) and get_error_format() is ErrorFormat.PAGE:
+        return render_error_page(400, str(error), headers, words=INVALID_QUERY_TEXTS)
     # Docker's registry does not use 422.
-    is_registry = _is_of_parameter(error) and error_format() is ErrorFormat.REGISTRY
-    status = 400 if is_registry else status_of(error)
-    return _answer(status, str(error), headers, extra=_details_of(error))
+    is_registry = _is_parameter_error(error) and get_error_format() is ErrorFormat.REGISTRY
+    status = 400 if is_registry else get_error_status(error)
+    return _render_error(status, str(error), headers, extra=_collect_details(error))
 
 
-def _is_of_parameter(error: Exception) -> bool:
-    return isinstance(error, QueryError) or status_of(error) == HTTPStatus.UNPROCESSABLE_ENTITY
+def _is_parameter_error(error: Exception) -> bool:
+    return (
+        isinstance(error, QueryError) or get_error_status(error) == HTTPStatus.UNPROCESSABLE_ENTITY
+    )
 
 
-def _body_of_parameter(error: Exception) -> dict[str, Any]:
+def _build_parameter_body(error: Exception) -> dict[str, Any]:
     """Return the body of the API's error for a parameter, or an empty one for other errors."""
     if isinstance(error, TakenError):
         # Clients written for GitLab look for this text; our own message is in `errors`.
         return {"message": {error.field: ["has already been taken"]}}
-    return {"error": str(error)} if _is_of_parameter(error) else {}
+    return {"error": str(error)} if _is_parameter_error(error) else {}
 
 
-def _answer_moved(error: MovedError) -> Response:
-    roll_back()
-    return _moved_answer(error) or _answer_known(error)
+def _handle_moved_error(error: MovedError) -> Response:
+    roll_back_session()
+    return _find_moved_response(error) or _handle_known_error(error)
 
 
-def _moved_answer(error: MovedError) -> Response | None:
+def _find_moved_response(error: MovedError) -> Response | None:
     """Return the response for a request to a former path, or None if the URL has no such path.
 
     Pages redirect. A form that was open during a transfer is sent again (RFC 9110 section 15.4.8).
     Browsers store neither redirect, since the former path may be used again.
     """
     name = next(
-        (key for key, value in (request.view_args or {}).items() if _is_asked(value, error)), None
+        (key for key, value in (request.view_args or {}).items() if _is_former_path(value, error)),
+        None,
     )
     if name is None:
         return None
-    if error_format() is ErrorFormat.PAGE:
-        status = 302 if request.method in _READING else 307
-        return make_response(redirect(_moved_url(name, error.namespace.path), status))
-    if error_format() is not ErrorFormat.API:
+    if get_error_format() is ErrorFormat.PAGE:
+        status = 302 if request.method in _READ_METHODS else 307
+        return make_response(redirect(_build_moved_url(name, error.namespace.path), status))
+    if get_error_format() is not ErrorFormat.API:
         return None
-    if request.method not in _READING:
-        return written_json({"message": f"405 {_NOT_MOVED}"}, 405, {"Allow": "GET, HEAD"})
+    if request.method not in _READ_METHODS:
+        return render_json_error(
+            {"message": f"405 {_MOVED_PROJECT_MESSAGE}"}, 405, {"Allow": "GET, HEAD"}
+        )
     body = {"message": f"302 Found: {error}"}
-    return written_json(body, 302, {"Location": _moved_url(name, str(error.namespace.id))})
+    return render_json_error(
+        body, 302, {"Location": _build_moved_url(name, str(error.namespace.id))}
+    )
 
 
-def _is_asked(value: object, error: MovedError) -> bool:
-    return isinstance(value, str) and decoded_reference(value) == error.former
+def _is_former_path(value: object, error: MovedError) -> bool:
+    return isinstance(value, str) and decode_reference(value) == error.former
 
 
-def _moved_url(name: str, reference: str) -> str:
+def _build_moved_url(name: str, reference: str) -> str:
     url = url_for(str(request.endpoint), **{**(request.view_args or {}), name: reference})
     query = request.query_string.decode("latin-1")
     return f"{url}?{query}" if query else url
 
 
-def _headers_of(error: Exception) -> dict[str, str]:
+def _build_headers(error: Exception) -> dict[str, str]:
     if isinstance(error, TooManyAttemptsError | OverloadedError | RegistryUnavailableError):
         return {"Retry-After": str(error.retry_after)}
-    if isinstance(error, BearerRefusedError | InsufficientScopeError):
-        return {"WWW-Authenticate": _challenge(error)}
+    if isinstance(error, InvalidTokenError | InsufficientScopeError):
+        return {"WWW-Authenticate": _build_challenge(error)}
     return dict(_FIXED_HEADERS.get(type(error), {}))
 
 
-def _challenge(error: BearerRefusedError | InsufficientScopeError) -> str:
+def _build_challenge(error: InvalidTokenError | InsufficientScopeError) -> str:
     """Return the challenge of RFC 6750 section 3, without an error if there was no token."""
     realm = 'Bearer realm="Gatebell"'
-    if error_format() is ErrorFormat.API:  # where to get a token (RFC 9728 section 5.1)
+    if get_error_format() is ErrorFormat.API:  # where to get a token (RFC 9728 section 5.1)
         description = f"{settings().base_url}/.well-known/oauth-protected-resource/api/v4"
         realm = f'{realm}, resource_metadata="{description}"'
     if isinstance(error, InsufficientScopeError):
         code, more = "insufficient_scope", f', scope="{" ".join(error.accepted)}"'
-    elif error.refusal is Refusal.MISSING:
+    elif error.refusal is TokenRejection.MISSING:
         return realm
     else:
         code, more = "invalid_token", ""
     return f'{realm}, error="{code}", error_description="{error}"{more}'
 
 
-def _details_of(error: Exception) -> dict[str, Any]:
+def _collect_details(error: Exception) -> dict[str, Any]:
     """Return the machine-readable details of an error."""
     if isinstance(error, InvalidParametersError | InvalidQueryError):
         return {"errors": [{"field": name, "message": why} for name, why in error.problems]}
-    if isinstance(error, InvalidError) and error.field and _is_of_api_parameter(error):
+    if isinstance(error, InvalidError) and error.field and _is_api_parameter_error(error):
         return {"errors": [{"field": error.field, "message": str(error)}]}
-    if isinstance(error, MissingAttributes):
+    if isinstance(error, MissingAttributesError):
         return {"missing": list(error.names)}
-    return _details_of_body(error)
+    return _collect_body_details(error)
 
 
-def _details_of_body(error: Exception) -> dict[str, Any]:
-    if isinstance(error, InvalidEvent):
+def _collect_body_details(error: Exception) -> dict[str, Any]:
+    if isinstance(error, InvalidEventError):
         return {"errors": list(error.problems)}
-    if isinstance(error, NoValidItem):
+    if isinstance(error, NoValidItemError):
         return {
             "errors": [
                 {"item": refused.item_index, "reason": refused.reason} for refused in error.refused
@@ -292,155 +305,172 @@ def _details_of_body(error: Exception) -> dict[str, Any]:
     return {}
 
 
-def _is_of_api_parameter(error: Exception) -> bool:
-    is_change = request.method not in _READING
-    return error_format() is ErrorFormat.API and (is_change or isinstance(error, QueryError))
+def _is_api_parameter_error(error: Exception) -> bool:
+    is_change = request.method not in _READ_METHODS
+    return get_error_format() is ErrorFormat.API and (is_change or isinstance(error, QueryError))
 
 
-def refusal(error: DomainError) -> Response:
+def build_error_response(error: DomainError) -> Response:
     """Return the response for an error, for views that must return it to commit."""
-    return _answer(status_of(error), str(error), _headers_of(error), extra=_details_of(error))
+    return _render_error(
+        get_error_status(error), str(error), _build_headers(error), extra=_collect_details(error)
+    )
 
 
-def bearer_refusal(error: BearerRefusedError) -> Response:
+def build_bearer_error_response(error: InvalidTokenError) -> Response:
     """Return the response for a rejected token, for views that must return it to commit."""
-    return _bearer_answer(error, _headers_of(error))
+    return _render_bearer_error(error, _build_headers(error))
 
 
-def _bearer_answer(
-    error: BearerRefusedError | InsufficientScopeError, headers: dict[str, str]
+def _render_bearer_error(
+    error: InvalidTokenError | InsufficientScopeError, headers: dict[str, str]
 ) -> Response:
     """Render an error of RFC 6750 section 3.1 in the formats of the API's clients."""
     if isinstance(error, InsufficientScopeError):
         refusal = {"error": "insufficient_scope", "error_description": str(error)}
-        return written_json(
-            _explained({**refusal, "scope": " ".join(error.accepted)}), 403, headers
+        return render_json_error(
+            _add_oauth_explanation({**refusal, "scope": " ".join(error.accepted)}), 403, headers
         )
-    is_untold = error.refusal in {Refusal.MISSING, Refusal.UNKNOWN}
-    if is_untold and error_format() is ErrorFormat.API:
-        return written_json({"message": "401 Unauthorized"}, 401, headers)
-    body = _explained({"error": "invalid_token", "error_description": str(error)})
-    return written_json(body, 401, {**headers, "Cache-Control": "no-store"})
+    is_untold = error.refusal in {TokenRejection.MISSING, TokenRejection.UNKNOWN}
+    if is_untold and get_error_format() is ErrorFormat.API:
+        return render_json_error({"message": "401 Unauthorized"}, 401, headers)
+    body = _add_oauth_explanation({"error": "invalid_token", "error_description": str(error)})
+    return render_json_error(body, 401, {**headers, "Cache-Control": "no-store"})
 
 
-def _answer_protocol(error: OAuth2Error) -> Response:
-    roll_back()
+def _handle_protocol_error(error: OAuth2Error) -> Response:
+    roll_back_session()
     challenge = {name: text for name, text in error.get_headers() if name == "WWW-Authenticate"}
     headers = {**challenge, "Cache-Control": "no-store", "Pragma": "no-cache"}
-    return written_json(_explained(dict(error.get_body())), error.status_code, headers)
+    return render_json_error(
+        _add_oauth_explanation(dict(error.get_body())), error.status_code, headers
+    )
 
 
-def _answer_broken(error: ParseException) -> Response:
+def _handle_malformed_request(error: ParseException) -> Response:
     """Handle a body that violates HTTP, which the web server only detects while reading it."""
     del error
-    roll_back()
-    return _answer(400, "The request is not valid HTTP.", {"Connection": "close"})
+    roll_back_session()
+    return _render_error(400, "The request is not valid HTTP.", {"Connection": "close"})
 
 
-def _answer_http(error: HTTPException) -> Response:
-    roll_back()
-    error = _corrected(error)
+def _handle_http_exception(error: HTTPException) -> Response:
+    roll_back_session()
+    error = _correct_error(error)
     status = error.code or 500
     if status == HTTPStatus.SERVICE_UNAVAILABLE:  # deadline exceeded; the log shows where
-        _log.error("a request took too long", exc_info=error)
+        _log.error("Request timed out.", exc_info=error, extra={"event": "request.timed_out"})
     if error.response is not None:
         return make_response(error.response)
     kept = {k: value for k, value in error.get_headers() if k in {"Allow", "Retry-After"}}
     if status in {408, 413}:  # the rest of the body is not read
         kept["Connection"] = "close"
-    is_page = error_format() is ErrorFormat.PAGE
+    is_page = get_error_format() is ErrorFormat.PAGE
     if is_page and isinstance(error, CSRFError):
-        return as_page(status, None, kept, words=EXPIRED_FORM)
+        return render_error_page(status, None, kept, words=EXPIRED_FORM_TEXTS)
     text = error.description if status == HTTPStatus.BAD_REQUEST and is_page else None
-    return _answer(status, text, kept)
+    return _render_error(status, text, kept)
 
 
-def _corrected(error: HTTPException) -> HTTPException:
+def _correct_error(error: HTTPException) -> HTTPException:
     """Return the error that is correct for this URL.
 
     Werkzeug also matches rules that do not apply to it.
     """
     if not isinstance(error, MethodNotAllowed | NotFound):
         return error
-    if is_delivery_to_part_of_a_receiver():
-        body = {"message": _message(404, _NO_RECEIVER)}
-        return NotFound(response=written_json(body, 404, {}))
+    if is_delivery_to_wrong_receiver_url():
+        body = {"message": _format_message(404, _NO_RECEIVER_MESSAGE)}
+        return NotFound(response=render_json_error(body, 404, {}))
     if isinstance(error, NotFound):
         return error
-    methods = existing_methods(error.valid_methods or ())
+    methods = list_existing_methods(error.valid_methods or ())
     return MethodNotAllowed(valid_methods=methods) if methods else NotFound()
 
 
-def _answer_database(error: SQLAlchemyError) -> Response:
+def _handle_database_error(error: SQLAlchemyError) -> Response:
     """Handle an unavailable, busy or full database.
 
     Nothing was stored, and a retry may succeed.
     """
-    roll_back()
+    roll_back_session()
     g.asks_no_database = True
     if isinstance(error, DataError):
-        return _answer(400, "A value contains something that cannot be stored, such as NUL.", {})
+        return _render_error(
+            400, "A value contains a character that cannot be stored, such as NUL.", {}
+        )
     if not isinstance(error, DBAPIError | PoolTimeoutError) or isinstance(error, IntegrityError):
-        return _answer_unknown(error)
-    _log.error("database error", extra={"kind": type(error).__name__, "reason": _reason(error)})
-    return _answer(503, None, {"Retry-After": str(_DATABASE_RETRY_AFTER)})
+        return _handle_unexpected_error(error)
+    _log.error(
+        "Request failed because of a database error.",
+        extra={
+            "event": "request.database_error",
+            "kind": type(error).__name__,
+            "reason": _get_driver_message(error),
+        },
+    )
+    return _render_error(503, None, {"Retry-After": str(_DATABASE_RETRY_SECONDS)})
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _get_driver_message(error: SQLAlchemyError) -> str:
     """Return the first line of the driver's message, without the statement and its values."""
     original = getattr(error, "orig", None) or error
     return str(original).partition("\n")[0][:200]
 
 
-def _answer_unknown(error: Exception) -> Response:
-    roll_back()
+def _handle_unexpected_error(error: Exception) -> Response:
+    roll_back_session()
     original = getattr(error, "original_exception", None) or error
     if isinstance(original, SQLAlchemyError) and original is not error:
         # The commit failed, or the page of another error could not be rendered.
-        return _answer_database(original)
+        return _handle_database_error(original)
     g.asks_no_database = True
-    _log.error("unexpected error", exc_info=original)
-    return _answer(500, None, {})
+    _log.error(
+        "Request failed because of an unexpected error.",
+        exc_info=original,
+        extra={"event": "request.failed"},
+    )
+    return _render_error(500, None, {})
 
 
-def _answer(
+def _render_error(
     status: int,
     sentence: str | None,
     headers: Mapping[str, str],
     *,
     extra: Mapping[str, Any] | None = None,
 ) -> Response:
-    said = error_format()
+    said = get_error_format()
     if said is ErrorFormat.PAGE:
-        return as_page(status, sentence, headers)
+        return render_error_page(status, sentence, headers)
     if said is ErrorFormat.EVENTS:
-        return for_event(status, sentence, headers, extra or {})
+        return render_event_error(status, sentence, headers, extra or {})
     if (render := _RENDERERS.get(said)) is not None:
         return render(status, sentence, headers)
-    body = {"message": _message(status, sentence), **(extra or {})}
-    return written_json(body, status, headers)
+    body = {"message": _format_message(status, sentence), **(extra or {})}
+    return render_json_error(body, status, headers)
 
 
-def _oauth(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
+def _render_oauth_error(status: int, sentence: str | None, headers: Mapping[str, str]) -> Response:
     code = _OAUTH_CODES.get(status, "server_error")
-    text = sentence or advice(status) or HTTP_STATUS_CODES.get(status, "Error")
-    body = explained({"error": code, "error_description": text})
-    return written_json(body, status, {**headers, "Cache-Control": "no-store"})
+    text = sentence or find_advice(status) or HTTP_STATUS_CODES.get(status, "Error")
+    body = add_explanation({"error": code, "error_description": text})
+    return render_json_error(body, status, {**headers, "Cache-Control": "no-store"})
 
 
 #: Render functions of the formats in which an error is a status and a sentence.
 _RENDERERS: Mapping[ErrorFormat, Callable[[int, str | None, Mapping[str, str]], Response]] = {
-    ErrorFormat.OAUTH: _oauth,
-    ErrorFormat.TEXT: as_sentence,
-    ErrorFormat.REGISTRY: for_registry,
+    ErrorFormat.OAUTH: _render_oauth_error,
+    ErrorFormat.TEXT: render_plain_text_error,
+    ErrorFormat.REGISTRY: render_registry_error,
 }
 
 
-def _explained(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def _add_oauth_explanation(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an error with its explanation for OAuth, or unchanged for the API."""
-    return explained(body) if error_format() is ErrorFormat.OAUTH else body
+    return add_explanation(body) if get_error_format() is ErrorFormat.OAUTH else body
 
 
-def _message(status: int, sentence: str | None) -> str:
+def _format_message(status: int, sentence: str | None) -> str:
     known = f"{status} {HTTP_STATUS_CODES.get(status, 'Error')}"
     return f"{known}: {sentence}" if sentence else known

@@ -8,32 +8,32 @@ from flask_limiter import Limiter
 from flask_login import LoginManager
 from flask_wtf import CSRFProtect
 
-from domain.core.ip_addresses import client_prefix
+from domain.core.ip_addresses import get_client_network
 
 
-def client_address() -> str:
+def get_client_address() -> str:
     """Return the client's IP address for counting, which only trusted proxies can set."""
-    return client_prefix(request.remote_addr or "")
+    return get_client_network(request.remote_addr or "")
 
 
-def client_or_user() -> str:
+def get_limited_caller() -> str:
     """Return the user in `g.limited_user_id`, set by an access check, or else the IP address."""
     user_id = g.get("limited_user_id")
-    return client_address() if user_id is None else f"user-{user_id}"
+    return get_client_address() if user_id is None else f"user-{user_id}"
 
 
 login_manager = LoginManager()
 csrf = CSRFProtect()
 #: Rate limiter. `web/access/rate_limits.py` defines the limits.
-limiter = Limiter(client_or_user)
+limiter = Limiter(get_limited_caller)
 
 
-def check_form() -> None:
+def check_form_token() -> None:
     """Check the CSRF token of a form."""
     csrf.protect(apply_exemptions=True)
 
 
-def take_login_cookie(app: Flask) -> Callable[[Any], Any]:
+def start_login_manager(app: Flask) -> Callable[[Any], Any]:
     """Start Flask-Login, and return its hook, which is for pages only.
 
     The hook reads the session of the request, to write a cookie of its own.

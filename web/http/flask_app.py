@@ -10,9 +10,9 @@ from flask.globals import request_ctx
 from werkzeug.datastructures import HeaderSet
 from werkzeug.routing import MapAdapter
 
-from web.http.endpoints import BEGAN, is_heavy_request
+from web.http.endpoints import START_TIME_KEY, is_heavy_request
 from web.http.request_log import begin_log_line
-from web.http.routes import existing_methods
+from web.http.routes import list_existing_methods
 
 
 class SynchronousFlask(Flask):
@@ -35,7 +35,7 @@ class SynchronousFlask(Flask):
         if self.relay is None or not is_heavy_request():
             return super().full_dispatch_request()
         environ = request_ctx.request.environ
-        environ[BEGAN] = perf_counter()
+        environ[START_TIME_KEY] = perf_counter()
         try:
             response: Response = self.relay(environ)
         except Exception as error:  # noqa: BLE001 - as in Flask: errors of requests are answered
@@ -43,7 +43,7 @@ class SynchronousFlask(Flask):
             return self.finalize_request(self.handle_user_exception(error))
         return response
 
-    def answer_relayed(self, environ: dict[str, Any], start_response: Any) -> Any:
+    def handle_relayed_request(self, environ: dict[str, Any], start_response: Any) -> Any:
         """Handle a relayed request, whose environment has already passed the middlewares."""
         return super().wsgi_app(environ, start_response)
 
@@ -87,5 +87,5 @@ class SynchronousFlask(Flask):
     def make_default_options_response(self) -> Response:
         """Return the response to OPTIONS, which lists only the methods that exist at the path."""
         response = super().make_default_options_response()
-        response.allow = HeaderSet(existing_methods(response.allow))
+        response.allow = HeaderSet(list_existing_methods(response.allow))
         return response

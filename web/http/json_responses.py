@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
-_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+_BODILESS_STATUSES = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class _WholeResponse(Response):
@@ -21,17 +21,17 @@ class _WholeResponse(Response):
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
     ) -> Iterable[bytes]:
         """Send the response without Werkzeug's checks, which take longer than building it."""
-        if environ["REQUEST_METHOD"] == "HEAD" or self.status_code in _WITHOUT_BODY:
+        if environ["REQUEST_METHOD"] == "HEAD" or self.status_code in _BODILESS_STATUSES:
             return super().__call__(environ, start_response)
         start_response(self.status, self.headers.to_wsgi_list())
         return [self.get_data()]
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def build_json_response(value: Any, status: int = 200) -> Response:
     """Return a response with a value as JSON."""
     return _WholeResponse(orjson.dumps(value), status=status, content_type="application/json")
 
 
-def written_json_response(content: bytes, status: int = 200) -> Response:
+def build_serialized_response(content: bytes, status: int = 200) -> Response:
     """Return a response with content that is already JSON."""
     return _WholeResponse(content, status=status, content_type="application/json")

@@ -10,18 +10,18 @@ from flask import Flask
 from flask.typing import ResponseReturnValue
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from web.access.rate_limits import note_visitor, take_page_limits
+from web.access.rate_limits import start_limiter, store_visitor_for_limit
 from web.http.compression import compress_page
-from web.http.cors import cross_origin_hook
-from web.http.endpoints import cross_origin_policies, page_blueprints
-from web.http.extensions import check_form, csrf, take_login_cookie
+from web.http.cors import start_cors
+from web.http.endpoints import collect_cross_origin_policies, list_page_blueprints
+from web.http.extensions import check_form_token, csrf, start_login_manager
 from web.http.public_urls import PathMiddleware
-from web.http.request_log import begin_log_line, log_hook
+from web.http.request_log import begin_log_line, build_log_hook
 from web.http.security_headers import add_security_headers
 from web.http.transactions import commit_session
-from web.pages.double_taps import remember_change
+from web.pages.double_taps import store_change_time
 from web.releases.requested_release import check_release_header
-from web.server.request_body import leave_unread_body
+from web.server.request_body import discard_unread_body
 from web.settings.reader import Settings
 
 
@@ -48,20 +48,26 @@ def register_lifecycle(
     app.before_request(check_release_header)
 
     # After the view, for all requests, from the end of the list.
-    app.after_request(log_hook(settings))
+    app.after_request(build_log_hook(settings))
     app.after_request(add_security_headers)
-    app.after_request(leave_unread_body)
+    app.after_request(discard_unread_body)
     app.after_request(commit_session)
-    app.after_request(cross_origin_hook(app, cross_origin_policies(app)))
+    app.after_request(start_cors(app, collect_cross_origin_policies(app)))
 
-    write_login_cookie = take_login_cookie(app)
-    check_page_limits = take_page_limits(app)
-    for name in page_blueprints(app):
+    write_login_cookie = start_login_manager(app)
+    check_page_limits = start_limiter(app)
+    for name in list_page_blueprints(app):
         # Before the view of a page, around the blueprint's own hooks.
         before = app.before_request_funcs.setdefault(name, [])
-        before[:] = [note_visitor, check_page_limits, check_form, *before, lead_to_setup]
+        before[:] = [
+            store_visitor_for_limit,
+            check_page_limits,
+            check_form_token,
+            *before,
+            lead_to_setup,
+        ]
         # After the view of a page, from the end of the list.
         after = app.after_request_funcs.setdefault(name, [])
-        after += [write_login_cookie, remember_change, compress_page]
+        after += [write_login_cookie, store_change_time, compress_page]
 
     # At the end of every request, Flask-SQLAlchemy closes the session (web/service_setup.py).

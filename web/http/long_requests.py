@@ -10,30 +10,30 @@ from urllib.parse import unquote
 
 from flask import Flask, Response, g
 
-from web.http.endpoints import ErrorFormat, error_format
-from web.http.error_formats import as_page
-from web.http.public_urls import path_of
+from web.http.endpoints import ErrorFormat, get_error_format
+from web.http.error_formats import render_error_page
+from web.http.public_urls import get_base_path
 from web.services import settings
 
 #: Name of the function in the application's extensions.
-EXTENSION = "gatebell_long_requests"
+LONG_REQUESTS_EXTENSION = "gatebell_long_requests"
 
 
-def answer_long_requests(app: Flask) -> None:
+def register_long_request_page(app: Flask) -> None:
     """Make the page available to the web server."""
-    app.extensions[EXTENSION] = partial(_find_page, app)
+    app.extensions[LONG_REQUESTS_EXTENSION] = partial(_find_page, app)
 
 
 def _find_page(app: Flask, path: str) -> Response | None:
     """Return the page for a path without its query, or None if the path is for programs."""
     with app.app_context():
         base_url = settings().base_url
-    below = path.removeprefix(path_of(base_url)) or "/"
+    below = path.removeprefix(get_base_path(base_url)) or "/"
     with app.test_request_context(unquote(below), base_url=base_url):
         g.asks_no_database = True
-        if error_format() is not ErrorFormat.PAGE:
+        if get_error_format() is not ErrorFormat.PAGE:
             return None
-        page = app.process_response(as_page(HTTPStatus.REQUEST_URI_TOO_LONG, None, {}))
+        page = app.process_response(render_error_page(HTTPStatus.REQUEST_URI_TOO_LONG, None, {}))
         # The cookies of the request are unknown, so none of them may be replaced.
         page.headers.remove("Set-Cookie")
         return page

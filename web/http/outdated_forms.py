@@ -12,19 +12,21 @@ from web.http.extensions import csrf
 
 View = TypeVar("View", bound=Callable[..., Any])
 
-OUTDATED_FORM = (
-    "The page was out of date, because you signed in or out since. Nothing was changed: check the "
-    "page and try again."
+OUTDATED_FORM_MESSAGE = (
+    "The page was out of date, because you signed in or out in the meantime. Nothing was changed. "
+    "Check the page and try again."
 )
 
 
-def back_to_page() -> ResponseReturnValue:
+def redirect_to_form_page() -> ResponseReturnValue:
     """Redirect to the page of the form, with a notice."""
-    flash(OUTDATED_FORM, "warning")
+    flash(OUTDATED_FORM_MESSAGE, "warning")
     return redirect(request.full_path.rstrip("?"), code=303)
 
 
-def leads_back(find_question: Callable[[], ResponseReturnValue]) -> Callable[[View], View]:
+def redirect_outdated_form(
+    find_question: Callable[[], ResponseReturnValue],
+) -> Callable[[View], View]:
     """Return a decorator that checks the form's token in place of the global check.
 
     If the token belongs to another session, the view is not called. The response of `find_question`

@@ -12,31 +12,31 @@ from flask import current_app, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RoutingException
 
-from web.http.routes import API, with_encoded_slashes
+from web.http.routes import API_PREFIX, restore_encoded_slashes
 from web.services import settings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 
-def path_of(base_url: str) -> str:
+def get_base_path(base_url: str) -> str:
     """Return the path of a base URL without a trailing slash: `/gate`, or an empty string."""
     return urlsplit(base_url).path.rstrip("/")
 
 
-def public_url(path: str) -> str:
+def build_public_url(path: str) -> str:
     """Return the absolute URL of a path from `url_for`."""
     parts = urlsplit(settings().base_url)
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
-def with_base_path(path: str) -> str:
+def add_base_path(path: str) -> str:
     """Return a path such as `/-/pictures/A-1.svg` with the base path in front."""
     return f"{request.script_root}{path}"
 
 
 #: Part of the paths of receivers. Their query may contain a key, which no link or redirect repeats.
-_RECEIVERS = "/alerts/notify"
+_RECEIVER_PATH = "/alerts/notify"
 
 
 def current_path() -> str:
@@ -45,7 +45,7 @@ def current_path() -> str:
     Omit the query at URLs of receivers.
     """
     path = f"{request.script_root}{request.full_path}".rstrip("?")
-    return path.partition("?")[0] if _RECEIVERS in request.path.lower() else path
+    return path.partition("?")[0] if _RECEIVER_PATH in request.path.lower() else path
 
 
 def page_url() -> str | None:
@@ -54,7 +54,7 @@ def page_url() -> str | None:
     return current_path() if rule and "GET" in (rule.methods or ()) else None
 
 
-def nearest_page() -> str:
+def find_nearest_page() -> str:
     """Return the URL that shows this page again, or the URL of the nearest page above it."""
     if here := page_url():
         return here
@@ -63,18 +63,18 @@ def nearest_page() -> str:
         with suppress(HTTPException, RoutingException):
             endpoint, _ = adapter.match(path, "GET")
             if endpoint.rpartition(".")[0] == request.blueprint:
-                return with_base_path(path)
-    return with_base_path("/")
+                return add_base_path(path)
+    return add_base_path("/")
 
 
-def list_above() -> tuple[str, str] | None:
+def find_list_above() -> tuple[str, str] | None:
     """Return the URL and the name of the list that would contain a missing page."""
     adapter, path = current_app.create_url_adapter(request), request.path
     while adapter is not None and (path := path.rpartition("/")[0]):
         with suppress(HTTPException, RoutingException):
             endpoint, _ = adapter.match(path, "GET")
             if endpoint == f"{request.blueprint}.index":
-                return with_base_path(path), path.rpartition("/")[2].replace("_", " ")
+                return add_base_path(path), path.rpartition("/")[2].replace("_", " ")
     return None
 
 
@@ -85,7 +85,7 @@ class PathMiddleware:
         """Wrap an application."""
         parts = urlsplit(base_url)
         self._app = app
-        self._scheme, self._host, self._path = parts.scheme, parts.netloc, path_of(base_url)
+        self._scheme, self._host, self._path = parts.scheme, parts.netloc, get_base_path(base_url)
         self._below = f"{self._path}/"
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Any:
@@ -95,7 +95,7 @@ class PathMiddleware:
         path = environ["PATH_INFO"]
         if self._path and f"{path}/".startswith(self._below):  # the proxy kept the base path
             path = path[len(self._path) :] or "/"
-        if path.startswith(API):
-            path = with_encoded_slashes(path, environ.get("RAW_URI", ""))
+        if path.startswith(API_PREFIX):
+            path = restore_encoded_slashes(path, environ.get("RAW_URI", ""))
         environ["PATH_INFO"] = path
         return self._app(environ, start_response)

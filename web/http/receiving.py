@@ -3,18 +3,18 @@
 from datetime import timedelta
 from functools import partial
 
-from domain.alerts.storing.inbound_delivery import Receiving
-from web.http.errors import status_of
+from domain.alerts.storing.inbound_delivery import ReceiverContext
+from web.http.errors import get_error_status
 from web.services import services, settings
-from web.settings.policies.alerts import body_limit
+from web.settings.policies.alerts import get_body_limit
 
 
-def receiving() -> Receiving:
+def build_receiver_context() -> ReceiverContext:
     """Return the dependencies for receiving an alert that an action sends."""
     current = settings()
-    return Receiving(
+    return ReceiverContext(
         connection=services().connections,
-        body_limit=partial(body_limit, current),
+        body_limit=partial(get_body_limit, current),
         late_copies=timedelta(seconds=current.late_copy_seconds),
-        status_of=status_of,
+        status_of=get_error_status,
     )

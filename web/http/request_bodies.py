@@ -10,16 +10,16 @@ from io import BytesIO
 from flask import request
 from werkzeug.exceptions import ClientDisconnected
 
-from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.incoming import UnreadableBodyError
 from domain.alerts.receiving.receivers import BodyTooLargeError, NotJsonError
 from domain.core import threads
 from domain.core.errors import DomainError
 
 #: Magic bytes of gzip (RFC 1952 section 2.3.1).
-_GZIP_MARK = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 #: Chunk size in bytes for bodies of which only the beginning is kept.
-_PIECE = 65_536
-_CUT_SHORT = "The body is incomplete."
+_CHUNK_BYTES = 65_536
+_INCOMPLETE_BODY_MESSAGE = "The body is incomplete."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,17 +38,17 @@ class ReceivedBody:
             raise self.flaw
 
 
-def _too_large(limit: int) -> BodyTooLargeError:
+def _build_too_large_error(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(f"The body must be smaller than {limit} bytes.")
 
 
 def check_declared_length(limit: int) -> None:
     """Raise BodyTooLargeError if Content-Length reaches the limit, without reading the body."""
     if (request.content_length or 0) >= limit:
-        raise _too_large(limit)
+        raise _build_too_large_error(limit)
 
 
-def read_bounded(limit: int) -> ReceivedBody:
+def read_limited_body(limit: int) -> ReceivedBody:
     """Return the decompressed body if it is smaller than a limit.
 
     A body whose Content-Length is too large is not read at all, and reading others stops at the
@@ -60,17 +60,17 @@ def read_bounded(limit: int) -> ReceivedBody:
     try:
         body = request.stream.read(limit)
     except (ClientDisconnected, OSError) as error:
-        raise UnreadableBody(_CUT_SHORT) from error
+        raise UnreadableBodyError(_INCOMPLETE_BODY_MESSAGE) from error
     if len(body) >= limit:
-        raise _too_large(limit)
+        raise _build_too_large_error(limit)
     if len(body) < (request.content_length or 0):
-        raise UnreadableBody(_CUT_SHORT)
+        raise UnreadableBodyError(_INCOMPLETE_BODY_MESSAGE)
     encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in {"", "identity"}:
         return ReceivedBody(content=body)
     try:
-        return ReceivedBody(content=threads.reading.run(_unpacked, body, encoding, limit))
-    except (NotJsonError, UnreadableBody) as error:
+        return ReceivedBody(content=threads.parsing_pool.run(_decompress, body, encoding, limit))
+    except (NotJsonError, UnreadableBodyError) as error:
         return ReceivedBody(content=body, flaw=error)
 
 
@@ -84,7 +84,7 @@ class BodyBeginning:
     has_more: bool
 
 
-def read_beginning(kept: int, most: int) -> BodyBeginning:
+def read_body_beginning(kept: int, most: int) -> BodyBeginning:
     """Read a body up to `most` bytes and return the first `kept` of them.
 
     If the body ends early, return what was received. Nothing is decompressed.
@@ -93,46 +93,46 @@ def read_beginning(kept: int, most: int) -> BodyBeginning:
     request.max_content_length = None
     content, size, piece = b"", 0, b""
     with suppress(ClientDisconnected, OSError):
-        while size < most and (piece := request.stream.read(min(_PIECE, most - size))):
+        while size < most and (piece := request.stream.read(min(_CHUNK_BYTES, most - size))):
             content += piece[: kept - len(content)]
             size += len(piece)
     is_whole = size == request.content_length or (size < most and not piece)
     return BodyBeginning(content=content, size=size, has_more=not is_whole)
 
 
-def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
+def _decompress(body: bytes, encoding: str, limit: int) -> bytes:
     if encoding not in {"gzip", "x-gzip", "deflate"}:
         raise NotJsonError("The only supported content encodings are gzip and deflate.")
-    unpack = _gunzipped if body.startswith(_GZIP_MARK) else _inflated
+    unpack = _decompress_gzip if body.startswith(_GZIP_MAGIC) else _decompress_zlib
     unpacked = unpack(body, limit, encoding)
     if len(unpacked) >= limit:
-        raise _too_large(limit)
+        raise _build_too_large_error(limit)
     return unpacked
 
 
-def _gunzipped(body: bytes, most: int, encoding: str) -> bytes:
+def _decompress_gzip(body: bytes, most: int, encoding: str) -> bytes:
     """Decompress all gzip members (RFC 1952 section 2.2), as `zcat` does."""
     try:
         # A loop with zlib would copy the rest of the body once for each member; GzipFile does not.
         return GzipFile(fileobj=BytesIO(body)).read(most)
     except EOFError as error:
-        raise UnreadableBody(f"The {encoding} body is incomplete.") from error
+        raise UnreadableBodyError(f"The {encoding} body is incomplete.") from error
     except (BadGzipFile, zlib.error) as error:
         message = f"The body is not {encoding}, or is followed by other data."
-        raise UnreadableBody(message) from error
+        raise UnreadableBodyError(message) from error
 
 
-def _inflated(body: bytes, most: int, encoding: str) -> bytes:
+def _decompress_zlib(body: bytes, most: int, encoding: str) -> bytes:
     """Decompress the zlib format (RFC 9110 section 8.4.1.2)."""
     unpacker = zlib.decompressobj()
     try:
         unpacked = unpacker.decompress(body, most)
     except zlib.error as error:
-        raise UnreadableBody(f"The body is not {encoding}.") from error
+        raise UnreadableBodyError(f"The body is not {encoding}.") from error
     if len(unpacked) < most and not unpacker.eof:
-        raise UnreadableBody(f"The {encoding} body is incomplete.")
+        raise UnreadableBodyError(f"The {encoding} body is incomplete.")
     if unpacker.unused_data:
-        raise UnreadableBody(f"There is other data after the {encoding} body.")
+        raise UnreadableBodyError(f"The {encoding} body is followed by other data.")
     return unpacked
 
 
@@ -147,11 +147,11 @@ def check_media_type(*expected: str) -> None:
     given = [
         part.partition(";")[0].strip().lower() for part in (request.content_type or "").split(",")
     ]
-    if not all(_is_wanted(each, wanted) for each in given):
+    if not all(_is_expected_type(each, wanted) for each in given):
         raise NotJsonError(f"The Content-Type must be {' or '.join(wanted)}.")
 
 
-def _is_wanted(given: str, wanted: Sequence[str]) -> bool:
+def _is_expected_type(given: str, wanted: Sequence[str]) -> bool:
     if given == "text/json" and "application/json" in wanted:  # a name that predates RFC 4627
         return True
     suffix = "+" + wanted[0].partition("/")[2]

@@ -13,43 +13,47 @@ from flask.globals import app_ctx, request_ctx
 
 from domain.core.clock import system_clock
 from domain.core.randomness import random_hex
-from web.http.endpoints import BEGAN
-from web.logging import JsonFormatter, json_line, logs_json
-from web.metrics import count_request
+from web.http.endpoints import START_TIME_KEY
+from web.logging import JsonFormatter, format_json_line, uses_json_log
+from web.metrics import count_http_request
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.request")
-_Write = Callable[[dict[str, Any]], None]
+_MESSAGE = "Request completed."
+_EVENT = "request.completed"
+_LineWriter = Callable[[dict[str, Any]], None]
 
 
 def add_request_ids_to_log() -> None:
     """Add the ID of the current request to each log line in JSON."""
-    JsonFormatter.find_request_id = staticmethod(_current_request_id)
+    JsonFormatter.find_request_id = staticmethod(_find_request_id)
 
 
-def log_hook(settings: Settings) -> Callable[[Response], Response]:
+def build_log_hook(settings: Settings) -> Callable[[Response], Response]:
     """Return the hook that logs and counts the final response of each request."""
-    return partial(_end, write=_write_json if logs_json(settings) else _write)
+    return partial(
+        _finish_log_line, write=_write_json_line if uses_json_log(settings) else _write_log_record
+    )
 
 
-def _current_request_id() -> str:
+def _find_request_id() -> str:
     return g.get("request_id", "") if has_app_context() else ""
 
 
 def begin_log_line() -> None:
     """Store the id and the start time of the current request."""
     g.request_id = random_hex(8)
-    g.request_began = request_ctx.request.environ.get(BEGAN) or perf_counter()
+    g.request_began = request_ctx.request.environ.get(START_TIME_KEY) or perf_counter()
 
 
-def _end(response: Response, *, write: _Write) -> Response:
+def _finish_log_line(response: Response, *, write: _LineWriter) -> Response:
     # Access through Flask's proxies is slow, so each value is read once.
     asked, own = request_ctx.request, app_ctx.g
     seconds = perf_counter() - own.get("request_began", perf_counter())
     # The path may contain a token, so the route is logged instead.
     route = asked.url_rule.rule if asked.url_rule else "(none)"
     status = response.status_code
-    count_request(method=asked.method, route=route, status=status, seconds=seconds)
+    count_http_request(method=asked.method, route=route, status=status, seconds=seconds)
     fields = {
         "method": asked.method,
         "route": route,
@@ -63,14 +67,16 @@ def _end(response: Response, *, write: _Write) -> Response:
     return response
 
 
-def _write(fields: dict[str, Any]) -> None:
-    _log.info("request", extra=fields)
+def _write_log_record(fields: dict[str, Any]) -> None:
+    _log.info(_MESSAGE, extra={"event": _EVENT, **fields})
 
 
-def _write_json(fields: dict[str, Any]) -> None:
+def _write_json_line(fields: dict[str, Any]) -> None:
     """Write the line directly, since creating a log record takes three times as long."""
     moment = system_clock().isoformat()
-    said = {"time": moment, "level": "INFO", "logger": _log.name, "message": "request"}
-    line = json_line({**said, **fields, "request_id": g.get("request_id", "")})
+    said = {"time": moment, "level": "INFO", "logger": _log.name, "message": _MESSAGE}
+    line = format_json_line(
+        {**said, "event": _EVENT, **fields, "request_id": g.get("request_id", "")}
+    )
     with suppress(OSError, ValueError):  # a full or closed log must not make the request fail
         sys.stderr.write(f"{line}\n")

@@ -17,37 +17,37 @@ from werkzeug.routing import (
     ValidationError,
 )
 
-from domain.core.database.paging import LARGEST_ID
-from web.policies.names import RESERVED
+from domain.core.database.paging import MAX_ID
+from web.policies.names import RESERVED_NAMES
 
 #: URL prefix of the API.
-API = "/api/v4/"
-_ENCODED = re.compile(r"(/api/v4/(?:projects|groups|namespaces)/)([^/?#]*%2[fF][^/?#]*)")
-_SLASH = "%2F"
+API_PREFIX = "/api/v4/"
+_ENCODED_REFERENCE = re.compile(r"(/api/v4/(?:projects|groups|namespaces)/)([^/?#]*%2[fF][^/?#]*)")
+_ENCODED_SLASH = "%2F"
 
 
-def decoded_reference(reference: str) -> str:
+def decode_reference(reference: str) -> str:
     """Return the path in a reference whose slashes were kept encoded."""
-    return reference.replace(_SLASH, "/")
+    return reference.replace(_ENCODED_SLASH, "/")
 
 
-def encoded_path(path: str) -> str:
+def encode_path(path: str) -> str:
     """Return the path of a request for use in a URL, in which encoded slashes stay encoded."""
-    return quote(path).replace(quote(_SLASH), _SLASH)
+    return quote(path).replace(quote(_ENCODED_SLASH), _ENCODED_SLASH)
 
 
-def with_encoded_slashes(path: str, sent: str) -> str:
+def restore_encoded_slashes(path: str, sent: str) -> str:
     """Return a path of the API in which slashes of a reference stay encoded as they were sent.
 
     In `/api/v4/projects/acme%2Fshop`, the reference is one segment.
     """
-    found = _ENCODED.search(sent.partition("?")[0])
+    found = _ENCODED_REFERENCE.search(sent.partition("?")[0])
     if found is None:
         return path
     before, reference = found[1], unquote_to_bytes(found[2]).decode("latin-1")
     if not path.startswith(before + reference):
         return path
-    return before + reference.replace("/", _SLASH) + path[len(before + reference) :]
+    return before + reference.replace("/", _ENCODED_SLASH) + path[len(before + reference) :]
 
 
 class NamesConverter(PathConverter):
@@ -66,7 +66,7 @@ class NamesConverter(PathConverter):
 
         Raise ValidationError if its first segment is reserved.
         """
-        if value.partition("/")[0].lower() in RESERVED:
+        if value.partition("/")[0].lower() in RESERVED_NAMES:
             raise ValidationError
         return value
 
@@ -86,17 +86,17 @@ class ShaConverter(BaseConverter):
 class RowIdConverter(IntegerConverter):
     """Converter for row ids. Numbers that exceed the range of the databases result in 404."""
 
-    def __init__(self, url_map: Map, max: int = LARGEST_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
+    def __init__(self, url_map: Map, max: int = MAX_ID, **limits: Any) -> None:  # noqa: A002 - Werkzeug's name
         """Store Werkzeug's arguments, with the largest id as the maximum."""
         super().__init__(url_map, max=max, **limits)
 
 
 #: Prefix of the endpoint names of receivers.
-_RECEIVERS = "intake."
-_READING = frozenset({"GET", "HEAD"})
+_RECEIVER_ENDPOINT_PREFIX = "intake."
+_READ_METHODS = frozenset({"GET", "HEAD"})
 
 
-def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> list[str]:
+def list_existing_methods(candidates: Iterable[str], *, path: str | None = None) -> list[str]:
     """Return the methods that are allowed for a path, by default the path of this request.
 
     Werkzeug also counts rules whose converter rejects the path. The URL of a receiver looks like
@@ -105,21 +105,21 @@ def existing_methods(candidates: Iterable[str], *, path: str | None = None) -> l
     adapter = current_app.create_url_adapter(request)
     if adapter is None:
         return []
-    is_receiver = _endpoint_of(adapter, "POST", path).startswith(_RECEIVERS)
+    is_receiver = _find_endpoint_name(adapter, "POST", path).startswith(_RECEIVER_ENDPOINT_PREFIX)
     return [
         each
         for each in candidates
-        if _leads_somewhere(adapter, each, path) and not (is_receiver and each in _READING)
+        if _has_route(adapter, each, path) and not (is_receiver and each in _READ_METHODS)
     ]
 
 
 def is_read_of_receiver() -> bool:
     """Return whether this request reads the URL of a receiver, which looks like a group's URL."""
-    is_read = request.method in _READING and request.path.endswith((".json", "/api/v2/alerts"))
-    return is_read and bool(existing_methods(["POST"]))
+    is_read = request.method in _READ_METHODS and request.path.endswith((".json", "/api/v2/alerts"))
+    return is_read and bool(list_existing_methods(["POST"]))
 
 
-def is_delivery_to_part_of_a_receiver() -> bool:
+def is_delivery_to_wrong_receiver_url() -> bool:
     """Return whether this is a delivery to an incomplete or extended URL of a receiver.
 
     Only the URL decides, so that strangers cannot find out whether the project exists.
@@ -128,7 +128,7 @@ def is_delivery_to_part_of_a_receiver() -> bool:
     return is_post and f"{request.path}/".find("/alerts/notify/") > 0
 
 
-def _endpoint_of(adapter: MapAdapter, method: str, path: str | None) -> str:
+def _find_endpoint_name(adapter: MapAdapter, method: str, path: str | None) -> str:
     try:
         endpoint: str = adapter.match(path, method=method)[0]
     except HTTPException:
@@ -136,7 +136,7 @@ def _endpoint_of(adapter: MapAdapter, method: str, path: str | None) -> str:
     return endpoint
 
 
-def _leads_somewhere(adapter: MapAdapter, method: str, path: str | None) -> bool:
+def _has_route(adapter: MapAdapter, method: str, path: str | None) -> bool:
     try:
         adapter.match(path, method=method)
     except RequestRedirect:

@@ -9,26 +9,26 @@ from http import HTTPStatus
 
 from flask import Response, g, request
 
-from web.http.cors import refuse_in_whole
+from web.http.cors import remove_disallowed_cors_headers
 from web.http.endpoints import find_endpoint
 
-_POLICY = (
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-_FORMS_STAY_HERE = "; form-action 'self'"
-_PAGES = {
+_FORM_ACTION_POLICY = "; form-action 'self'"
+_PAGE_HEADERS = {
     "X-Frame-Options": "DENY",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-_ONE_YEAR = 31_536_000
+_HSTS_SECONDS = 31_536_000
 
 
 def add_security_headers(response: Response) -> Response:
     """Add the security headers to a response that already has the CORS headers."""
     if request.method == "OPTIONS":
-        refuse_in_whole(response)
+        remove_disallowed_cors_headers(response)
     response.headers.add("X-Content-Type-Options", "nosniff")
     # URLs may contain codes and paths that other sites must not see.
     response.headers.add("Referrer-Policy", "no-referrer")
@@ -37,19 +37,23 @@ def add_security_headers(response: Response) -> Response:
         response.headers.pop("Content-Type", None)
     if response.mimetype == "text/html":
         endpoint = find_endpoint()
-        _protect_page(response, leads_out=endpoint is not None and endpoint.leads_to_applications)
+        _add_page_headers(
+            response, leads_out=endpoint is not None and endpoint.leads_to_applications
+        )
     elif "bearer" in g:  # responses to a token are private (RFC 6750 section 5.3)
         response.headers.setdefault("Cache-Control", "private, no-cache")
     if request.is_secure:
-        response.headers.setdefault("Strict-Transport-Security", f"max-age={_ONE_YEAR}")
+        response.headers.setdefault("Strict-Transport-Security", f"max-age={_HSTS_SECONDS}")
     return response
 
 
-def _protect_page(response: Response, *, leads_out: bool) -> None:
+def _add_page_headers(response: Response, *, leads_out: bool) -> None:
     """Add the headers of a page or redirect, since the opener policy applies to both."""
-    response.headers["Content-Security-Policy"] = _POLICY + ("" if leads_out else _FORMS_STAY_HERE)
+    response.headers["Content-Security-Policy"] = _CONTENT_SECURITY_POLICY + (
+        "" if leads_out else _FORM_ACTION_POLICY
+    )
     response.headers["Cross-Origin-Opener-Policy"] = "unsafe-none" if leads_out else "same-origin"
     # Pages are personal: only the browser may cache them, and it has to revalidate them.
     response.headers.setdefault("Cache-Control", "private, no-cache")
-    for name, value in _PAGES.items():
+    for name, value in _PAGE_HEADERS.items():
         response.headers.setdefault(name, value)

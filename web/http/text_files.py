@@ -12,22 +12,22 @@ _MEDIA_TYPES = {
     "jsonl": "application/jsonl; charset=utf-8",
 }
 #: Maximum number of characters in a chunk, which is written within a few milliseconds.
-_PIECE = 4_096
+_CHUNK_CHARACTERS = 4_096
 
 
-def text_file(content: str | Iterable[str], name: str) -> Response:
+def build_text_file_response(content: str | Iterable[str], name: str) -> Response:
     """Return a text as a download, or stream its lines.
 
     The extension of the name determines the media type.
     """
-    body = content if isinstance(content, str) else stream_with_context(_in_pieces(content))
+    body = content if isinstance(content, str) else stream_with_context(_join_into_chunks(content))
     response = Response(body, content_type=_MEDIA_TYPES[name.rpartition(".")[2]])
     response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     response.headers["Cache-Control"] = "private, no-store"
     return response
 
 
-def _in_pieces(lines: Iterable[str]) -> Iterator[str]:
+def _join_into_chunks(lines: Iterable[str]) -> Iterator[str]:
     """Join lines into chunks, and let other requests run after each chunk.
 
     If the client reads quickly, the greenlet never waits and would otherwise compute until the end
@@ -38,7 +38,7 @@ def _in_pieces(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         piece.append(line)
         size += len(line)
-        if size >= _PIECE:
+        if size >= _CHUNK_CHARACTERS:
             yield "".join(piece)
             piece, size = [], 0
             sleep(0)

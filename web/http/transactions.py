@@ -23,20 +23,20 @@ from domain.core.database.statements import SessionConnection
 from web.extensions import db
 from web.http.endpoints import find_endpoint
 
-_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def session_writes() -> bool:
+def can_session_write() -> bool:
     """Return whether a transaction that the session begins now may write."""
     if not has_request_context() or g.get("begins_to_write"):
         return True
     endpoint = find_endpoint()
     if endpoint is None or endpoint.writes is None:
-        return request.method not in _READING_METHODS
+        return request.method not in _READ_METHODS
     return endpoint.writes
 
 
-def begin_to_write() -> None:
+def allow_writes() -> None:
     """Let the following transactions write, even if the request usually only reads."""
     g.begins_to_write = True
 
@@ -49,7 +49,7 @@ def commit_session(response: Response) -> Response:
     return response
 
 
-def held_connection() -> SessionConnection | None:
+def find_session_connection() -> SessionConnection | None:
     """Return the connection of the current transaction of this request, or None."""
     if not has_app_context() or not db.session.registry.has():
         return None
@@ -58,7 +58,7 @@ def held_connection() -> SessionConnection | None:
     return SessionConnection(session) if is_in_one else None
 
 
-def roll_back() -> None:
+def roll_back_session() -> None:
     """Roll back the transaction of the request."""
     if db.session.registry.has():
         # A lost connection has already rolled back, and the session is reset despite the error.
@@ -66,7 +66,7 @@ def roll_back() -> None:
             db.session.rollback()
 
 
-def prepared(write: Callable[[Session], None]) -> Callable[[], None]:
+def defer_transaction(write: Callable[[Session], None]) -> Callable[[], None]:
     """Return a function that calls `write` in its own transaction at any later time.
 
     The function raises database errors.

@@ -14,69 +14,80 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import (
-    Change,
     Follower,
-    Turns,
-    changes_are_due,
-    finish,
-    postpone,
-    take_changes,
+    ProjectRoundRobin,
+    QueuedChange,
+    build_changes_due_condition,
+    delete_handled_changes,
+    lock_due_changes,
+    schedule_change_retry,
 )
-from domain.alerts.handling.batches import BATCHES_ARE_DUE, advance, give_up
+from domain.alerts.handling.batches import BATCHES_ARE_DUE, process_next_slice, stop_oldest_batch
 from domain.core.clock import Clock, system_clock
-from domain.core.database.failures import is_of_database
-from domain.incidents.automation import IncidentContext, follow_alerts, open_for_waiting
-from web.database.engine import engine_of
-from web.jobs.destinations import queue_changes
-from web.jobs.escalations import handle_changes as escalate_changes
-from web.jobs.pages import policy_of
+from domain.core.database.failures import is_database_failure
+from domain.incidents.automation import (
+    IncidentContext,
+    apply_alert_changes,
+    open_incidents_for_waiting_alerts,
+)
+from web.database.engine import use_engine
+from web.jobs.destinations import queue_webhook_changes
+from web.jobs.escalations import handle_escalation_changes as escalate_changes
+from web.jobs.pages import build_paging_policy
 from web.jobs.scheduler import Job
-from web.settings.policies.alerts import reading
+from web.settings.policies.alerts import parser_settings
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.alert_changes")
 #: Maximum number of changes in one transaction. It is small so that other SQLite writers wait only
 #: briefly.
-_BATCH = 200
+_BATCH_SIZE = 200
 #: Pause that lets changes collect after a transaction that was not full. A transaction for each
 #: change would take CPU time from the receivers.
-_GATHERING_SECONDS = 0.25
+_COLLECTION_PAUSE_SECONDS = 0.25
 _batch_log = logging.getLogger("gatebell.alert_batches")
 
 
-def follow_for_incidents(
-    changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
+def update_incidents(
+    changes: Sequence[QueuedChange], *, session: Session, now: datetime, settings: Settings
 ) -> None:
     """Open, extend and close incidents as alerts change."""
-    follow_alerts(changes, _context(session, now, settings))
+    apply_alert_changes(changes, _build_incident_context(session, now, settings))
 
 
-def _context(session: Session, now: datetime, settings: Settings) -> IncidentContext:
+def _build_incident_context(session: Session, now: datetime, settings: Settings) -> IncidentContext:
     def alert_url(project_path: str, iid: int) -> str:
         return f"{settings.base_url}/{quote(project_path)}/-/alerts/{iid}"
 
     return IncidentContext(
         session=session,
         now=now,
-        reading=reading(settings),
+        reading=parser_settings(settings),
         alert_url=alert_url,
-        paging=policy_of(settings),
+        paging=build_paging_policy(settings),
     )
 
 
 def open_waiting_incidents(settings: Settings) -> None:
     """Open the incidents of alerts that are no longer silenced."""
-    with engine_of(settings) as engine, Session(engine) as session:
-        context = _context(session, system_clock(), current_settings(settings, session=session))
-        open_for_waiting(context, between=session.commit)
+    with use_engine(settings) as engine, Session(engine) as session:
+        context = _build_incident_context(
+            session, system_clock(), read_current_settings(settings, session=session)
+        )
+        open_incidents_for_waiting_alerts(context, between=session.commit)
 
 
-class Handler(Protocol):
+class ChangeHandler(Protocol):
     """Handler of one follower's changes, called in a transaction that the caller commits."""
 
     def __call__(
-        self, changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
+        self,
+        changes: Sequence[QueuedChange],
+        *,
+        session: Session,
+        now: datetime,
+        settings: Settings,
     ) -> None:
         """Handle the changes.
 
@@ -85,10 +96,10 @@ class Handler(Protocol):
 
 
 #: Handlers by follower. A follower without a handler has no row in `alert_followers`.
-HANDLERS: Mapping[Follower, Handler] = {
+CHANGE_HANDLERS: Mapping[Follower, ChangeHandler] = {
     Follower.ESCALATIONS: escalate_changes,
-    Follower.INCIDENTS: follow_for_incidents,
-    Follower.WEBHOOKS: queue_changes,
+    Follower.INCIDENTS: update_incidents,
+    Follower.WEBHOOKS: queue_webhook_changes,
 }
 
 
@@ -97,21 +108,21 @@ class AlertChanges(Job):
 
     name = "alert changes"
     pause_seconds = 0.5
-    due = changes_are_due(HANDLERS)
-    followers = tuple(HANDLERS)
+    due = build_changes_due_condition(CHANGE_HANDLERS)
+    followers = tuple(CHANGE_HANDLERS)
 
     def __init__(
         self,
         settings: Settings,
         *,
         clock: Clock = system_clock,
-        handlers: Mapping[Follower, Handler] = HANDLERS,
+        handlers: Mapping[Follower, ChangeHandler] = CHANGE_HANDLERS,
     ) -> None:
         """Store the settings, the clock and the handlers."""
         super().__init__(settings, clock=clock)
         self._handlers = {each: handlers[each] for each in self.followers if each in handlers}
-        self._is_due = changes_are_due(self._handlers)
-        self._turns = {each: Turns() for each in self._handlers}
+        self._is_due = build_changes_due_condition(self._handlers)
+        self._turns = {each: ProjectRoundRobin() for each in self._handlers}
         #: `True` if the last transaction had room for more changes.
         self._was_small = False
 
@@ -125,39 +136,41 @@ class AlertChanges(Job):
     def look(self) -> int:
         """Handle one batch for each follower and return the number of changes handled."""
         if self._was_small:
-            self.is_stopped.wait(_GATHERING_SECONDS)
+            self.is_stopped.wait(_COLLECTION_PAUSE_SECONDS)
         handled = self._handle()
-        self._was_small = 0 < handled < _BATCH
+        self._was_small = 0 < handled < _BATCH_SIZE
         return handled
 
     def _handle(self) -> int:
         if not self.has(self._is_due):
             return 0
-        return sum(self._handle_batch(each, _BATCH) for each in self._handlers)
+        return sum(self._handle_batch(each, _BATCH_SIZE) for each in self._handlers)
 
     def _handle_batch(self, follower: Follower, limit: int) -> int:
         """Handle up to `limit` changes and return how many were taken.
 
         The count includes changes that were postponed because their handler failed.
         """
-        changes: Sequence[Change] = ()
+        changes: Sequence[QueuedChange] = ()
         try:
             with Session(self.engine) as session, session.begin():
                 now = self.clock()
                 turns = self._turns[follower]
-                changes = take_changes(follower, turns=turns, session=session, now=now, limit=limit)
+                changes = lock_due_changes(
+                    follower, turns=turns, session=session, now=now, limit=limit
+                )
                 if changes:
-                    settings = current_settings(self.settings, session=session)
+                    settings = read_current_settings(self.settings, session=session)
                     self._handlers[follower](changes, session=session, now=now, settings=settings)
-                    finish(changes, session=session)
+                    delete_handled_changes(changes, session=session)
         except Exception as error:
-            if is_of_database(error):
+            if is_database_failure(error):
                 raise  # a database error does not mean that the changes are faulty
             self._after_failure(follower, changes, error)
         return len(changes)
 
     def _after_failure(
-        self, follower: Follower, changes: Sequence[Change], error: Exception
+        self, follower: Follower, changes: Sequence[QueuedChange], error: Exception
     ) -> None:
         """Retry the changes one by one, so that a failing change delays only its own alert."""
         if not changes:
@@ -168,11 +181,16 @@ class AlertChanges(Job):
             return
         (change,) = changes
         with Session(self.engine) as session, session.begin():
-            postpone(change, type(error).__name__, session=session, now=self.clock())
+            schedule_change_retry(change, type(error).__name__, session=session, now=self.clock())
         _log.error(
-            "a change of an alert was not handled, trying again later",
+            "Alert change was not processed; the worker retries.",
             exc_info=error,
-            extra={"follower": follower.value, "alert_id": change.alert_id, "tries": change.tries},
+            extra={
+                "event": "alert_change.processing_failed",
+                "follower": follower.value,
+                "alert_id": change.alert_id,
+                "tries": change.tries,
+            },
         )
 
 
@@ -180,7 +198,7 @@ class EscalationChanges(AlertChanges):
     """Job that starts and ends escalations."""
 
     name = "alert changes for escalations"
-    due = changes_are_due([Follower.ESCALATIONS])
+    due = build_changes_due_condition([Follower.ESCALATIONS])
     followers = (Follower.ESCALATIONS,)
 
 
@@ -188,7 +206,7 @@ class IncidentChanges(AlertChanges):
     """Job that opens, extends and closes incidents."""
 
     name = "alert changes for incidents"
-    due = changes_are_due([Follower.INCIDENTS])
+    due = build_changes_due_condition([Follower.INCIDENTS])
     followers = (Follower.INCIDENTS,)
 
 
@@ -196,11 +214,11 @@ class WebhookChanges(AlertChanges):
     """Job that queues webhook messages."""
 
     name = "alert changes for webhooks"
-    due = changes_are_due([Follower.WEBHOOKS])
+    due = build_changes_due_condition([Follower.WEBHOOKS])
     followers = (Follower.WEBHOOKS,)
 
 
-def alert_changes_of(settings: Settings) -> Sequence[type[AlertChanges]]:
+def list_alert_change_jobs(settings: Settings) -> Sequence[type[AlertChanges]]:
     """Return the classes of the jobs that a worker runs to serve all followers."""
     if settings.uses_sqlite:
         return (AlertChanges,)
@@ -223,11 +241,14 @@ class AlertBatches(Job):
     def _advance(self) -> bool:
         try:
             with Session(self.engine) as session, session.begin():
-                return advance(session=session, now=self.clock()) is not None
+                return process_next_slice(session=session, now=self.clock()) is not None
         except DBAPIError:
             raise  # the database is unavailable or busy; the next run retries
         except Exception:  # noqa: BLE001 - what cannot be done holds nothing else up
-            _batch_log.exception("a change of many alerts was given up")
+            _batch_log.exception(
+                "Bulk change of alerts failed; the rest of it was canceled.",
+                extra={"event": "alert_batch.failed"},
+            )
             with Session(self.engine) as session, session.begin():
-                give_up(session=session)
+                stop_oldest_batch(session=session)
             return True

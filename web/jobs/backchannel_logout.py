@@ -13,22 +13,22 @@ from domain.core.keyring import Keyring
 from domain.delivery.outgoing.errors import OutgoingError
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.oauth.openid.backchannel_logout import (
-    SIGN_INS_HAVE_ENDED,
+    LOGOUT_NOTIFICATIONS_ARE_DUE,
     EndedSession,
-    claim_ended,
-    forget_session,
-    make_logout_token,
-    postpone,
+    claim_ended_sessions,
+    create_logout_token,
+    delete_ended_session,
+    schedule_logout_retry,
 )
 from web.jobs.scheduler import Job
 from web.outgoing.client import OutgoingClient
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.backchannel_logout")
 #: Maximum number of ended sign-ins in one run.
-_MOST = 100
+_MAX_SIGN_INS_PER_RUN = 100
 #: Number of applications notified in parallel, so that a slow application delays few others.
-_AT_ONCE = 8
+_MAX_CONCURRENT_APPLICATIONS = 8
 _HEADERS = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -36,21 +36,23 @@ class BackchannelLogout(Job):
     """Job that sends logout tokens to applications when sign-ins end."""
 
     name = "backchannel_logout"
-    due = SIGN_INS_HAVE_ENDED
+    due = LOGOUT_NOTIFICATIONS_ARE_DUE
     connections = 2
 
     def run_due(self) -> int:
         """Notify applications of the sign-ins that have ended and return their number."""
         with Session(self.engine) as session, session.begin():
-            ended = claim_ended(most=_MOST, session=session, now=self.clock())
+            ended = claim_ended_sessions(
+                most=_MAX_SIGN_INS_PER_RUN, session=session, now=self.clock()
+            )
         by_application: dict[int, list[EndedSession]] = defaultdict(list)
         for each in ended:
             by_application[each.application_id].append(each)
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(self._tell_application, by_application.values()))
+        with ThreadPoolExecutor(_MAX_CONCURRENT_APPLICATIONS) as pool:
+            list(pool.map(self._notify_application, by_application.values()))
         return len(ended)
 
-    def _tell_application(self, ended: Sequence[EndedSession]) -> None:
+    def _notify_application(self, ended: Sequence[EndedSession]) -> None:
         """Notify one application of its ended sign-ins, and stop at the first failure."""
         client = OutgoingClient.of(self.settings)
         try:
@@ -64,20 +66,28 @@ class BackchannelLogout(Job):
         problem = self._send(ended, client) if ended.url else None
         with Session(self.engine) as session, session.begin():
             if problem is None:
-                forget_session(ended, session=session)
+                delete_ended_session(ended, session=session)
                 return True
-            will_retry = postpone(ended, session=session, now=self.clock())
+            will_retry = schedule_logout_retry(ended, session=session, now=self.clock())
         fields = {"application": ended.application_uid, "reason": problem, "tries": ended.tries}
-        what = "trying again later" if will_retry else "given up"
-        _log.warning("an application was not told of a sign-out, %s", what, extra=fields)
+        if will_retry:
+            _log.warning(
+                "Logout notification of an application failed; the worker retries.",
+                extra={"event": "backchannel_logout.attempt_failed", **fields},
+            )
+        else:
+            _log.warning(
+                "Logout notification of an application failed permanently.",
+                extra={"event": "backchannel_logout.failed", **fields},
+            )
         return False
 
     def _send(self, ended: EndedSession, client: OutgoingClient) -> str | None:
         """Post a logout token and return the problem, or None if it was delivered."""
         keyring = Keyring(self.settings.secret_key, *self.settings.secret_key_fallbacks)
         with Session(self.engine) as session, session.begin():
-            issuer = current_settings(self.settings, session=session).base_url
-            token = make_logout_token(
+            issuer = read_current_settings(self.settings, session=session).base_url
+            token = create_logout_token(
                 ended, issuer=issuer, session=session, keyring=keyring, now=self.clock()
             )
         try:

@@ -7,9 +7,13 @@ from time import monotonic
 from sqlalchemy.orm import Session
 
 from domain.core.clock import CLOCK_TOLERANCE, Clock, system_clock
-from domain.core.schedule_conditions import moments
-from domain.housekeeping.clock_corrections import COUNT_TIMES_AHEAD, bring_back, note_wrong_clock
-from web.database.driver_statements import RepeatedQuestion
+from domain.core.schedule_conditions import compute_parameters
+from domain.housekeeping.clock_corrections import (
+    FUTURE_TIMES_QUERY,
+    correct_future_times,
+    record_wrong_clock,
+)
+from web.database.driver_statements import RepeatedQuery
 from web.database.engine import open_autocommit_engine
 from web.jobs.scheduler import Job
 from web.settings.reader import Settings
@@ -26,8 +30,8 @@ class ClockCorrections(Job):
     def __init__(self, settings: Settings, *, clock: Clock = system_clock) -> None:
         """Open the database and read the clock."""
         super().__init__(settings, clock=clock)
-        self._last = self.clock() - _since_boot()
-        self._count = RepeatedQuestion(COUNT_TIMES_AHEAD, open_autocommit_engine(settings))
+        self._last = self.clock() - _get_monotonic_time()
+        self._count = RepeatedQuery(FUTURE_TIMES_QUERY, open_autocommit_engine(settings))
 
     def stop(self) -> None:
         """Let the current run finish and close the connection."""
@@ -40,25 +44,25 @@ class ClockCorrections(Job):
         Always return 0, so that the scheduler pauses the job.
         """
         now = self.clock()
-        set_back = self._set_back_by(now)
-        if not set_back and not any(self._count.ask(moments(now))):
+        set_back = self._measure_set_back(now)
+        if not set_back and not any(self._count.ask(compute_parameters(now))):
             return 0
         with Session(self.engine) as session, session.begin():
-            found = bring_back(session=session, now=now)
-            note_wrong_clock(session=session, now=now)
+            found = correct_future_times(session=session, now=now)
+            record_wrong_clock(session=session, now=now)
         seconds = {"set_back_seconds": round(set_back.total_seconds(), 1)} if set_back else {}
         _log.warning(
-            "the clock was set back, or ran ahead: what waited for such times is due now",
-            extra={**seconds, **found},
+            "Stored times in the future were corrected after a clock error.",
+            extra={"event": "clock.times_corrected", **seconds, **found},
         )
         return 0
 
-    def _set_back_by(self, now: datetime) -> timedelta:
+    def _measure_set_back(self, now: datetime) -> timedelta:
         """Return by how much the clock was set back since the last run, or zero."""
-        before, self._last = self._last, now - _since_boot()
+        before, self._last = self._last, now - _get_monotonic_time()
         return before - self._last if before - self._last > CLOCK_TOLERANCE else timedelta(0)
 
 
-def _since_boot() -> timedelta:
+def _get_monotonic_time() -> timedelta:
     """Return the monotonic time, which clock changes do not affect."""
     return timedelta(seconds=monotonic())

@@ -14,33 +14,33 @@ from sqlalchemy import or_
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.alerts.change_feed import Change
+from domain.alerts.change_feed import QueuedChange
 from domain.core.clock import Clock, system_clock
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.randomness import random_share
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
-from domain.delivery.outgoing.claims import Attempt, Claim, Delivery
+from domain.core.randomness import random_fraction
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
+from domain.delivery.outgoing.claims import ClaimedDelivery, DeliveryAttempt, DestinationClaim
 from domain.delivery.outgoing.destinations import FAILING_AFTER, DestinationKind, RetryPolicy
-from domain.delivery.webhooks.endpoints import WEBHOOKS
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND
 from domain.delivery.webhooks.queueing import (
     INCIDENT_CHANGES_ARE_DUE,
+    lock_incident_changes,
     postpone_incident_change,
     queue_alert_changes,
     queue_incident_changes,
-    take_incident_changes,
 )
 from web.jobs.scheduler import Job
-from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt
-from web.settings.policies.alerts import reading
+from web.outgoing.client import DEADLINE_SECONDS, OutgoingClient, attempt_delivery
+from web.settings.policies.alerts import parser_settings
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
-_LOST_KEY = (
+_LOST_KEY_PROBLEM = (
     "its URL or secret was encrypted with a SECRET_KEY that is no longer known: enter the URL "
     "again and rotate the secret"
 )
 #: Maximum number of incident changes in one transaction.
-_INCIDENTS = 100
+_MAX_INCIDENT_CHANGES = 100
 
 
 class DestinationWorker(Job):
@@ -52,6 +52,8 @@ class DestinationWorker(Job):
     #: Kind of the destinations, and their logger.
     kind: ClassVar[DestinationKind[Any, Any, Any]]
     log: ClassVar[logging.Logger]
+    #: First part of the keys of log lines, which is also the destination's name in their fields.
+    subject: ClassVar[str]
     #: Maximum number of destinations served at the same time.
     MOST_AT_ONCE: ClassVar[int] = 64
 
@@ -60,7 +62,7 @@ class DestinationWorker(Job):
         settings: Settings,
         *,
         clock: Clock = system_clock,
-        share: Callable[[], float] = random_share,
+        share: Callable[[], float] = random_fraction,
     ) -> None:
         """Open the database; `share` varies the pauses between attempts."""
         super().__init__(settings, clock=clock)
@@ -104,10 +106,10 @@ class DestinationWorker(Job):
             thread.start()
         return begun
 
-    def _deliver_all(self, claim: Claim) -> None:
+    def _deliver_all(self, claim: DestinationClaim) -> None:
         """Send a destination's messages until none is left, one fails, or its time is up."""
         client = OutgoingClient.of(self.settings)
-        ends = monotonic() + self.kind.turn_seconds
+        ends = monotonic() + self.kind.time_slice_seconds
         try:
             delivery = self._next(claim)
             while delivery is not None:
@@ -118,40 +120,52 @@ class DestinationWorker(Job):
         except SQLAlchemyError as error:
             # The claim expires. A message that was sent but not recorded is sent again.
             said = self._about(claim, reason=type(error).__name__)
-            self.log.warning("%s interrupted", self.kind.noun, extra=said)
+            self.log.warning(
+                "%s delivery was interrupted because the database was unavailable.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.delivery_interrupted", **said},
+            )
         finally:
             client.close()
 
-    def _next(self, claim: Claim) -> Delivery | None:
+    def _next(self, claim: DestinationClaim) -> ClaimedDelivery | None:
         try:
             with Session(self.engine) as session, session.begin():
-                return self._claimed(claim, session)
+                return self._find_next_delivery(claim, session)
         except UndecipherableError:
-            self._note_failure(claim, None, Attempt(problem=_LOST_KEY))
+            self._note_failure(claim, None, DeliveryAttempt(problem=_LOST_KEY_PROBLEM))
             return None
 
-    def _claimed(self, claim: Claim, session: Session) -> Delivery | None:
+    def _find_next_delivery(
+        self, claim: DestinationClaim, session: Session
+    ) -> ClaimedDelivery | None:
         return self.kind.next_delivery(
             claim, session=session, keyring=self.keyring, now=self.clock()
         )
 
-    def _release(self, claim: Claim) -> None:
+    def _release(self, claim: DestinationClaim) -> None:
         with Session(self.engine) as session, session.begin():
             self.kind.release(claim, session=session)
 
-    def _send(self, claim: Claim, delivery: Delivery, client: OutgoingClient) -> Delivery | None:
+    def _send(
+        self, claim: DestinationClaim, delivery: ClaimedDelivery, client: OutgoingClient
+    ) -> ClaimedDelivery | None:
         """Send a message and return the next one, or None if it failed or was the last message."""
-        made = attempt(client, delivery.url, delivery.message, delivery.secrets, now=self.clock())
+        made = attempt_delivery(
+            client, delivery.url, delivery.message, delivery.secrets, now=self.clock()
+        )
         if made.problem is not None:
             self._note_failure(claim, delivery, made)
             return None
         with Session(self.engine) as session, session.begin():
             self.kind.record_delivered(claim, delivery, made, session=session, now=self.clock())
-            return self._claimed(claim, session)
+            return self._find_next_delivery(claim, session)
 
-    def _note_failure(self, claim: Claim, delivery: Delivery | None, made: Attempt) -> None:
+    def _note_failure(
+        self, claim: DestinationClaim, delivery: ClaimedDelivery | None, made: DeliveryAttempt
+    ) -> None:
         with Session(self.engine) as session, session.begin():
-            days = current_settings(self.settings, session=session).webhook_pause_days
+            days = read_current_settings(self.settings, session=session).webhook_pause_days
             retries = RetryPolicy(share=self.share(), patience=timedelta(days=days))
             failure = self.kind.record_failure(
                 claim, delivery, made, retries, session=session, now=self.clock()
@@ -159,35 +173,47 @@ class DestinationWorker(Job):
         if failure is None:
             return
         if failure.sets_aside:
-            self.log.error("%s set aside", self.kind.message_noun, extra=self._about(claim))
+            self.log.error(
+                "%s was rejected repeatedly; later messages are sent before it.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.message_set_aside", **self._about(claim)},
+            )
         said = self._about(claim, reason=made.problem, failures=failure.failures)
         if self.clock() - failure.failing_since >= FAILING_AFTER:
-            self.log.error("%s failing", self.kind.noun, extra=said)
+            self.log.error(
+                "%s deliveries have failed for a day; the worker retries.",
+                self.kind.noun.capitalize(),
+                extra={"event": f"{self.subject}.failing", **said},
+            )
         else:
-            text = "%s not delivered, trying again later"
-            self.log.warning(text, self.kind.message_noun, extra=said)
+            self.log.warning(
+                "%s delivery failed; the worker retries.",
+                self.kind.message_noun.capitalize(),
+                extra={"event": f"{self.subject}.delivery_failed", **said},
+            )
 
-    def _about(self, claim: Claim, **more: object) -> dict[str, object]:
-        return {f"{self.kind.noun.replace(' ', '_')}_id": claim.destination_id, **more}
+    def _about(self, claim: DestinationClaim, **more: object) -> dict[str, object]:
+        return {f"{self.subject}_id": claim.destination_id, **more}
 
 
 class AuditStreaming(DestinationWorker):
     """Job that delivers audit events."""
 
     name = "audit streams"
-    due = AUDIT_STREAMS.due
-    kind = AUDIT_STREAMS
+    due = AUDIT_STREAM_KIND.due
+    kind = AUDIT_STREAM_KIND
     log = logging.getLogger("gatebell.audit_streams")
+    subject = "audit_stream"
 
 
-def queue_changes(
-    changes: Sequence[Change], *, session: Session, now: datetime, settings: Settings
+def queue_webhook_changes(
+    changes: Sequence[QueuedChange], *, session: Session, now: datetime, settings: Settings
 ) -> None:
     """Queue webhook messages about alert changes."""
     queue_alert_changes(
         changes,
         base_url=settings.base_url,
-        reading=reading(settings),
+        reading=parser_settings(settings),
         session=session,
         now=now,
     )
@@ -197,9 +223,10 @@ class WebhookDeliveries(DestinationWorker):
     """Job that delivers messages to webhooks."""
 
     name = "webhooks"
-    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOKS.due)
-    kind = WEBHOOKS
+    due = or_(INCIDENT_CHANGES_ARE_DUE, WEBHOOK_KIND.due)
+    kind = WEBHOOK_KIND
     log = logging.getLogger("gatebell.webhooks")
+    subject = "webhook"
 
     def run_due(self) -> int:
         """Queue messages about incidents and send everything that is due."""
@@ -214,7 +241,7 @@ class WebhookDeliveries(DestinationWorker):
     def _queue_incidents(self) -> None:
         if not self.has(INCIDENT_CHANGES_ARE_DUE):
             return
-        while self._queue_batch(_INCIDENTS) and not self.is_stopped.is_set():
+        while self._queue_batch(_MAX_INCIDENT_CHANGES) and not self.is_stopped.is_set():
             pass
 
     def _queue_batch(self, limit: int) -> int:
@@ -223,7 +250,7 @@ class WebhookDeliveries(DestinationWorker):
         try:
             with Session(self.engine) as session, session.begin():
                 now = self.clock()
-                changes = take_incident_changes(session=session, now=now, limit=limit)
+                changes = lock_incident_changes(session=session, now=now, limit=limit)
                 taken = [each.id for each in changes]
                 base_url = self.settings.base_url
                 queue_incident_changes(changes, base_url=base_url, session=session, now=now)
@@ -242,4 +269,8 @@ class WebhookDeliveries(DestinationWorker):
         with Session(self.engine) as session, session.begin():
             for change_id in taken:
                 postpone_incident_change(change_id, session=session, now=self.clock())
-        self.log.error("a change of an incident was not queued", exc_info=error)
+        self.log.error(
+            "Incident change was not queued for webhooks; the worker retries.",
+            exc_info=error,
+            extra={"event": "webhook.queueing_failed"},
+        )

@@ -10,46 +10,51 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.core.clock import Clock, system_clock
-from domain.core.hosts import REPORT_INTERVAL, HostReport, record_host_report
+from domain.core.hosts import HOST_REPORT_INTERVAL, HostReport, record_host_report
 from domain.core.keyring import Keyring
-from domain.core.secret_keys import record_use
-from web.database.clocks import clock_lead_ms, warn_of_lead
-from web.database.engine import engine_of
-from web.database.schema import newest_known_revision
+from domain.core.secret_keys import record_key_use
+from web.database.clocks import measure_clock_lead_ms, warn_of_clock_lead
+from web.database.engine import use_engine
+from web.database.schema import get_newest_known_revision
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.hosts")
-_AFTER_FAILURE_SECONDS = 5.0
+_RETRY_SECONDS = 5.0
 
 
-def start_pulse(settings: Settings, program: str) -> None:
+def start_host_heartbeat(settings: Settings, program: str) -> None:
     """Start reporting in a daemon thread."""
     name = f"{socket.gethostname()}:{settings.port} {program}"
-    Thread(target=_beat_on, args=(settings, name), name="pulse", daemon=True).start()
+    Thread(target=_report_repeatedly, args=(settings, name), name="pulse", daemon=True).start()
 
 
-def _beat_on(settings: Settings, name: str, pause: Callable[[float], None] = sleep) -> None:
+def _report_repeatedly(
+    settings: Settings, name: str, pause: Callable[[float], None] = sleep
+) -> None:
     while True:
         try:
-            beat(settings, name)
-            pause(REPORT_INTERVAL.total_seconds())
+            report_host(settings, name)
+            pause(HOST_REPORT_INTERVAL.total_seconds())
         except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
-            _log.debug("nobody heard of this host", extra={"reason": type(error).__name__})
-            pause(_AFTER_FAILURE_SECONDS)
+            _log.debug(
+                "Host report was not stored.",
+                extra={"event": "host.report_not_stored", "reason": type(error).__name__},
+            )
+            pause(_RETRY_SECONDS)
 
 
-def beat(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
+def report_host(settings: Settings, name: str, *, clock: Clock = system_clock) -> None:
     """Store a report of this host."""
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        lead = clock_lead_ms(session.connection(), clock=clock)
-        warn_of_lead(lead)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        lead = measure_clock_lead_ms(session.connection(), clock=clock)
+        warn_of_clock_lead(lead)
         report = HostReport(
             name=name,
             key_fingerprints=keyring.fingerprints,
-            revision=newest_known_revision(),
+            revision=get_newest_known_revision(),
             clock_lead_ms=lead,
             seen_at=clock(),
         )
         record_host_report(report, session=session)
-        record_use(keyring, session=session, now=clock())
+        record_key_use(keyring, session=session, now=clock())

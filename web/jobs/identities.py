@@ -6,21 +6,21 @@ from typing import Any, cast
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Actor, Means, Policies, Work
-from domain.accounts.identity_providers.checks import check_identity, claim_due
-from domain.accounts.identity_providers.errors import ProviderAwayError, ProviderError
-from domain.accounts.identity_providers.relying_party import Upstream
+from domain.access.actor import AccessMethod, Actor, PolicyLookup, UnitOfWork
+from domain.accounts.identity_providers.checks import check_identity, claim_due_identity
+from domain.accounts.identity_providers.errors import ProviderError, ProviderUnreachableError
+from domain.accounts.identity_providers.relying_party import ProviderAccess
 from domain.core.clock import system_clock
 from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring
-from web.database.engine import engine_of
+from web.database.engine import use_engine
 from web.outgoing.client import OutgoingClient
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.identities")
 #: Time after which a run stops; the next run checks the remaining identities.
-_TURN_SECONDS = 50.0
+_MAX_RUN_SECONDS = 50.0
 
 
 def check_identities(settings: Settings) -> None:
@@ -28,16 +28,16 @@ def check_identities(settings: Settings) -> None:
 
     Skip the other identities of a provider that cannot be reached until the next run.
     """
-    ends, away = monotonic() + _TURN_SECONDS, set[int]()
-    with engine_of(settings) as engine, Session(engine) as session:
-        current = current_settings(settings, session=session)
-        policy = _policies(current)
+    ends, away = monotonic() + _MAX_RUN_SECONDS, set[int]()
+    with use_engine(settings) as engine, Session(engine) as session:
+        current = read_current_settings(settings, session=session)
+        policy = _build_policy_lookup(current)
         while monotonic() < ends and (
-            due := claim_due(but=away, session=session, now=system_clock())
+            due := claim_due_identity(but=away, session=session, now=system_clock())
         ):
             identity_id, provider_id = due
-            work = Work(
-                actor=Actor(means=Means.JOB),
+            work = UnitOfWork(
+                actor=Actor(means=AccessMethod.JOB),
                 session=session,
                 now=system_clock(),
                 settings=current,
@@ -49,16 +49,20 @@ def check_identities(settings: Settings) -> None:
             except ProviderError as error:
                 session.rollback()
                 _log.warning(
-                    "an identity was not checked",
-                    extra={"identity": identity_id, "reason": error.reason},
+                    "Identity check at a provider failed; the worker retries.",
+                    extra={
+                        "event": "identity.check_failed",
+                        "identity": identity_id,
+                        "reason": error.reason,
+                    },
                 )
-                if isinstance(error, ProviderAwayError):
+                if isinstance(error, ProviderUnreachableError):
                     away.add(provider_id)
 
 
-def _policies(current: Settings) -> Policies:
+def _build_policy_lookup(current: Settings) -> PolicyLookup:
     known: dict[type[Any], Any] = {
         Keyring: Keyring(current.secret_key, *current.secret_key_fallbacks),
-        Upstream: Upstream(fetch=OutgoingClient.of(current).fetch),
+        ProviderAccess: ProviderAccess(fetch=OutgoingClient.of(current).fetch),
     }
-    return cast("Policies", known.__getitem__)
+    return cast("PolicyLookup", known.__getitem__)

@@ -7,20 +7,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Engine
 from sqlalchemy.orm import Session
 
-from domain.alerts.integrations.rejections import note_rejections
+from domain.alerts.integrations.rejections import update_rejected_since
 from domain.core.clock import Clock, system_clock
 from domain.core.keyring import Keyring
 from domain.delivery.audit_streams.streams import queue_stream_notices
-from domain.delivery.destination_actions import NoticeSettings
+from domain.delivery.destination_actions import DestinationNoticeSettings
 from domain.delivery.mail.outbox import (
     MAIL_IS_DUE,
-    Message,
-    Sign,
-    UnreadableMessage,
-    claim_message,
-    record_failure,
-    record_rejection,
-    record_sent,
+    ClaimedEmail,
+    MessageSettings,
+    UndecryptableEmail,
+    claim_due_email,
+    record_email_failed,
+    record_email_rejected,
+    record_email_sent,
 )
 from domain.delivery.mail.smtp import (
     Mailer,
@@ -30,31 +30,31 @@ from domain.delivery.mail.smtp import (
 )
 from domain.delivery.webhooks.endpoints import queue_webhook_notices
 from domain.housekeeping.assignment_mail import (
-    forget_assignments,
+    delete_assignment_notices,
     queue_assignment_mail,
-    tell_again_of_others,
+    requeue_visible_assignments,
 )
 from domain.oauth.applications.secret_notices import queue_secret_notices
-from domain.oauth.personal_tokens.expiry_notices import NoticeSettings as ExpirySettings
-from domain.oauth.personal_tokens.expiry_notices import queue_expiry_notices
+from domain.oauth.personal_tokens.expiry_notices import ExpiryNoticeSettings as ExpirySettings
+from domain.oauth.personal_tokens.expiry_notices import queue_token_expiry_notices
 from domain.paging.escalations.gaps import queue_gap_notices
 from domain.paging.escalations.page_holds import find_page_holds
-from domain.paging.notifications.notice_checks import why_not_sent
+from domain.paging.notifications.notice_checks import find_notice_block
 from domain.releases.usage.notices import RemovalNoticeSettings, queue_removal_notices
 from domain.releases.version import parse_release, parse_release_dates
-from web.database.engine import engine_of
+from web.database.engine import use_engine
 from web.jobs.scheduler import Job
-from web.outgoing.mail_server import mail_server, sender_of
-from web.settings.policies.alerts import reading
+from web.outgoing.mail_server import build_mail_server, build_sender
+from web.settings.policies.alerts import parser_settings
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.mail")
 #: Maximum duration of one run. The next run continues.
-_LONGEST_RUN = timedelta(seconds=45)
+_MAX_RUN_TIME = timedelta(seconds=45)
 
 
-class SendingMail(Job):
+class MailJob(Job):
     """Job that sends queued messages promptly, since a user may need one to sign in."""
 
     name = "send_mail"
@@ -79,55 +79,62 @@ class SendingMail(Job):
 def queue_due_mail(settings: Settings) -> None:
     """Queue the messages that are due."""
     if settings.mail_url:
-        queue_mail(settings)
-        queue_administrators_mail(settings)
-        queue_owners_mail(settings)
+        queue_expiry_mail(settings)
+        queue_destination_mail(settings)
+        queue_removal_mail(settings)
         queue_gap_mail(settings)
         queue_secret_mail(settings)
 
 
-def watch_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
+def record_rejecting_integrations(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Store which integrations reject all deliveries, and queue mail about new cases."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        current = current_settings(settings, session=session)
-        sign = Sign(**_sign(current)) if settings.mail_url else None
-        return note_rejections(sign, session=session, now=clock())
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        current = read_current_settings(settings, session=session)
+        sign = MessageSettings(**_build_sender_fields(current)) if settings.mail_url else None
+        return update_rejected_since(sign, session=session, now=clock())
 
 
-def queue_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_expiry_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue the token expiry notices that are due and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        current = current_settings(settings, session=session)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        current = read_current_settings(settings, session=session)
         ahead = timedelta(days=current.expiring_token_notice_days)
         if not ahead:
             return 0
-        sign = ExpirySettings(**_sign(current), ahead=ahead)
-        written = queue_expiry_notices(sign, session=session, now=clock())
+        sign = ExpirySettings(**_build_sender_fields(current), ahead=ahead)
+        written = queue_token_expiry_notices(sign, session=session, now=clock())
     if written:
-        _log.info("mail queued", extra={"count": written})
+        _log.info(
+            "Emails about expiring tokens were queued.",
+            extra={"event": "mail.queued", "count": written},
+        )
     return written
 
 
-def queue_administrators_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_destination_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue notices about failing audit streams and webhooks and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        current = current_settings(settings, session=session)
-        streams = NoticeSettings(**_sign(current), days=current.audit_stream_keep_days)
-        webhooks = NoticeSettings(**_sign(current), days=current.webhook_pause_days)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        current = read_current_settings(settings, session=session)
+        streams = DestinationNoticeSettings(
+            **_build_sender_fields(current), days=current.audit_stream_keep_days
+        )
+        webhooks = DestinationNoticeSettings(
+            **_build_sender_fields(current), days=current.webhook_pause_days
+        )
         return queue_stream_notices(streams, session=session, now=clock()) + queue_webhook_notices(
             webhooks, session=session, now=clock()
         )
 
 
-def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_removal_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue notices to owners about calls that a release will break and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        current = current_settings(settings, session=session)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        current = read_current_settings(settings, session=session)
         ahead = timedelta(days=current.removal_notice_days)
         if not ahead:
             return 0
         sign = RemovalNoticeSettings(
-            **_sign(current),
+            **_build_sender_fields(current),
             ahead=ahead,
             running=parse_release(current.release),
             dates=parse_release_dates(current.release_dates),
@@ -137,40 +144,40 @@ def queue_owners_mail(settings: Settings, *, clock: Clock = system_clock) -> int
 
 def queue_secret_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue notices to owners about expiring old client secrets and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        current = current_settings(settings, session=session)
-        sign = Sign(**_sign(current))
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        current = read_current_settings(settings, session=session)
+        sign = MessageSettings(**_build_sender_fields(current))
         return queue_secret_notices(sign, session=session, now=clock())
 
 
 def queue_gap_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue notices about new gaps in policies and schedules and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session:
-        current = current_settings(settings, session=session)
-        sign = Sign(**_sign(current))
+    with use_engine(settings) as engine, Session(engine) as session:
+        current = read_current_settings(settings, session=session)
+        sign = MessageSettings(**_build_sender_fields(current))
         return queue_gap_notices(sign, session=session, now=clock(), between=session.commit)
 
 
-def queue_assignments(settings: Settings, *, clock: Clock = system_clock) -> int:
+def queue_assignment_notices(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Queue notices to users about their assignments and return their number."""
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
         if not settings.mail_url:
-            forget_assignments(session=session)
+            delete_assignment_notices(session=session)
             return 0
-        current = current_settings(settings, session=session)
-        sign = Sign(**_sign(current))
+        current = read_current_settings(settings, session=session)
+        sign = MessageSettings(**_build_sender_fields(current))
         return queue_assignment_mail(sign, session=session, now=clock())
 
 
-def _sign(settings: Settings) -> dict[str, Any]:
+def _build_sender_fields(settings: Settings) -> dict[str, Any]:
     return {
         "instance_name": settings.instance_name,
         "base_url": settings.base_url,
-        "keyring": _keyring(settings),
+        "keyring": _build_keyring(settings),
     }
 
 
-def _keyring(settings: Settings) -> Keyring:
+def _build_keyring(settings: Settings) -> Keyring:
     return Keyring(settings.secret_key, *settings.secret_key_fallbacks)
 
 
@@ -179,12 +186,14 @@ def send_mail(settings: Settings, *, clock: Clock = system_clock) -> int:
 
     Stop after a while. Return 0 if the mail server is unavailable.
     """
-    began, count, keyring = clock(), 0, _keyring(settings)
-    with engine_of(settings) as engine:
+    began, count, keyring = clock(), 0, _build_keyring(settings)
+    with use_engine(settings) as engine:
         with Session(engine) as session, session.begin():
-            sender = sender_of(current_settings(settings, session=session))
-        with Mailer(mail_server(settings.mail_url, settings.trusted_ca_file), sender) as mailer:
-            while clock() - began < _LONGEST_RUN:
+            sender = build_sender(read_current_settings(settings, session=session))
+        with Mailer(
+            build_mail_server(settings.mail_url, settings.trusted_ca_file), sender
+        ) as mailer:
+            while clock() - began < _MAX_RUN_TIME:
                 tried = _send_next(engine, mailer, keyring, settings, clock)
                 if tried is None:
                     return 0
@@ -202,15 +211,18 @@ def _send_next(
     Return None if the mail server is unavailable.
     """
     with Session(engine) as session, session.begin():
-        claimed = claim_message(session=session, keyring=keyring, now=clock())
-        if isinstance(claimed, Message) and _is_cancelled(
+        claimed = claim_due_email(session=session, keyring=keyring, now=clock())
+        if isinstance(claimed, ClaimedEmail) and _cancel_if_blocked(
             claimed, session=session, keyring=keyring, settings=settings, now=clock()
         ):
             return True
     if claimed is None:
         return False
-    if isinstance(claimed, UnreadableMessage):
-        _log.error("mail given up", extra={"mail_id": claimed.id, "reason": claimed.reason})
+    if isinstance(claimed, UndecryptableEmail):
+        _log.error(
+            "Email delivery failed permanently.",
+            extra={"event": "mail.failed", "mail_id": claimed.id, "reason": claimed.reason},
+        )
         return True
     message = claimed
     try:
@@ -219,44 +231,55 @@ def _send_next(
         _record_failure(message, error, engine, keyring, clock)
         return None if isinstance(error, MailServerUnavailableError) else True
     with Session(engine) as session, session.begin():
-        record_sent(message, session=session, keyring=keyring, now=clock())
-    _log.info("mail sent", extra={"mail_id": message.id, "tries": message.tries})
+        record_email_sent(message, session=session, keyring=keyring, now=clock())
+    _log.info(
+        "Email was sent.",
+        extra={"event": "mail.sent", "mail_id": message.id, "tries": message.tries},
+    )
     return True
 
 
-def _is_cancelled(
-    message: Message, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
+def _cancel_if_blocked(
+    message: ClaimedEmail, *, session: Session, keyring: Keyring, settings: Settings, now: datetime
 ) -> bool:
     """Cancel or postpone a notice that must not be sent now, and return whether it was one."""
-    why = why_not_sent(
-        message.about, find_page_holds, reading=reading(settings), session=session, now=now
+    why = find_notice_block(
+        message.about, find_page_holds, reading=parser_settings(settings), session=session, now=now
     )
     if why is None:
         return False
     if why.waits:
-        record_failure(message, f"waits: {why.reason}", session=session, keyring=keyring, now=now)
+        record_email_failed(
+            message, f"waits: {why.reason}", session=session, keyring=keyring, now=now
+        )
         return True
-    record_rejection(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
-    tell_again_of_others(message.about or {}, session=session, now=now)
-    _log.info("mail cancelled", extra={"mail_id": message.id, "reason": why.reason})
+    record_email_rejected(message, f"cancelled: {why.reason}", session=session, keyring=keyring)
+    requeue_visible_assignments(message.about or {}, session=session, now=now)
+    _log.info(
+        "Email was canceled.",
+        extra={"event": "mail.canceled", "mail_id": message.id, "reason": why.reason},
+    )
     return True
 
 
 def _record_failure(
-    message: Message, error: MailError, engine: Engine, keyring: Keyring, clock: Clock
+    message: ClaimedEmail, error: MailError, engine: Engine, keyring: Keyring, clock: Clock
 ) -> None:
     """Store and log why a message was not sent, without its recipient and the server's text."""
     reason = str(error)
     with Session(engine) as session, session.begin():
         if isinstance(error, PermanentMailError):
             will_retry = False
-            record_rejection(message, reason, session=session, keyring=keyring)
+            record_email_rejected(message, reason, session=session, keyring=keyring)
         else:
-            will_retry = record_failure(
+            will_retry = record_email_failed(
                 message, reason, session=session, keyring=keyring, now=clock()
             )
     fields = {"mail_id": message.id, "tries": message.tries, "reason": reason}
     if will_retry:
-        _log.warning("mail not sent, trying again later", extra=fields)
+        _log.warning(
+            "Email delivery failed; the worker retries.",
+            extra={"event": "mail.attempt_failed", **fields},
+        )
     else:
-        _log.error("mail given up", extra=fields)
+        _log.error("Email delivery failed permanently.", extra={"event": "mail.failed", **fields})

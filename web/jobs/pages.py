@@ -18,65 +18,66 @@ from sqlalchemy.orm import Session
 
 from domain.core.clock import Clock, system_clock
 from domain.core.keyring import Keyring
-from domain.core.randomness import random_share
-from domain.delivery.mail.outbox import Message
+from domain.core.randomness import random_fraction
+from domain.delivery.mail.outbox import ClaimedEmail
 from domain.delivery.mail.smtp import (
-    LostAnswerError,
     Mailer,
     MailError,
     MailServerUnavailableError,
     PermanentMailError,
+    UnconfirmedDeliveryError,
 )
-from domain.delivery.outgoing.deadlines import run_within
-from domain.delivery.outgoing.errors import DeadlineError
-from domain.incidents.paging import page_reasons as reasons_of_incidents
-from domain.paging.escalations.explanation import page_reasons
+from domain.delivery.outgoing.deadlines import run_with_deadline
+from domain.delivery.outgoing.errors import DeadlineExceededError
+from domain.incidents.paging import find_incident_page_reasons as reasons_of_incidents
+from domain.paging.escalations.explanation import find_page_reasons
 from domain.paging.escalations.page_holds import find_page_holds
 from domain.paging.notifications.batching import (
     RECIPIENTS_ARE_DUE,
     RECIPIENTS_ARE_DUE_SOON,
-    gather_due,
+    batch_due_pages,
 )
-from domain.paging.notifications.contact_types.base import ContactType, Delivery, Problem
-from domain.paging.notifications.contacts import types_in_use
-from domain.paging.notifications.messages import Content
+from domain.paging.notifications.contact_types.base import ContactMessage, ContactType, SendProblem
+from domain.paging.notifications.contacts import list_types_in_use
+from domain.paging.notifications.messages import MessageContent
 from domain.paging.notifications.outbox import (
     CONTACTS_ARE_DUE,
-    Claim,
-    LostAddressError,
+    ContactClaim,
+    UndecryptableAddressError,
     claim_contacts,
-    find_due_lanes,
-    next_delivery,
+    find_due_contacts,
     record_failure,
     record_sent,
-    release,
+    release_claim,
+    take_next_message,
 )
-from domain.paging.notifications.page_targets import Subject
-from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.page_targets import SubjectKind
+from domain.paging.notifications.policy import PagingSettings
 from web.jobs.scheduler import Job
 from web.outgoing.apprise_processes import AppriseProcesses
-from web.outgoing.mail_server import mail_server, sender_of
-from web.settings.policies.alerts import reading
+from web.outgoing.mail_server import build_mail_server, build_sender
+from web.settings.policies.alerts import parser_settings
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 #: Maximum number of messages in progress: in total, per lane, and in all slow or failing lanes.
-MOST_AT_ONCE = 32
-_MOST_IN_LANE = 4
-_MOST_IN_BAD_LANES = 16
+MAX_MESSAGES_IN_PROGRESS = 32
+_MAX_PER_LANE = 4
+_MAX_IN_BAD_LANES = 16
 #: Time limit of an attempt, in seconds. It covers connecting, TLS, sending and the response.
-ATTEMPT_SECONDS = 15.0
-_COMMAND_SECONDS = 10.0
+ATTEMPT_TIMEOUT_SECONDS = 15.0
+_COMMAND_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger("gatebell.pages")
 #: Pause between attempts to record a sent message while the database is unavailable, in seconds.
-_NOTING_SECONDS = 0.2
+_RECORD_RETRY_SECONDS = 0.2
 #: Duration in seconds from which a service counts as slow.
-_SLOW_SECONDS = 5.0
-#: Number of due contacts that are read. It exceeds `MOST_AT_ONCE`, since some lanes are full.
-_LOOKED_AT = 4 * MOST_AT_ONCE
+_SLOW_SERVICE_SECONDS = 5.0
+#: Number of due contacts that are read. It exceeds `MAX_MESSAGES_IN_PROGRESS`, since some lanes are
+#: full.
+_MAX_DUE_CONTACTS_READ = 4 * MAX_MESSAGES_IN_PROGRESS
 
 
-class Lanes:
+class LaneSlots:
     """Slots of one worker for messages in progress, by lane."""
 
     def __init__(self) -> None:
@@ -88,18 +89,18 @@ class Lanes:
     @property
     def free(self) -> int:
         """Number of further messages that may be in progress."""
-        return MOST_AT_ONCE - self._taken.total()
+        return MAX_MESSAGES_IN_PROGRESS - self._taken.total()
 
     @property
     def full(self) -> list[str]:
         """Lanes in which no further message may be sent now."""
         with self._lock:
-            return [each for each in {*self._taken, *self._bad} if not self._has_place(each)]
+            return [each for each in {*self._taken, *self._bad} if not self._has_free_slot(each)]
 
     def take(self, lane: str) -> bool:
         """Take a slot of a lane and return True, or return False if none is free."""
         with self._lock:
-            has_place = self.free > 0 and self._has_place(lane)
+            has_place = self.free > 0 and self._has_free_slot(lane)
             if has_place:
                 self._taken[lane] += 1
             return has_place
@@ -113,11 +114,11 @@ class Lanes:
             if did_well is not None:
                 (self._bad.discard if did_well else self._bad.add)(lane)
 
-    def _has_place(self, lane: str) -> bool:
+    def _has_free_slot(self, lane: str) -> bool:
         if lane not in self._bad:
-            return self._taken[lane] < _MOST_IN_LANE
+            return self._taken[lane] < _MAX_PER_LANE
         taken = sum(count for each, count in self._taken.items() if each in self._bad)
-        return self._taken[lane] < 1 and taken < _MOST_IN_BAD_LANES
+        return self._taken[lane] < 1 and taken < _MAX_IN_BAD_LANES
 
 
 class PageSenders:
@@ -131,14 +132,14 @@ class PageSenders:
         self._idle: list[tuple[Settings, Mailer]] = []
         self._lock = Lock()
 
-    def send(self, delivery: Delivery, settings: Settings) -> Problem | None:
+    def send(self, delivery: ContactMessage, settings: Settings) -> SendProblem | None:
         """Send a message with the current settings and return the problem, or None."""
-        return delivery.type.send(delivery, _Means(self, settings))
+        return delivery.type.send(delivery, _PageTransports(self, settings))
 
     def prepare(self, types: Iterable[ContactType]) -> None:
         """Start the processes that the given contact types need soon."""
         for each in types:
-            each.prepare(_Means(self, self._settings))
+            each.prepare(_PageTransports(self, self._settings))
 
     def close(self) -> None:
         """Close all open connections and processes."""
@@ -148,7 +149,7 @@ class PageSenders:
             mailer.close()
         self.apprise.close()
 
-    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+    def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
         """Send a message through Apprise."""
         return self.apprise.send(
             url,
@@ -156,25 +157,27 @@ class PageSenders:
             content.text,
             short_body=content.short_text or content.text,
             is_alarm=content.is_alarm,
-            deadline=ATTEMPT_SECONDS,
+            deadline=ATTEMPT_TIMEOUT_SECONDS,
         )
 
-    def send_mail(self, message: Message, settings: Settings) -> Problem | None:
+    def send_mail(self, message: ClaimedEmail, settings: Settings) -> SendProblem | None:
         """Send an email."""
         if not settings.mail_url:
             reason = "e-mail is not configured: MAIL_URL is not set"
-            return Problem(reason, is_of_all_mail=True)
+            return SendProblem(reason, is_of_all_mail=True)
         mailer = self._mailer(settings)
         now = self._clock()
         try:
-            run_within(ATTEMPT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort)
-        except DeadlineError:
-            reason = f"the mail server did not answer within {ATTEMPT_SECONDS:.0f} s"
+            run_with_deadline(
+                ATTEMPT_TIMEOUT_SECONDS, lambda: mailer.send(message, now=now), stop=mailer.abort
+            )
+        except DeadlineExceededError:
+            reason = f"the mail server did not answer within {ATTEMPT_TIMEOUT_SECONDS:.0f} s"
             arrived = mailer.may_have_arrived
-            return Problem(reason, is_of_all_mail=True, may_have_arrived=arrived)
+            return SendProblem(reason, is_of_all_mail=True, may_have_arrived=arrived)
         except MailError as error:
             self._keep(settings, mailer)
-            return _problem_of(error)
+            return _build_mail_problem(error)
         self._keep(settings, mailer)
         return None
 
@@ -185,33 +188,33 @@ class PageSenders:
             if made_for == settings:
                 return mailer
             mailer.close()
-        server = mail_server(settings.mail_url, settings.trusted_ca_file)
-        return Mailer(server, sender_of(settings), timeout_seconds=_COMMAND_SECONDS)
+        server = build_mail_server(settings.mail_url, settings.trusted_ca_file)
+        return Mailer(server, build_sender(settings), timeout_seconds=_COMMAND_TIMEOUT_SECONDS)
 
     def _keep(self, settings: Settings, mailer: Mailer) -> None:
         with self._lock:
             self._idle.append((settings, mailer))
 
 
-def _problem_of(error: MailError) -> Problem:
+def _build_mail_problem(error: MailError) -> SendProblem:
     if isinstance(error, MailServerUnavailableError):
         reason = f"the mail server is unavailable ({error})"
-        may_have_arrived = isinstance(error, LostAnswerError)
-        return Problem(reason, is_of_all_mail=True, may_have_arrived=may_have_arrived)
-    return Problem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
+        may_have_arrived = isinstance(error, UnconfirmedDeliveryError)
+        return SendProblem(reason, is_of_all_mail=True, may_have_arrived=may_have_arrived)
+    return SendProblem(str(error), error.reply, is_final=isinstance(error, PermanentMailError))
 
 
-class _Means(NamedTuple):
+class _PageTransports(NamedTuple):
     """Transports for messages under the current settings."""
 
     senders: PageSenders
     settings: Settings
 
-    def send_mail(self, message: Message) -> Problem | None:
+    def send_mail(self, message: ClaimedEmail) -> SendProblem | None:
         """Send an email."""
         return self.senders.send_mail(message, self.settings)
 
-    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+    def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
         """Send a message through Apprise."""
         return self.senders.send_by_apprise(url, content)
 
@@ -222,11 +225,11 @@ class _Means(NamedTuple):
 
 def run_due(settings: Settings, clock: Clock) -> None:
     """Group and send everything that is due at the clock's time."""
-    with Paging(settings, clock=clock) as paging:
+    with PagingJob(settings, clock=clock) as paging:
         paging.run_due()
 
 
-class Paging(Job):
+class PagingJob(Job):
     """Job that sends the pages of one worker."""
 
     name = "pages"
@@ -240,20 +243,20 @@ class Paging(Job):
         settings: Settings,
         *,
         clock: Clock = system_clock,
-        share: Callable[[], float] = random_share,
+        share: Callable[[], float] = random_fraction,
     ) -> None:
         """Open the database; `share` varies the pauses between attempts."""
         super().__init__(settings, clock=clock)
         self._share = share
         self._keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
-        self._lanes = Lanes()
+        self._lanes = LaneSlots()
         self._senders = PageSenders(settings, clock=clock)
         self._threads: list[Thread] = []
 
     def stop(self) -> None:
         """Let messages in progress finish, and leave the others to the next worker."""
         self.is_stopped.set()
-        deadline = monotonic() + ATTEMPT_SECONDS
+        deadline = monotonic() + ATTEMPT_TIMEOUT_SECONDS
         for thread in self._threads:
             thread.join(max(deadline - monotonic(), 0))
         self._senders.close()
@@ -283,21 +286,21 @@ class Paging(Job):
             return 0
         with Session(self.reading) as session:
             # The processes are ready by the time the pages are sent.
-            self._senders.prepare(types_in_use(session=session))
+            self._senders.prepare(list_types_in_use(session=session))
         if not self.has(RECIPIENTS_ARE_DUE):
             return 0
         with Session(self.engine) as session, session.begin():
-            policy = policy_of(current_settings(self.settings, session=session))
-            return gather_due(policy, session=session, now=self.clock())
+            policy = build_paging_policy(read_current_settings(self.settings, session=session))
+            return batch_due_pages(policy, session=session, now=self.clock())
 
     def _begin_due(self) -> list[Thread]:
         """Claim contacts for which slots are free, and start sending to them."""
         if self._lanes.free <= 0 or not self.has(CONTACTS_ARE_DUE):
             return []
         with Session(self.reading) as session:
-            found = find_due_lanes(
+            found = find_due_contacts(
                 except_lanes=self._lanes.full,
-                limit=_LOOKED_AT,
+                limit=_MAX_DUE_CONTACTS_READ,
                 session=session,
                 now=self.clock(),
             )
@@ -305,14 +308,14 @@ class Paging(Job):
         return self._begin(wanted)
 
     def _begin(self, wanted: Sequence[tuple[int, str]]) -> list[Thread]:
-        claims: Sequence[Claim] = ()
+        claims: Sequence[ContactClaim] = ()
         settings = self.settings
         try:
             if wanted:
                 with Session(self.engine) as session, session.begin():
                     ids = [contact_id for contact_id, _ in wanted]
                     claims = claim_contacts(ids, session=session, now=self.clock())
-                    settings = current_settings(self.settings, session=session)
+                    settings = read_current_settings(self.settings, session=session)
         finally:
             claimed = {claim.contact_id for claim in claims}
             for contact_id, lane in wanted:
@@ -326,23 +329,30 @@ class Paging(Job):
             thread.start()
         return begun
 
-    def _send_all(self, claim: Claim, settings: Settings) -> None:
+    def _send_all(self, claim: ContactClaim, settings: Settings) -> None:
         """Send a contact's queued messages until none is left or an attempt fails."""
         did_well: bool | None = None
         try:
             did_well = self._send_waiting(claim, settings)
         except SQLAlchemyError as error:  # the claim expires
-            _log.warning("pages interrupted", extra=_about(claim, reason=type(error).__name__))
+            said = _build_log_fields(claim, reason=type(error).__name__)
+            _log.warning(
+                "Page delivery was interrupted because the database was unavailable.",
+                extra={"event": "page.interrupted", **said},
+            )
         except Exception as error:  # noqa: BLE001 - it would be raised again and again
-            _log.exception("a page could not be sent", extra=_about(claim))
-            problem = Problem(f"an error of this service ({type(error).__name__})")
+            _log.exception(
+                "Page delivery failed because of an unexpected error; the worker retries.",
+                extra={"event": "page.unexpected_error", **_build_log_fields(claim)},
+            )
+            problem = SendProblem(f"an error of this service ({type(error).__name__})")
             with suppress(SQLAlchemyError):
                 self._note_failure(claim, problem, settings)
         finally:
             self._lanes.leave(claim.lane, did_well=did_well)
             self.tell()  # a slot became free
 
-    def _send_waiting(self, claim: Claim, settings: Settings) -> bool | None:
+    def _send_waiting(self, claim: ContactClaim, settings: Settings) -> bool | None:
         """Send queued messages and return whether the last attempt succeeded quickly enough.
 
         Return None if nothing was sent.
@@ -350,29 +360,29 @@ class Paging(Job):
         did_well: bool | None = None
         while (delivery := self._next(claim, settings)) is not None:
             if self.is_stopped.is_set():
-                self._in_transaction(lambda session: release(claim, session=session))
+                self._in_transaction(lambda session: release_claim(claim, session=session))
                 break
             began = monotonic()
             problem = self._senders.send(delivery, settings)
-            did_well = problem is None and monotonic() - began < _SLOW_SECONDS
+            did_well = problem is None and monotonic() - began < _SLOW_SERVICE_SECONDS
             if problem is not None:
                 self._note_failure(claim, problem, settings, delivery)
                 break
             self._note_sent(claim, delivery)
         return did_well
 
-    def _next(self, claim: Claim, settings: Settings) -> Delivery | None:
-        policy = policy_of(settings)
+    def _next(self, claim: ContactClaim, settings: Settings) -> ContactMessage | None:
+        policy = build_paging_policy(settings)
         try:
             with Session(self.engine) as session, session.begin():
-                return next_delivery(
+                return take_next_message(
                     claim, policy, session=session, keyring=self._keyring, now=self.clock()
                 )
-        except LostAddressError as error:
-            self._note_failure(claim, Problem(str(error)), settings)
+        except UndecryptableAddressError as error:
+            self._note_failure(claim, SendProblem(str(error)), settings)
             return None
 
-    def _note_sent(self, claim: Claim, delivery: Delivery) -> None:
+    def _note_sent(self, claim: ContactClaim, delivery: ContactMessage) -> None:
         """Record a sent message, and retry while the database is unavailable.
 
         Without the record the message would be sent again.
@@ -384,14 +394,19 @@ class Paging(Job):
                 )
                 break
             except SQLAlchemyError:
-                if self.is_stopped.wait(_NOTING_SECONDS):
+                if self.is_stopped.wait(_RECORD_RETRY_SECONDS):
                     raise
-        _log.info("page sent", extra=_about(claim, messages=len(delivery.message_ids)))
+        said = _build_log_fields(claim, messages=len(delivery.message_ids))
+        _log.info("Page was sent.", extra={"event": "page.sent", **said})
 
     def _note_failure(
-        self, claim: Claim, problem: Problem, settings: Settings, delivery: Delivery | None = None
+        self,
+        claim: ContactClaim,
+        problem: SendProblem,
+        settings: Settings,
+        delivery: ContactMessage | None = None,
     ) -> None:
-        policy, share = policy_of(settings), self._share()
+        policy, share = build_paging_policy(settings), self._share()
         with Session(self.engine) as session, session.begin():
             given_up = record_failure(
                 claim,
@@ -402,30 +417,33 @@ class Paging(Job):
                 session=session,
                 now=self.clock(),
             )
-        said = _about(claim, reason=problem.reason)
+        said = _build_log_fields(claim, reason=problem.reason)
         if given_up:
-            _log.error("page given up", extra=said)
+            _log.error("Page delivery failed permanently.", extra={"event": "page.failed", **said})
         else:
-            _log.warning("page not sent, trying again later", extra=said)
+            _log.warning(
+                "Page delivery failed; the worker retries.",
+                extra={"event": "page.attempt_failed", **said},
+            )
 
     def _in_transaction(self, work: Callable[[Session], None]) -> None:
         with Session(self.engine) as session, session.begin():
             work(session)
 
 
-def policy_of(settings: Settings) -> PagingPolicy:
+def build_paging_policy(settings: Settings) -> PagingSettings:
     """Return the paging policy that the settings define."""
-    return PagingPolicy(
+    return PagingSettings(
         base_url=settings.base_url,
         instance_name=settings.instance_name,
         sends_mail=bool(settings.mail_url),
         link_keys=(settings.secret_key, *settings.secret_key_fallbacks),
         keyring=Keyring(settings.secret_key, *settings.secret_key_fallbacks),
-        reading=reading(settings),
-        explain={Subject.ALERT: page_reasons, Subject.INCIDENT: reasons_of_incidents},
+        reading=parser_settings(settings),
+        explain={SubjectKind.ALERT: find_page_reasons, SubjectKind.INCIDENT: reasons_of_incidents},
         find_holds=find_page_holds,
     )
 
 
-def _about(claim: Claim, **more: object) -> dict[str, object]:
+def _build_log_fields(claim: ContactClaim, **more: object) -> dict[str, object]:
     return {"contact_id": claim.contact_id, **more}

@@ -9,32 +9,36 @@ from time import sleep
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.core.clock import Clock, system_clock, written
-from domain.core.database.statements import KeptConnection
-from domain.core.hosts import MARK_INTERVAL, mark
+from domain.core.clock import Clock, format_api_time, system_clock
+from domain.core.database.statements import StatementConnection
+from domain.core.hosts import SERVER_HEARTBEAT_INTERVAL, record_server_heartbeat
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.hosts")
+_NOT_RECORDED = "Reachability of this web process was not recorded."
+_EVENT = "host.reachability_not_recorded"
 
 
-def start_marks(settings: Settings, connections: KeptConnection, *, began_at: datetime) -> None:
+def start_reachability_recorder(
+    settings: Settings, connections: StatementConnection, *, began_at: datetime
+) -> None:
     """Start recording the reachability of a web process in a daemon thread.
 
     `began_at` is the start time of the server, which has several processes. The connections are
     shared with requests: if no connection is free here, a ping has none either.
     """
     name = f"{socket.gethostname()}:{settings.port}"
-    marks = Marks(name, connections, began_at=began_at)
+    marks = ReachabilityRecorder(name, connections, began_at=began_at)
     Thread(target=marks.go_on, name="marks", daemon=True).start()
 
 
-class Marks:
+class ReachabilityRecorder:
     """Reachability records of one web process."""
 
     def __init__(
         self,
         name: str,
-        connections: KeptConnection,
+        connections: StatementConnection,
         *,
         began_at: datetime,
         clock: Clock = system_clock,
@@ -52,14 +56,15 @@ class Marks:
             try:
                 self.make()
             except SQLAlchemyError as error:  # unavailable or not migrated; /readyz reports it
-                _log.debug("no mark made", extra={"reason": type(error).__name__})
+                reason = type(error).__name__
+                _log.debug(_NOT_RECORDED, extra={"event": _EVENT, "reason": reason})
             except Exception:  # noqa: BLE001 - without marks, heartbeats would wait for good
-                _log.exception("no mark made")
-            pause(MARK_INTERVAL.total_seconds())
+                _log.exception(_NOT_RECORDED, extra={"event": _EVENT})
+            pause(SERVER_HEARTBEAT_INTERVAL.total_seconds())
 
     def make(self) -> None:
         """Store a record, and log the outage of all receivers that it ends."""
-        over = mark(
+        over = record_server_heartbeat(
             self._name,
             began_at=self._began_at,
             connection=self._connections,
@@ -67,5 +72,8 @@ class Marks:
         )
         self._began_at = None
         if over is not None and over.ended_at is not None:
-            said = {"from": written(over.began_at), "until": written(over.ended_at)}
-            _log.info("no request could arrive", extra=said)
+            said = {"from": format_api_time(over.began_at), "until": format_api_time(over.ended_at)}
+            _log.info(
+                "Outage ended in which no web server could receive requests.",
+                extra={"event": "host.outage_ended", **said},
+            )

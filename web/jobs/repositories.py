@@ -8,31 +8,31 @@ from sqlalchemy.orm import Session
 from domain.core.clock import Clock, system_clock
 from domain.core.errors import DomainError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.git.maintenance import pack_pushed
-from domain.git.storage import remove_leftovers
+from domain.git.maintenance import pack_pushed_repositories
+from domain.git.storage import remove_interrupted_leftovers
 from domain.registry.client import open_registry
 from domain.registry.removal import (
-    Pace,
-    Removal,
+    ClaimedRemoval,
+    RemovalPace,
     claim_removal,
-    finish,
-    put_off,
-    record_failure,
+    finish_removal,
+    release_removal,
     remove_repository,
     remove_tags,
+    store_removal_failure,
 )
 from domain.registry.repositories import get_repository_to_remove
-from web.database.engine import engine_of
+from web.database.engine import use_engine
 from web.settings.policies.registry import registry_policy
 from web.settings.policies.repositories import git
 from web.settings.reader import Settings
-from web.settings.stored import current_settings
+from web.settings.stored import read_current_settings
 
 _log = logging.getLogger("gatebell.git")
-_DAY = 86_400
+_DAY_SECONDS = 86_400
 _registry_log = logging.getLogger("gatebell.registry")
 #: Maximum duration of one run. The job runs every minute, and the next run continues.
-_LONGEST_RUN = timedelta(seconds=45)
+_MAX_RUN_TIME = timedelta(seconds=45)
 
 
 def pack_repositories(settings: Settings) -> None:
@@ -44,62 +44,70 @@ def pack_repositories(settings: Settings) -> None:
     own = git(settings)
     if own.problem() or not own.root.exists():
         return
-    left = remove_leftovers(own.root, older_than=system_clock().timestamp() - _DAY)
-    packed = pack_pushed(own)
+    left = remove_interrupted_leftovers(
+        own.root, older_than=system_clock().timestamp() - _DAY_SECONDS
+    )
+    packed = pack_pushed_repositories(own)
     if packed or left:
-        _log.info("repositories packed", extra={"packed": packed, "leftovers": left})
+        _log.info(
+            "Repositories were packed, or leftover files were removed.",
+            extra={"event": "git.repositories_packed", "packed": packed, "leftovers": left},
+        )
 
 
-def remove_from_registry(settings: Settings, *, clock: Clock = system_clock) -> int:
+def run_registry_removals(settings: Settings, *, clock: Clock = system_clock) -> int:
     """Run the removals that are due and return how many are complete."""
     began, done = clock(), 0
-    with engine_of(settings) as engine:
-        while clock() - began < _LONGEST_RUN:
+    with use_engine(settings) as engine:
+        while clock() - began < _MAX_RUN_TIME:
             with Session(engine) as session, session.begin():
                 removal = claim_removal(session=session, now=clock())
             if removal is None:
                 break
-            until = began + _LONGEST_RUN
+            until = began + _MAX_RUN_TIME
             with Session(engine) as session:
-                done += _carry_out(removal, settings, session, clock, until)
+                done += _run_removal(removal, settings, session, clock, until)
     return done
 
 
-def _carry_out(
-    removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
+def _run_removal(
+    removal: ClaimedRemoval, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
     """Run a removal as far as time permits and return whether it is complete."""
     try:
-        is_done = _remove(removal, settings, session, clock, until)
+        is_done = _remove_images(removal, settings, session, clock, until)
     except DomainError as error:
         session.rollback()
-        record_failure(removal, str(error), session=session, now=clock())
+        store_removal_failure(removal, str(error), session=session, now=clock())
         session.commit()
         fields = {"removal_id": removal.id, "failures": removal.failures + 1, "reason": str(error)}
-        _registry_log.warning("registry removal failed, trying again later", extra=fields)
+        _registry_log.warning(
+            "Registry removal failed; the worker retries.",
+            extra={"event": "registry.removal_failed", **fields},
+        )
         return False
     if is_done:
-        finish(removal, session=session)
+        finish_removal(removal, session=session)
     else:
-        put_off(removal, session=session, now=clock())
+        release_removal(removal, session=session, now=clock())
     session.commit()
     return is_done
 
 
-def _remove(
-    removal: Removal, settings: Settings, session: Session, clock: Clock, until: datetime
+def _remove_images(
+    removal: ClaimedRemoval, settings: Settings, session: Session, clock: Clock, until: datetime
 ) -> bool:
     """Remove the repository or its tags and return whether the time sufficed."""
     try:
         repository = get_repository_to_remove(removal.repository_id, session=session)
     except NotFoundError:  # already removed by another process
         return True
-    policy = registry_policy(current_settings(settings, session=session))
+    policy = registry_policy(read_current_settings(settings, session=session))
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     with open_registry(policy, session=session, keyring=keyring, now=clock()) as client:
         session.commit()  # requests to the registry may be slow
 
-        pace = Pace(goes_on=lambda: clock() < until, between=session.commit)
+        pace = RemovalPace(goes_on=lambda: clock() < until, between=session.commit)
         if removal.rule is None:
             return remove_repository(repository, client=client, session=session, pace=pace)
         return remove_tags(

@@ -24,23 +24,23 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.core.clock import Clock, system_clock
-from domain.core.database.failures import gave_way
-from domain.core.hosts import claim_turn
+from domain.core.database.failures import is_conflict
+from domain.core.hosts import claim_run
 from domain.core.job_results import record_failed_job
-from domain.core.schedule_conditions import moments
-from web.database.driver_statements import RepeatedQuestion
-from web.database.engine import engine_of, open_autocommit_engine, open_engine
+from domain.core.schedule_conditions import compute_parameters
+from web.database.driver_statements import RepeatedQuery
+from web.database.engine import open_autocommit_engine, open_engine, use_engine
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.jobs")
 #: Seconds between two queries. On average, a page waits twice for half of this time.
-_LOOK_SECONDS = 0.25
+_QUERY_INTERVAL_SECONDS = 0.25
 #: Seconds between two queries while nothing is written. Work that becomes due by time may wait for
 #: this long.
-_QUIET_SECONDS = 1.0
-_AFTER_FAILURE_SECONDS = 5.0
-_OUTAGE_TOLD_EVERY_SECONDS = 60.0
-_OUTAGES = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
+_QUIET_QUERY_INTERVAL_SECONDS = 1.0
+_RETRY_SECONDS = 5.0
+_OUTAGE_LOG_INTERVAL_SECONDS = 60.0
+_OUTAGE_ERRORS = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,7 +58,7 @@ class Job(ABC):
     #: Interval at which the job starts regardless of due work.
     every: timedelta | None = None
     #: `True` if the job also starts when the worker starts.
-    begins_at_once = False
+    starts_immediately = False
     #: Pause in seconds after a run that found nothing, because another worker has claimed the work.
     pause_seconds = 1.0
     #: Number of database connections.
@@ -95,9 +95,9 @@ class Job(ABC):
     def has(self, due: ColumnElement[bool]) -> bool:
         """Return whether a condition of `domain.core.schedule_conditions` is met now."""
         with Session(self.reading) as session:
-            return bool(session.scalar(select(due), moments(self.clock())))
+            return bool(session.scalar(select(due), compute_parameters(self.clock())))
 
-    def seconds_of_look(self) -> float:
+    def get_run_seconds(self) -> float:
         """Return the duration of the current run in seconds."""
         since = self._looks_since
         return 0.0 if since is None else monotonic() - since
@@ -121,7 +121,7 @@ class Job(ABC):
         if since is not None and since <= now < since + self.every:
             return False
         self._period_since = now - (now - _EPOCH) % self.every
-        return since is not None or self.begins_at_once
+        return since is not None or self.starts_immediately
 
     def period_ends_at(self) -> datetime:
         """Return the end of the current period, or the latest possible time if there is none."""
@@ -163,7 +163,7 @@ class Job(ABC):
             count = self._look()
             self._looks_since = None
             if count is None:
-                rest = _AFTER_FAILURE_SECONDS
+                rest = _RETRY_SECONDS
             elif count:
                 rest = 0.0
                 self.tell()
@@ -179,22 +179,29 @@ class Job(ABC):
             return self.look()
         # The database is unavailable or not migrated, which /readyz reports. Jobs with their own
         # connections get the errors of the driver.
-        except _OUTAGES as error:
-            if gave_way(error):  # the other side of the deadlock has continued
+        except _OUTAGE_ERRORS as error:
+            if is_conflict(error):  # the other side of the deadlock has continued
                 return 1
-            _log.debug("nothing done", extra={"job": self.name, "reason": type(error).__name__})
+            _log.debug(
+                "Job stopped because the database was unavailable.",
+                extra={
+                    "event": "job.interrupted",
+                    "job": self.name,
+                    "reason": type(error).__name__,
+                },
+            )
         except Exception as error:  # noqa: BLE001 - what fails today may work later
-            _log.exception("a job of the worker failed", extra={"job": self.name})
+            _log.exception("Job failed.", extra={"event": "job.failed", "job": self.name})
             self._record_failure(type(error).__name__)
         return None
 
     def _record_failure(self, reason: str) -> None:
         """Store the failure for `/metrics`, `gatebell doctor` and `/admin`."""
-        with suppress(*_OUTAGES), Session(self.engine) as session, session.begin():
+        with suppress(*_OUTAGE_ERRORS), Session(self.engine) as session, session.begin():
             record_failed_job(self.name, reason, session=session, now=self.clock())
 
 
-class JobOfEachWorker(Job):
+class PerWorkerJob(Job):
     """Job that runs once per period in every worker."""
 
     def __init__(
@@ -218,7 +225,7 @@ class JobOfEachWorker(Job):
         return 0
 
 
-class PeriodicJob(JobOfEachWorker):
+class PeriodicJob(PerWorkerJob):
     """Job that runs once per period in a single worker, which claims the job's turn.
 
     No worker starts the job while another worker still runs it.
@@ -236,8 +243,8 @@ class PeriodicJob(JobOfEachWorker):
         return 0
 
     def _claim(self, now: datetime) -> bool:
-        with engine_of(self.settings) as engine, Session(engine) as session, session.begin():
-            return claim_turn(self.name, period=self._period, session=session, now=now)
+        with use_engine(self.settings) as engine, Session(engine) as session, session.begin():
+            return claim_run(self.name, period=self._period, session=session, now=now)
 
     def _hold(self, is_over: Event) -> None:
         """Claim the turn of each following period in advance until the work is done."""
@@ -258,7 +265,7 @@ class Scheduler:
         self._clock = clock
         self._asked = [(job, job.due) for job in jobs if job.due is not None]
         question = select(*(due for _, due in self._asked))
-        self._question = RepeatedQuestion(question, open_autocommit_engine(settings))
+        self._question = RepeatedQuery(question, open_autocommit_engine(settings))
         #: Time span within which no period ends.
         self._periods = (_EPOCH, _EPOCH)
         #: Monotonic time until which the last result is valid, unless the database is written to.
@@ -284,21 +291,21 @@ class Scheduler:
         for job in self._jobs:
             job.stop()
 
-    def hanging(self, *, longest_seconds: float) -> list[str]:
+    def list_hanging_jobs(self, *, longest_seconds: float) -> list[str]:
         """Return the names of the jobs whose current run exceeds `longest_seconds`."""
-        return [job.name for job in self._jobs if job.seconds_of_look() > longest_seconds]
+        return [job.name for job in self._jobs if job.get_run_seconds() > longest_seconds]
 
     def _run(self) -> None:
         while not self._is_stopped:
-            pause = _LOOK_SECONDS
+            pause = _QUERY_INTERVAL_SECONDS
             try:
                 self._look()
-            except _OUTAGES as error:
-                self._tell_of_outage(error)
-                pause = _AFTER_FAILURE_SECONDS
+            except _OUTAGE_ERRORS as error:
+                self._log_outage(error)
+                pause = _RETRY_SECONDS
             except Exception:  # noqa: BLE001 - without it, nobody would be paged
-                _log.exception("the scheduler failed")
-                pause = _AFTER_FAILURE_SECONDS
+                _log.exception("Scheduler failed.", extra={"event": "worker.scheduler_failed"})
+                pause = _RETRY_SECONDS
             self._has_news.wait(pause)
             self._has_news.clear()
         self._question.close()
@@ -313,17 +320,22 @@ class Scheduler:
             self._periods = (now, min(job.period_ends_at() for job in self._jobs))
         if not self._question.may_have_changed() and monotonic() < self._is_quiet_until:
             return
-        answers = self._question.ask(moments(now))
-        self._is_quiet_until = float("-inf") if any(answers) else monotonic() + _QUIET_SECONDS
+        answers = self._question.ask(compute_parameters(now))
+        self._is_quiet_until = (
+            float("-inf") if any(answers) else monotonic() + _QUIET_QUERY_INTERVAL_SECONDS
+        )
         for (job, _), is_due in zip(self._asked, answers, strict=True):
             if is_due:
                 job.begin()
 
-    def _tell_of_outage(self, error: Exception) -> None:
+    def _log_outage(self, error: Exception) -> None:
         """Log once a minute that the database is unavailable."""
-        if monotonic() - self._told_of_outage_at >= _OUTAGE_TOLD_EVERY_SECONDS:
+        if monotonic() - self._told_of_outage_at >= _OUTAGE_LOG_INTERVAL_SECONDS:
             self._told_of_outage_at = monotonic()
             _log.error(
-                "nothing is done: the database is unavailable",
-                extra={"reason": type(error).__name__},
+                "No jobs were started because the database was unavailable.",
+                extra={
+                    "event": "worker.database_unavailable",
+                    "reason": type(error).__name__,
+                },
             )

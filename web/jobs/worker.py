@@ -1,7 +1,7 @@
 """Background worker that runs all jobs outside of requests.
 
 Run `python -m web.jobs.worker`. Several workers may run at the same time. With `--prepare` it
-prepares the database first, and exits with WRONG_SETTING if that fails.
+prepares the database first, and exits with WRONG_SETTING_STATUS if that fails.
 """
 
 import gc
@@ -24,50 +24,50 @@ from typing import NoReturn
 
 from gunicorn.systemd import sd_notify
 
-from domain.core.hosts import PRUNE, WORKER_HEARTBEAT
-from domain.housekeeping.pruning import KeptDeliveries
-from web.database.engine import sharing_engine
-from web.database.prepare import prepare
+from domain.core.hosts import PRUNE_JOB, WORKER_HEARTBEAT_JOB
+from domain.housekeeping.pruning import CheckedDeliveries
+from web.database.engine import share_engine
+from web.database.prepare import prepare_database
 from web.database.sqlite import start_wal_truncation
-from web.database.start_checks import check_if_available
+from web.database.start_checks import check_database_if_available
 from web.database.start_errors import CannotStartError
-from web.jobs.alert_changes import AlertBatches, alert_changes_of, open_waiting_incidents
-from web.jobs.audit_log_lines import log_audit_events
+from web.jobs.alert_changes import AlertBatches, list_alert_change_jobs, open_waiting_incidents
+from web.jobs.audit_log_lines import register_audit_logging
 from web.jobs.backchannel_logout import BackchannelLogout
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.destinations import AuditStreaming, WebhookDeliveries
 from web.jobs.escalations import Escalations, PendingEscalations
 from web.jobs.heartbeats import Heartbeats
-from web.jobs.host_heartbeat import start_pulse
+from web.jobs.host_heartbeat import start_host_heartbeat
 from web.jobs.identities import check_identities
 from web.jobs.mail import (
-    SendingMail,
-    queue_assignments,
+    MailJob,
+    queue_assignment_notices,
     queue_due_mail,
-    watch_integrations,
+    record_rejecting_integrations,
 )
-from web.jobs.pages import Paging
-from web.jobs.repositories import pack_repositories, remove_from_registry
+from web.jobs.pages import PagingJob
+from web.jobs.repositories import pack_repositories, run_registry_removals
 from web.jobs.retention import (
-    add_up_days,
+    assign_alerts_to_monitors,
     deactivate_idle_accounts,
-    encrypt_stored,
-    let_alerts_follow_monitors,
-    note_who_can_be_on_call,
+    encrypt_stored_secrets,
     pause_ended_webhooks,
-    resolve_silent_alerts,
+    record_on_call_eligibility,
+    resolve_unreported_alerts,
     run_deletions,
     run_prune,
     seal_audit_events,
+    update_daily_counts,
 )
-from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
+from web.jobs.scheduler import Job, PeriodicJob, PerWorkerJob, Scheduler
 from web.logging import configure_logging
-from web.memory import keep_little_memory, keep_what_is_loaded
+from web.memory import freeze_loaded_objects, limit_allocator_memory
 from web.settings.reader import (
-    WRONG_SETTING,
+    WRONG_SETTING_STATUS,
     Settings,
     SettingsError,
-    settings_from_environment,
+    load_settings,
 )
 from web.standard_streams import drain_standard_streams, unblock_standard_streams
 
@@ -79,54 +79,54 @@ _HOUR = timedelta(hours=1)
 _SHARED_CONNECTIONS = 4
 #: Interval of the signs of life in seconds. The supervisor, and WatchdogSec of
 #: deploy/systemd/gatebell-worker.service, allow for several missed signs.
-_SIGNS_OF_LIFE_EVERY_SECONDS = 5.0
+_SIGN_OF_LIFE_INTERVAL_SECONDS = 5.0
 #: Duration in seconds after which a job counts as hung. Each of its waits has its own limit.
-_LONGEST_LOOK_SECONDS = 1_800
+_MAX_RUN_SECONDS = 1_800
 
 
-class Pulse(PeriodicJob):
+class WorkerHeartbeatJob(PeriodicJob):
     """Job that only claims its turn, which shows that a worker is running."""
 
-    begins_at_once = True
+    starts_immediately = True
 
     def __init__(self, settings: Settings) -> None:
         """Use the turn name under which other processes find the worker."""
-        super().__init__(WORKER_HEARTBEAT, _MINUTE, lambda _settings: None, settings)
+        super().__init__(WORKER_HEARTBEAT_JOB, _MINUTE, lambda _settings: None, settings)
 
 
-def jobs_of(settings: Settings) -> Sequence[Job]:
+def build_jobs(settings: Settings) -> Sequence[Job]:
     """Return all jobs of a worker."""
     once = partial(PeriodicJob, settings=settings)
-    each = partial(JobOfEachWorker, settings=settings)
+    each = partial(PerWorkerJob, settings=settings)
     return (
-        Paging(settings),
-        *(followed(settings) for followed in alert_changes_of(settings)),
+        PagingJob(settings),
+        *(followed(settings) for followed in list_alert_change_jobs(settings)),
         Escalations(settings),
         PendingEscalations(settings),
         Heartbeats(settings),
         AlertBatches(settings),
         WebhookDeliveries(settings),
         AuditStreaming(settings),
-        SendingMail(settings),
+        MailJob(settings),
         BackchannelLogout(settings),
         ClockCorrections(settings),
-        Pulse(settings),
-        once("add_up", _MINUTE, add_up_days),
+        WorkerHeartbeatJob(settings),
+        once("add_up", _MINUTE, update_daily_counts),
         once("seal_audit_events", _MINUTE, seal_audit_events),
-        once("monitors", _MINUTE, let_alerts_follow_monitors),
-        once("rejections", _MINUTE, watch_integrations),
-        once("silent", _MINUTE, resolve_silent_alerts),
+        once("monitors", _MINUTE, assign_alerts_to_monitors),
+        once("rejections", _MINUTE, record_rejecting_integrations),
+        once("silent", _MINUTE, resolve_unreported_alerts),
         once("incidents", _MINUTE, open_waiting_incidents),
         once("delete", _MINUTE, run_deletions),
-        once("encrypt", _MINUTE, encrypt_stored),
+        once("encrypt", _MINUTE, encrypt_stored_secrets),
         once("pause_webhooks", _MINUTE, pause_ended_webhooks),
         once("check_identities", _MINUTE, check_identities),
-        once(PRUNE, _TEN_MINUTES, partial(run_prune, kept=KeptDeliveries())),
-        once("note_who_can_be_on_call", _TEN_MINUTES, note_who_can_be_on_call),
+        once(PRUNE_JOB, _TEN_MINUTES, partial(run_prune, kept=CheckedDeliveries())),
+        once("note_who_can_be_on_call", _TEN_MINUTES, record_on_call_eligibility),
         once("deactivate", _HOUR, deactivate_idle_accounts),
         once("queue_mail", _TEN_MINUTES, queue_due_mail),
-        each("queue_assignments", _MINUTE, queue_assignments),
-        each("remove_from_registry", _MINUTE, remove_from_registry),
+        each("queue_assignments", _MINUTE, queue_assignment_notices),
+        each("remove_from_registry", _MINUTE, run_registry_removals),
         each("pack_repositories", _HOUR, pack_repositories),
     )
 
@@ -136,54 +136,59 @@ def main(*, is_first: bool = False) -> None:
 
     The first worker of `make run` prepares the database beforehand.
     """
-    keep_little_memory()
-    keep_what_is_loaded()
+    limit_allocator_memory()
+    freeze_loaded_objects()
     unblock_standard_streams()
     try:
-        settings = settings_from_environment()
+        settings = load_settings()
         configure_logging(settings)
         if is_first:
-            prepare(settings)
+            prepare_database(settings)
             # The web server waits for this message.
-            sd_notify("STATUS=the database is prepared", _log)
-            _begin_anew_after_migrating()
+            sd_notify("STATUS=The database is prepared.", _log)
+            _restart_without_migrations()
         else:
-            check_if_available(settings)
+            check_database_if_available(settings)
     except (SettingsError, CannotStartError) as error:
         sys.stderr.write(f"{error}\n")
-        sys.exit(WRONG_SETTING if is_first else 1)
-    log_audit_events()
-    with suppress(KeyboardInterrupt), sharing_engine(settings, connections=_SHARED_CONNECTIONS):
-        signal.signal(signal.SIGTERM, _stop)
-        start_pulse(settings, "worker")
+        sys.exit(WRONG_SETTING_STATUS if is_first else 1)
+    register_audit_logging()
+    with suppress(KeyboardInterrupt), share_engine(settings, connections=_SHARED_CONNECTIONS):
+        signal.signal(signal.SIGTERM, _start_shutdown)
+        start_host_heartbeat(settings, "worker")
         start_wal_truncation(settings)
-        with Scheduler(jobs_of(settings), settings) as scheduler:
-            _log.info("the worker has started")
-            _show_life(partial(scheduler.hanging, longest_seconds=_LONGEST_LOOK_SECONDS))
+        with Scheduler(build_jobs(settings), settings) as scheduler:
+            _log.info("Worker started.", extra={"event": "worker.started"})
+            _send_signs_of_life(
+                partial(scheduler.list_hanging_jobs, longest_seconds=_MAX_RUN_SECONDS)
+            )
 
 
-def _begin_anew_after_migrating() -> None:
+def _restart_without_migrations() -> None:
     """Replace this process by one without migrations, which take a third of its memory."""
     if "alembic" in sys.modules:
         drain_standard_streams()
         os.execv(sys.executable, [sys.executable, "-m", "web.jobs.worker"])  # noqa: S606 - ourselves
 
 
-def _stop(_number: int, _frame: FrameType | None) -> NoReturn:
+def _start_shutdown(_number: int, _frame: FrameType | None) -> NoReturn:
     """Start the shutdown, and ignore further signals from systemd or the supervisor."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _show_life(hanging: Callable[[], Sequence[str]]) -> None:
+def _send_signs_of_life(hanging: Callable[[], Sequence[str]]) -> None:
     """Notify the supervisor or systemd that the worker is alive, until a job hangs."""
     sd_notify("READY=1", _log)
     while not (found := hanging()):
         sd_notify("WATCHDOG=1", _log)
-        sleep(_SIGNS_OF_LIFE_EVERY_SECONDS)
-    _log.error("a job of the worker hangs: it shows no further sign of life", extra={"job": found})
+        sleep(_SIGN_OF_LIFE_INTERVAL_SECONDS)
+    _log.error(
+        "Job hung; the worker no longer notifies its supervisor.",
+        extra={"event": "job.hung", "job": found},
+    )
     while True:
-        sleep(_SIGNS_OF_LIFE_EVERY_SECONDS)
+        sleep(_SIGN_OF_LIFE_INTERVAL_SECONDS)
 
 
 if __name__ == "__main__":

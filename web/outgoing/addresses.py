@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 
 from domain.delivery.outgoing.addresses import Address, AddressPolicy
-from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundError
+from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundError
 
 
-def allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:
+def resolve_allowed_addresses(host: str, port: int, policy: AddressPolicy) -> Sequence[Address]:
     """Resolve a host name once and return the permitted addresses in the resolver's order.
 
-    Raise NameNotFoundError, or AddressRefusedError if no address is permitted.
+    Raise HostNotFoundError, or AddressBlockedError if no address is permitted.
     """
     found = _resolve(host, port)
     allowed = [each for each in found if policy.refusal(each) is None]
     if not allowed:
-        raise AddressRefusedError(host, found[0], policy.refusal(found[0]) or "")
+        raise AddressBlockedError(host, found[0], policy.refusal(found[0]) or "")
     return allowed
 
 
@@ -27,14 +27,14 @@ def _resolve(host: str, port: int) -> Sequence[Address]:
     try:
         answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
-        raise NameNotFoundError(host) from error
-    found = [_parsed(str(answer[4][0])) for answer in answers]
+        raise HostNotFoundError(host) from error
+    found = [_parse_address(str(answer[4][0])) for answer in answers]
     if not found:
-        raise NameNotFoundError(host)
+        raise HostNotFoundError(host)
     return list(dict.fromkeys(found))
 
 
-def _parsed(text: str) -> Address:
+def _parse_address(text: str) -> Address:
     """Return an address, and convert IPv4 addresses that are written as IPv6."""
     address = ip_address(text.partition("%")[0])
     mapped = getattr(address, "ipv4_mapped", None)

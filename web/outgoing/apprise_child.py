@@ -31,23 +31,23 @@ from typing import Any, NoReturn, TextIO
 from urllib.parse import unquote, urlsplit
 from zoneinfo import TZPATH
 
-from domain.delivery.outgoing.addresses import AddressPolicy, literal_address
-from domain.delivery.outgoing.errors import AddressRefusedError, problem_with_status
-from domain.delivery.outgoing.hosts import NamedHosts
+from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_address
+from domain.delivery.outgoing.errors import AddressBlockedError, describe_status_problem
+from domain.delivery.outgoing.hosts import HostList
 
 #: Maximum length of text messages, and of push messages whose beginning a phone displays.
-_FEW_CHARACTERS = 1_024
+_MAX_SHORT_MESSAGE_LENGTH = 1_024
 #: Pattern of mentions that notify everyone, which a sender of an alert must not use.
 _MENTIONS = re.compile(r"@(?=everyone|here|channel|room|all)|(?<=<)(?=[@!#])", re.IGNORECASE)
 #: Services that act on this machine or read its data.
-_OF_THIS_MACHINE = frozenset(
+_LOCAL_SERVICES = frozenset(
     {"blink1", "dbus", "glib", "gnome", "macosx", "syslog", "vapid", "windows"}
 )
 #: Services whose URL determines the content and the path. They could access any internal service.
-_GENERIC = frozenset({"custom_form", "custom_json", "custom_xml"})
+_GENERIC_SERVICES = frozenset({"custom_form", "custom_json", "custom_xml"})
 #: Position of the address in the arguments of audit events whose addresses are checked.
-_TO_ADDRESSES = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
-_FORBIDDEN = (
+_ADDRESS_POSITIONS = {"socket.connect": 1, "socket.sendto": 1, "socket.sendmsg": 1}
+_FORBIDDEN_EVENTS = (
     "ctypes.",
     "os.chmod",
     "os.chown",
@@ -70,31 +70,31 @@ _FORBIDDEN = (
     "subprocess.",
     "syslog.",
 )
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-_PYTHON = (sys.prefix, sys.base_prefix)
-_LONGEST_WORDS = 300
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_PYTHON_PREFIXES = (sys.prefix, sys.base_prefix)
+_MAX_REPLY_LENGTH = 300
 #: Attributes in which the email service keeps key files.
-_KEY_FILES = ("pgp_key", "pgp_privkey")
+_KEY_FILE_ATTRIBUTES = ("pgp_key", "pgp_privkey")
 #: Seconds for requests in progress to finish when the service stops.
-_LAST_SECONDS = 15.0
+_SHUTDOWN_SECONDS = 15.0
 #: Minimum length of secrets in a URL. Shorter parts are not secrets, and removing them would damage
 #: other words.
-_SHORTEST_SECRET = 5
+_MIN_SECRET_LENGTH = 5
 #: Patterns of log lines in which apprise reports a failed connection or a service's response.
-_SOCKET = "Socket Exception"
-_DETAILS = re.compile(rf"(Response Details|{_SOCKET}):\s*(b(?='))?")
+_SOCKET_ERROR = "Socket Exception"
+_FAILURE_DETAILS = re.compile(rf"(Response Details|{_SOCKET_ERROR}):\s*(b(?='))?")
 #: Pattern of the status of a response in apprise's log.
-_STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
+_RESPONSE_STATUS = re.compile(r"\berror=([1-5][0-9]{2})\b")
 #: Pattern of urllib3's message about a failed connection, which captures the relevant part.
-_CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
+_CONNECTION_CAUSE = re.compile(r".*Caused by \w+\([\"'](?:[^:]*: )?(.*?)[\"']\)+$", re.DOTALL)
 
 
 @dataclass
-class _Request:
+class _ActiveRequest:
     """Request in progress, with the data that the audit hook needs."""
 
     #: Hosts on non-public addresses that the request may reach.
-    hosts: NamedHosts = field(default_factory=NamedHosts)
+    hosts: HostList = field(default_factory=HostList)
     #: Remedy that permits further hosts.
     remedy: str = "contacts reach public addresses only"
     #: Reasons for which the hook rejected operations.
@@ -103,10 +103,10 @@ class _Request:
 
 #: Request of this thread. apprise passes it to most of the threads that it starts. Other threads
 #: can only reach public addresses.
-_request: ContextVar[_Request] = ContextVar("request")
+_active_request: ContextVar[_ActiveRequest] = ContextVar("request")
 #: Host and port of the last lookup, which precedes the connection to its result.
-_looked_up: ContextVar[tuple[str, int]] = ContextVar("looked_up")
-_PUBLIC = AddressPolicy()
+_last_lookup: ContextVar[tuple[str, int]] = ContextVar("looked_up")
+_PUBLIC_ADDRESSES = AddressPolicy()
 
 
 class Sandbox:
@@ -117,45 +117,47 @@ class Sandbox:
         # The folder of the service is excluded, because the database may be in it. Its modules are
         # already loaded.
         own = os.path.realpath(Path.cwd())
-        places = {os.path.realpath(each) for each in (*sys.path, *TZPATH, *_PYTHON) if each}
+        places = {
+            os.path.realpath(each) for each in (*sys.path, *TZPATH, *_PYTHON_PREFIXES) if each
+        }
         self._readable = tuple(places - {own})
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
         """Raise PermissionError if the operation is not permitted."""
         if event == "socket.getaddrinfo":
-            _note_lookup(args[0], args[1])
-        elif event in _TO_ADDRESSES:
-            self._check_address(args[0], args[_TO_ADDRESSES[event]])
+            _store_lookup(args[0], args[1])
+        elif event in _ADDRESS_POSITIONS:
+            self._check_address(args[0], args[_ADDRESS_POSITIONS[event]])
         elif event == "open":
             self._check_file(args[0], args[1], args[2])
-        elif event.startswith(_FORBIDDEN) and not self._is_own_bind(event, args):
-            _refuse(f"it wanted to do what only programs of this machine may ({event})")
+        elif event.startswith(_FORBIDDEN_EVENTS) and not self._is_own_bind(event, args):
+            _deny(f"the service tried an operation that is not allowed ({event})")
 
     def _check_address(self, opened: socket.socket, address: Any) -> None:
         if address is None:  # a connected socket, whose address was checked before
             return
         if opened.family not in {socket.AF_INET, socket.AF_INET6}:
-            _refuse("it wanted to reach a program of this machine")
+            _deny("the service tried to connect to a local program")
         try:
             reached = ip_address(str(address[0]).partition("%")[0])
         except ValueError:
             # The name would be resolved after this check.
-            _refuse("it wanted to reach a name that could not be checked")
+            _deny("the service tried to connect to a host name that could not be checked")
         reached = getattr(reached, "ipv4_mapped", None) or reached
-        kind = _PUBLIC.refusal(reached)
-        request = _request.get(_Request())
-        if kind is not None and not _is_named(str(reached), address[1], request.hosts):
-            refused = AddressRefusedError(str(reached), reached, kind, remedy=request.remedy)
-            _refuse(f"it leads to {refused}")
+        kind = _PUBLIC_ADDRESSES.refusal(reached)
+        request = _active_request.get(_ActiveRequest())
+        if kind is not None and not _is_configured_host(str(reached), address[1], request.hosts):
+            refused = AddressBlockedError(str(reached), reached, kind, remedy=request.remedy)
+            _deny(str(refused))
 
     def _check_file(self, path: Any, mode: Any, flags: Any) -> None:
         if isinstance(path, int):
             return
-        writes = bool(isinstance(flags, int) and flags & _WRITING)
+        writes = bool(isinstance(flags, int) and flags & _WRITE_FLAGS)
         writes |= isinstance(mode, str) and any(each in mode for each in "wax+")
         name = os.path.realpath(os.fsdecode(path))
-        if writes or not any(_is_in(name, each) for each in self._readable):
-            _refuse("it wanted to open a file of this machine")
+        if writes or not any(_is_inside(name, each) for each in self._readable):
+            _deny("the service tried to open a local file")
 
     @staticmethod
     def _is_own_bind(event: str, args: tuple[Any, ...]) -> bool:
@@ -163,30 +165,30 @@ class Sandbox:
         return event == "socket.bind" and isinstance(args[1], tuple) and not args[1][0]
 
 
-def _is_in(name: str, place: str) -> bool:
+def _is_inside(name: str, place: str) -> bool:
     return name.startswith(place.rstrip(os.sep) + os.sep)
 
 
-def _note_lookup(host: Any, port: Any) -> None:
+def _store_lookup(host: Any, port: Any) -> None:
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
-    _looked_up.set((name, int(port) if str(port).isdecimal() else 0))
+    _last_lookup.set((name, int(port) if str(port).isdecimal() else 0))
 
 
-def _is_named(address: str, port: int, hosts: NamedHosts) -> bool:
+def _is_configured_host(address: str, port: int, hosts: HostList) -> bool:
     """Return whether the administrator has configured the address or the name that led to it."""
-    name, of_port = _looked_up.get(("", 0))
-    return hosts.have(address, port) or (of_port == port and hosts.have(name, port))
+    name, of_port = _last_lookup.get(("", 0))
+    return hosts.has_host(address, port) or (of_port == port and hosts.has_host(name, port))
 
 
-def _refuse(why: str) -> NoReturn:
-    _request.get(_Request()).refused.append(why)
+def _deny(why: str) -> NoReturn:
+    _active_request.get(_ActiveRequest()).refused.append(why)
     raise PermissionError(why)
 
 
-class Program:
+class AppriseRequestHandler:
     """Handler of requests, each in its own thread."""
 
-    def __init__(self, results: TextIO, hosts: NamedHosts) -> None:
+    def __init__(self, results: TextIO, hosts: HostList) -> None:
         """Load all services, and store the output for results and the configured hosts."""
         import apprise  # noqa: PLC0415 - only this process loads it
         from apprise.manager_plugins import NotificationManager  # noqa: PLC0415
@@ -210,12 +212,12 @@ class Program:
             threads = [each for each in threads if each.is_alive()]
             threads.append(Thread(target=self._answer, args=(request,), daemon=True))
             threads[-1].start()
-        end = monotonic() + _LAST_SECONDS
+        end = monotonic() + _SHUTDOWN_SECONDS
         for thread in threads:
             thread.join(max(end - monotonic(), 0))
 
     def _answer(self, request: Mapping[str, Any]) -> None:
-        _request.set(under_way := _Request())
+        _active_request.set(under_way := _ActiveRequest())
         try:
             result = self._send(request) if request["op"] == "send" else self._check(request)
         except Exception as error:  # noqa: BLE001 - of any of two hundred services
@@ -223,7 +225,7 @@ class Program:
         if result.get("problem") and under_way.refused:
             # The reason of the hook is more precise than apprise's message.
             result = {"problem": under_way.refused[0]}
-        line = json_line({"id": request["id"], **result})
+        line = format_result_line({"id": request["id"], **result})
         with self._lock, suppress(OSError):
             self._results.write(line)
             self._results.flush()
@@ -238,75 +240,75 @@ class Program:
 
     def _check(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
-        if self._is_of_this_machine(url):
-            return {"problem": "this service acts on the machine that sends, so it is not offered"}
+        if self._is_local_service(url):
+            return {"problem": "this service acts on the sending host, so it is not supported"}
         service = self._service(url)
         if service is None:
-            return {
-                "problem": "Apprise cannot read this URL; compare it with Apprise's documentation"
-            }
+            return {"problem": "Apprise cannot parse this URL; its documentation lists the formats"}
         if len(service) > 1:
-            return {"problem": "it names several targets: add one for each of them"}
-        problem = self._problem_of_files(service) or _problem_of(service)
+            return {"problem": "the URL has several targets: add each target separately"}
+        problem = self._find_file_problem(service) or _find_problem(service)
         if problem is None:
-            problem = self._problem_of_address(service)
+            problem = self._find_address_problem(service)
         if problem is not None:
             return {"problem": problem}
-        host = _host_of(service) or ""
+        host = _find_host(service) or ""
         scheme = urlsplit(service.url(privacy=True)).scheme
         return {
             "service": str(service.service_name),
             "shown": f"{scheme}://{host}/…" if host else f"{scheme}://…",
-            "lane": f"{_module(service)} {host}".strip(),
+            "lane": f"{_get_module_name(service)} {host}".strip(),
         }
 
-    def _is_of_this_machine(self, url: str) -> bool:
+    def _is_local_service(self, url: str) -> bool:
         scheme = url.partition(":")[0].lower()
-        return scheme in self._services and _module(self._services[scheme]) in _OF_THIS_MACHINE
+        return (
+            scheme in self._services and _get_module_name(self._services[scheme]) in _LOCAL_SERVICES
+        )
 
-    def _problem_of_files(self, service: Any) -> str | None:
+    def _find_file_problem(self, service: Any) -> str | None:
         """Return the problem of a service that reads local files or downloads, or None."""
         files = self._apprise.AppriseAttachment
         named = any(isinstance(each, files) and each for each in vars(service).values())
         # The email service keeps key files in a nested object.
-        if not named and not any(getattr(service, each, None) for each in _KEY_FILES):
+        if not named and not any(getattr(service, each, None) for each in _KEY_FILE_ATTRIBUTES):
             return None
         return (
-            "it names a file, such as a template or a key file, and Gatebell reads none: remove "
-            "that part of the URL, or choose another service"
+            "the URL refers to a file, such as a template or a key file, which Gatebell does not "
+            "read: remove this part of the URL, or choose another service"
         )
 
-    def _problem_of_address(self, service: Any) -> str | None:
+    def _find_address_problem(self, service: Any) -> str | None:
         """Return why a service can never be reached, if the address in its URL shows that.
 
         Host names are only resolved when a message is sent.
         """
         host, port = getattr(service, "host", None), getattr(service, "port", None)
-        address = literal_address(host) if host and _host_of(service) else None
-        kind = None if address is None else _PUBLIC.refusal(address)
+        address = parse_literal_address(host) if host and _find_host(service) else None
+        kind = None if address is None else _PUBLIC_ADDRESSES.refusal(address)
         if kind is None:
             return None
-        is_generic = _module(service) in _GENERIC
+        is_generic = _get_module_name(service) in _GENERIC_SERVICES
         named = (str(host), str(address))
-        if not is_generic and any(self._hosts.have_name(each, port) for each in named):
+        if not is_generic and any(self._hosts.has_host_name(each, port) for each in named):
             return None
-        return f"it can never be reached: {host} is {kind}, and {_remedy_of(service)}"
+        return f"the URL cannot be reached: {host} is {kind}, and {_get_remedy(service)}"
 
     def _send(self, request: Mapping[str, Any]) -> dict[str, object]:
         url = request["url"]
-        service = None if self._is_of_this_machine(url) else self._service(url)
+        service = None if self._is_local_service(url) else self._service(url)
         if service is None:
-            return {"problem": "Apprise can no longer read its URL"}
-        if (problem := _problem_of(service)) is not None:
+            return {"problem": "Apprise can no longer parse the URL"}
+        if (problem := _find_problem(service)) is not None:
             return {"problem": problem}
         self._allow_hosts(service)
         sender = self._apprise.Apprise()
         sender.add(service)
         kind = self._apprise.NotifyType
-        body = fitting(request["body"], request["short_body"], room=int(service.body_maxlen))
+        body = fit_text(request["body"], request["short_body"], room=int(service.body_maxlen))
         result = sender.notify(
-            title=without_mentions(request["title"]),
-            body=without_mentions(body),
+            title=disarm_mentions(request["title"]),
+            body=disarm_mentions(body),
             notify_type=kind.FAILURE if request["is_alarm"] else kind.INFO,
             body_format=self._apprise.NotifyFormat.TEXT,
             log_level=logging.DEBUG,
@@ -314,33 +316,33 @@ class Program:
         if result:
             return {"problem": None}
         said = [entry for service in result for attempt in service for entry in attempt]
-        words = _words_of(said)
+        words = _get_service_message(said)
         return {
-            "problem": f"{service.service_name} {_reason_of(said)}",
-            "words": _without_secrets(words, request["url"], host=_host_of(service)),
+            "problem": f"{service.service_name} {_get_failure_reason(said)}",
+            "words": _remove_secrets(words, request["url"], host=_find_host(service)),
         }
 
     def _allow_hosts(self, service: Any) -> None:
         """Permit the configured hosts for a request, unless its service is generic."""
-        under_way = _request.get()
-        under_way.remedy = _remedy_of(service)
-        if _module(service) not in _GENERIC:
+        under_way = _active_request.get()
+        under_way.remedy = _get_remedy(service)
+        if _get_module_name(service) not in _GENERIC_SERVICES:
             under_way.hosts = self._hosts
 
 
-def _module(service: Any) -> str:
+def _get_module_name(service: Any) -> str:
     """Return the name of the module of a service or of its class."""
     return str(service.__module__).removeprefix("apprise.plugins.").partition(".")[0]
 
 
-def _remedy_of(service: Any) -> str:
+def _get_remedy(service: Any) -> str:
     """Return a remedy for a service on a non-public address."""
-    if _module(service) in _GENERIC:
+    if _get_module_name(service) in _GENERIC_SERVICES:
         return "JSON, XML and form URLs reach public addresses only"
-    return "only OUTGOING_CONTACT_HOSTS can allow that"
+    return "only OUTGOING_CONTACT_HOSTS can allow this"
 
 
-def _host_of(service: Any) -> str | None:
+def _find_host(service: Any) -> str | None:
     """Return the host and port of a self-hosted service, or None for other services."""
     if "host" not in service.template_tokens or getattr(service, "mode", "") == "cloud":
         return None
@@ -348,69 +350,76 @@ def _host_of(service: Any) -> str | None:
     return f"{host}:{port}" if host and port else host or None
 
 
-def _problem_of(service: Any) -> str | None:
+def _find_problem(service: Any) -> str | None:
     """Return the problem of a URL that sets a header or a method, or None."""
     if "headers" in service.template_kwargs and service.headers:
-        return "it sets a header, and Gatebell sends none: remove what begins with + from the URL"
-    if _module(service) in _GENERIC and service.method != "POST":
-        return "it sets a method, and Gatebell sends POST only: remove “method” from the URL"
+        return (
+            "the URL sets a header, which Gatebell does not send: remove the parameters that start "
+            "with +"
+        )
+    if _get_module_name(service) in _GENERIC_SERVICES and service.method != "POST":
+        return "the URL sets a method, but Gatebell only sends POST: remove the parameter `method`"
     return None
 
 
-def _reason_of(said: Sequence[Any]) -> str:
+def _get_failure_reason(said: Sequence[Any]) -> str:
     """Return the reason of a failure, in our own words."""
     messages = [each.message for each in said]
-    status = next((found[1] for each in messages if (found := _STATUS.search(each))), None)
-    if status is not None and (problem := problem_with_status(int(status))) is not None:
-        return problem.removeprefix("it ")
+    status = next((found[1] for each in messages if (found := _RESPONSE_STATUS.search(each))), None)
+    if status is not None and (problem := describe_status_problem(int(status))) is not None:
+        return problem.removeprefix("the server ")
     if any("timed out" in each for each in messages):
         return "did not respond in time"
-    is_lost = any(each.startswith(_SOCKET) for each in messages)
-    return "could not be reached" if is_lost else "did not accept it"
+    is_lost = any(each.startswith(_SOCKET_ERROR) for each in messages)
+    return "could not be reached" if is_lost else "did not accept the message"
 
 
-def _words_of(said: Sequence[Any]) -> str:
+def _get_service_message(said: Sequence[Any]) -> str:
     """Return the message about a failure from the service or from apprise."""
     warnings = [each.message for each in said if each.level in {"WARNING", "ERROR", "CRITICAL"}]
-    details = [_DETAILS.sub("", each.message) for each in said if _DETAILS.match(each.message)]
-    details = [_CAUSE.sub(r"\1", each) for each in details]
+    details = [
+        _FAILURE_DETAILS.sub("", each.message)
+        for each in said
+        if _FAILURE_DETAILS.match(each.message)
+    ]
+    details = [_CONNECTION_CAUSE.sub(r"\1", each) for each in details]
     return " · ".join(" ".join(each.split()) for each in (*warnings[-1:], *details[-1:]))
 
 
-def _without_secrets(words: str, url: str, *, host: str | None) -> str:
+def _remove_secrets(words: str, url: str, *, host: str | None) -> str:
     """Remove the parts of a URL from a text, except its scheme and the service's host."""
     parts = re.split(r"[/:@?&=#,+]+", url.partition(":")[2])
     secrets = {each for part in parts for each in (part, unquote(part))}
     secrets -= {"", *(host or "").split(":")}
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET_LENGTH:
             words = words.replace(secret, "…")
-    return words[:_LONGEST_WORDS]
+    return words[:_MAX_REPLY_LENGTH]
 
 
-def json_line(value: Mapping[str, object]) -> str:
+def format_result_line(value: Mapping[str, object]) -> str:
     """Return a value as one line of JSON."""
     return json.dumps(value) + "\n"
 
 
-def _requests() -> Iterator[Mapping[str, Any]]:
+def _read_requests() -> Iterator[Mapping[str, Any]]:
     for line in sys.stdin:
         yield json.loads(line)
 
 
-def fitting(body: str, short: str, *, room: int) -> str:
+def fit_text(body: str, short: str, *, room: int) -> str:
     """Return a text that fits within the given number of characters.
 
     A long text that is cut ends with the short text, which contains the required actions.
     """
-    if room <= _FEW_CHARACTERS:
+    if room <= _MAX_SHORT_MESSAGE_LENGTH:
         return short
     if len(body) <= room:
         return body
     return f"{body[: max(room - len(short) - 3, 0)].rstrip()}…\n\n{short}"
 
 
-def without_mentions(text: str) -> str:
+def disarm_mentions(text: str) -> str:
     """Return a text whose mentions notify no one."""
     return _MENTIONS.sub(lambda found: f"{found[0]}\u200b", text)
 
@@ -421,14 +430,14 @@ def main() -> None:
     results = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with Path(os.devnull).open("w") as nothing:
         os.dup2(nothing.fileno(), 1)
-    program = Program(results, NamedHosts.parse(sys.argv[1]))
+    program = AppriseRequestHandler(results, HostList.parse(sys.argv[1]))
     # This is imported here because only Python's own files can be opened afterwards.
     import encodings.idna  # noqa: F401, PLC0415
 
     sys.addaudithook(Sandbox())
-    results.write(json_line({"id": 0}))
+    results.write(format_result_line({"id": 0}))
     results.flush()
-    program.run(_requests())
+    program.run(_read_requests())
     # A regular exit would wait for threads of apprise that hang.
     os._exit(0)
 

@@ -18,17 +18,17 @@ from typing import Any
 
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.errors import OutgoingError
-from domain.paging.notifications.contact_types.base import Problem, UrlService
+from domain.paging.notifications.contact_types.base import SendProblem, UrlService
 from web.settings.reader import Settings
 
 #: Seconds to wait for a child to start. Loading all services takes half a second on an idle
 #: processor.
-_START_SECONDS = 20.0
-_IDLE_SECONDS = 120.0
-_MOST_AT_ONCE = 16
-_LONGEST_URL = 1_000
+_START_TIMEOUT_SECONDS = 20.0
+_IDLE_TIMEOUT_SECONDS = 120.0
+_MAX_REQUESTS_PER_CHILD = 16
+_MAX_URL_LENGTH = 1_000
 _ROOT = Path(__file__).parents[2]
-_ENDED = {"problem": "the process that sends through Apprise ended"}
+_PROCESS_ENDED_RESULT = {"problem": "the Apprise process ended unexpectedly"}
 
 
 def check_apprise_url(url: str, settings: Settings) -> UrlService:
@@ -36,27 +36,27 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
 
     Raise InvalidError for the field `address` if the URL cannot be used.
     """
-    if not url.isprintable() or not 0 < len(url) <= _LONGEST_URL:
-        message = f"Enter a URL of at most {_LONGEST_URL} characters, such as ntfys://topic."
+    if not url.isprintable() or not 0 < len(url) <= _MAX_URL_LENGTH:
+        message = f"Enter a URL of at most {_MAX_URL_LENGTH} characters, such as ntfys://topic."
         raise InvalidError(message, field="address")
     request = json.dumps({"id": 1, "op": "check", "url": url}) + "\n"
     try:
         done = run(  # noqa: S603 - this program
-            _command(settings),
+            _build_command_line(settings),
             input=request,
             stdout=PIPE,
             stderr=DEVNULL,
             text=True,
-            env=_environment(settings),
+            env=_build_environment(settings),
             cwd=_ROOT,
-            timeout=_START_SECONDS,
+            timeout=_START_TIMEOUT_SECONDS,
             check=False,
         )
         answer = json.loads(done.stdout.splitlines()[-1])
     except (OSError, SubprocessError, ValueError, IndexError) as error:
         raise InvalidError("The URL could not be checked. Try again.", field="address") from error
     if answer.get("shown") is None:
-        problem = answer.get("problem") or "Apprise cannot read this URL"
+        problem = answer.get("problem") or "Apprise cannot parse this URL"
         raise InvalidError(f"{problem[:1].upper()}{problem[1:]}.", field="address")
     return UrlService(answer["service"], answer["shown"], answer["lane"])
 
@@ -64,11 +64,11 @@ def check_apprise_url(url: str, settings: Settings) -> UrlService:
 class AppriseProcesses:
     """Thread-safe child processes of one worker."""
 
-    def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_SECONDS) -> None:
+    def __init__(self, settings: Settings, *, idle_seconds: float = _IDLE_TIMEOUT_SECONDS) -> None:
         """Store the settings without starting a process."""
         self._settings = settings
         self._idle_seconds = idle_seconds
-        self._children: list[_Child] = []
+        self._children: list[_AppriseChild] = []
         self._lock = Lock()
 
     def send(
@@ -80,7 +80,7 @@ class AppriseProcesses:
         short_body: str,
         is_alarm: bool,
         deadline: float,
-    ) -> Problem | None:
+    ) -> SendProblem | None:
         """Send a message within the given time and return the problem, or None.
 
         Services with a low limit on length get `short_body`.
@@ -90,22 +90,22 @@ class AppriseProcesses:
         try:
             child = self._take()
         except OutgoingError as error:
-            return Problem(str(error))
+            return SendProblem(str(error))
         try:
             answer = child.ask(request, deadline)
         finally:
             self._leave(child)
         if answer is None:
-            return Problem(f"no answer came within {deadline:.0f} seconds")
+            return SendProblem(f"no response was received within {deadline:.0f} seconds")
         problem = answer.get("problem")
-        return None if problem is None else Problem(str(problem), answer.get("words", ""))
+        return None if problem is None else SendProblem(str(problem), answer.get("words", ""))
 
     def prepare(self) -> None:
         """Start a child if there is none, without waiting for it."""
         with self._lock:
             if not any(each.is_alive for each in self._children):
-                self._children = [child := _Child(self._settings)]
-                self._end_later(child)
+                self._children = [child := _AppriseChild(self._settings)]
+                self._schedule_end(child)
 
     @property
     def process_ids(self) -> Sequence[int]:
@@ -120,51 +120,51 @@ class AppriseProcesses:
         for child in children:
             child.kill()
 
-    def _take(self) -> "_Child":
+    def _take(self) -> "_AppriseChild":
         """Return a child that can take another request."""
         with self._lock:
             self._children = [each for each in self._children if each.is_alive]
             for child in self._children:
-                if child.takes_more:
+                if child.accepts_more:
                     child.begin()
                     return child
-            child = _Child(self._settings)
+            child = _AppriseChild(self._settings)
             self._children.append(child)
             child.begin()
             return child
 
-    def _leave(self, child: "_Child") -> None:
+    def _leave(self, child: "_AppriseChild") -> None:
         with self._lock:
-            if child.end() and child.is_spoilt:
+            if child.end() and child.has_hung:
                 child.kill()
                 self._children = [each for each in self._children if each is not child]
         if child.is_idle:
-            self._end_later(child)
+            self._schedule_end(child)
 
-    def _end_later(self, child: "_Child") -> None:
+    def _schedule_end(self, child: "_AppriseChild") -> None:
         """End a child after a while if it gets no work."""
         timer = Timer(self._idle_seconds, self._end_if_idle, (child, child.served))
         timer.daemon = True
         timer.start()
 
-    def _end_if_idle(self, child: "_Child", served: int) -> None:
+    def _end_if_idle(self, child: "_AppriseChild", served: int) -> None:
         with self._lock:
             if child.is_idle and child.served == served:
                 child.kill()
                 self._children = [each for each in self._children if each is not child]
 
 
-class _Child:
+class _AppriseChild:
     """Running child process."""
 
     def __init__(self, settings: Settings) -> None:
         self.process: Popen[str] = Popen(  # noqa: S603 - this program
-            _command(settings),
+            _build_command_line(settings),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,
             text=True,
-            env=_environment(settings),
+            env=_build_environment(settings),
             cwd=_ROOT,
             # The child must finish its messages when the worker receives a signal.
             start_new_session=True,
@@ -175,7 +175,7 @@ class _Child:
         #: Number of requests the child ever got, and number of requests in progress.
         self.served = self._active = 0
         #: `True` if a request has hung in the child.
-        self.is_spoilt = False
+        self.has_hung = False
         self._ids = count(1)
         self._ready: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
         self._waiting: dict[int, SimpleQueue[Mapping[str, Any]]] = {0: self._ready}
@@ -188,8 +188,8 @@ class _Child:
         return not self._has_ended
 
     @property
-    def takes_more(self) -> bool:
-        return self.is_alive and not self.is_spoilt and self._active < _MOST_AT_ONCE
+    def accepts_more(self) -> bool:
+        return self.is_alive and not self.has_hung and self._active < _MAX_REQUESTS_PER_CHILD
 
     @property
     def is_idle(self) -> bool:
@@ -207,30 +207,30 @@ class _Child:
     def ask(self, request: Mapping[str, Any], deadline: float) -> Mapping[str, Any] | None:
         """Return the result of a request, or None after the deadline."""
         if not self._is_ready():
-            return {"problem": "the process that sends through Apprise did not start in time"}
+            return {"problem": "the Apprise process did not start in time"}
         answers: SimpleQueue[Mapping[str, Any]] = SimpleQueue()
         with self._lock:
             if self._has_ended:
-                return _ENDED
+                return _PROCESS_ENDED_RESULT
             number = next(self._ids)
             self._waiting[number] = answers
             try:
                 self._stdin.write(json.dumps({"id": number, **request}) + "\n")
                 self._stdin.flush()
             except OSError:
-                return _ENDED
+                return _PROCESS_ENDED_RESULT
         try:
             return answers.get(timeout=deadline)
         except Empty:
-            self.is_spoilt = True
+            self.has_hung = True
             return None
 
     def _is_ready(self) -> bool:
         try:
             # The message is put back for the next request.
-            self._ready.put(self._ready.get(timeout=_START_SECONDS))
+            self._ready.put(self._ready.get(timeout=_START_TIMEOUT_SECONDS))
         except Empty:
-            self.is_spoilt = True
+            self.has_hung = True
             return False
         return True
 
@@ -252,25 +252,25 @@ class _Child:
             self._has_ended = True
             waiting_still, self._waiting = self._waiting, {}
         for each in waiting_still.values():
-            each.put(_ENDED)
+            each.put(_PROCESS_ENDED_RESULT)
         self._stdout.close()
         self.process.wait()
 
 
-def _command(settings: Settings) -> list[str]:
+def _build_command_line(settings: Settings) -> list[str]:
     child = ("-X", "utf8", "-m", "web.outgoing.apprise_child")
     return [sys.executable, *child, settings.outgoing_contact_hosts]
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def _build_environment(settings: Settings) -> dict[str, str]:
     """Return the environment of a child, which contains nothing of the service's environment."""
     if settings.trusted_ca_file is None:
         return {}
-    bundle = _ca_bundle(settings.trusted_ca_file, settings.instance_path)
+    bundle = _write_ca_bundle(settings.trusted_ca_file, settings.instance_path)
     return {"REQUESTS_CA_BUNDLE": str(bundle)}
 
 
-def _ca_bundle(trusted_ca_file: Path, folder: Path) -> Path:
+def _write_ca_bundle(trusted_ca_file: Path, folder: Path) -> Path:
     """Return a file with the usual certificate authorities and those in TRUSTED_CA_FILE."""
     import certifi  # noqa: PLC0415 - only where that is set
 

@@ -23,38 +23,38 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError
 from urllib3.response import HTTPResponse
 
-from domain.core.encryption import outgoing_tls_context, refusal_reason
+from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
 from domain.delivery.outgoing.addresses import AddressPolicy
-from domain.delivery.outgoing.claims import Attempt
-from domain.delivery.outgoing.deadlines import run_within
+from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.deadlines import run_with_deadline
 from domain.delivery.outgoing.errors import (
     ConnectionFailedError,
-    DeadlineError,
+    DeadlineExceededError,
     OutgoingError,
-    TlsRefusedError,
-    TooLargeError,
-    problem_with_status,
+    ResponseTooLargeError,
+    TlsFailedError,
+    describe_status_problem,
 )
-from domain.delivery.outgoing.signing import Message, signed_headers
+from domain.delivery.outgoing.signing import OutgoingMessage, build_signed_headers
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
-from web.outgoing.addresses import allowed_addresses
-from web.outgoing.proxy import Proxy, is_direct
+from web.outgoing.addresses import resolve_allowed_addresses
+from web.outgoing.proxy import Proxy, is_direct_request
 from web.settings.reader import Settings
 
 #: Time limit of a whole request in seconds: name, connection, TLS, sending and the response.
 DEADLINE_SECONDS = 10.0
 #: Time limit of a connection attempt in seconds while there are other addresses.
-_CONNECT_SECONDS = 4.0
+_CONNECT_TIMEOUT_SECONDS = 4.0
 #: Maximum number of response bytes read. The status of a longer response still counts.
-_MOST_BYTES = 65_536
+_MAX_RESPONSE_BYTES = 65_536
 #: Maximum number of response bytes returned, for a POST and for a GET.
-_KEPT_BYTES = 1_000
-_KEPT_OF_A_GET = 16_384
-_LONGEST_RETRY_AFTER = 5  # maximum number of digits
+_MAX_KEPT_POST_BYTES = 1_000
+_MAX_KEPT_GET_BYTES = 16_384
+_MAX_RETRY_AFTER_DIGITS = 5  # maximum number of digits
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class OutgoingResponse:
     """Response of another service."""
 
     status: int
@@ -67,7 +67,7 @@ class Answer:
     @property
     def problem(self) -> str | None:
         """Problem with the response, or None for a success."""
-        return problem_with_status(self.status)
+        return describe_status_problem(self.status)
 
 
 class OutgoingClient:
@@ -98,7 +98,7 @@ class OutgoingClient:
             proxy=Proxy.parse(settings.outgoing_proxy),
         )
 
-    def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def post(self, url: OutgoingUrl, body: bytes, headers: Mapping[str, str]) -> OutgoingResponse:
         """Send a POST and return the response, whatever its status.
 
         Raise OutgoingError if there is no response.
@@ -107,19 +107,19 @@ class OutgoingClient:
         self._kept = None  # until the response is complete
         reused = kept[1] if kept and kept[0] == origin else None
         if kept and reused is None:
-            _close(kept[1])
-        request = _Request(url, body, headers, route=self._route)
-        answer = run_within(self._deadline, lambda: request.send(reused), stop=request.stop)
+            _close_connection(kept[1])
+        request = _OutgoingRequest(url, body, headers, route=self._route)
+        answer = run_with_deadline(self._deadline, lambda: request.send(reused), stop=request.stop)
         if request.connection is not None:
             self._kept = (origin, request.connection)
         return answer
 
-    def get(self, url: OutgoingUrl) -> Answer:
+    def get(self, url: OutgoingUrl) -> OutgoingResponse:
         """Request a URL once and return the response with more of its body.
 
         The connection is not kept. Raise OutgoingError if there is no response.
         """
-        return self._once(url, None, {}, kept=_KEPT_OF_A_GET)
+        return self._once(url, None, {}, kept=_MAX_KEPT_GET_BYTES)
 
     def fetch(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str]
@@ -128,23 +128,23 @@ class OutgoingClient:
 
         The connection is not kept. Raise OutgoingError if there is no response or it is too large.
         """
-        answer = self._once(url, body, headers, kept=_MOST_BYTES)
-        if len(answer.beginning) == _MOST_BYTES:
-            raise TooLargeError(_MOST_BYTES)
+        answer = self._once(url, body, headers, kept=_MAX_RESPONSE_BYTES)
+        if len(answer.beginning) == _MAX_RESPONSE_BYTES:
+            raise ResponseTooLargeError(_MAX_RESPONSE_BYTES)
         return answer.status, answer.beginning
 
     def _once(
         self, url: OutgoingUrl, body: bytes | None, headers: Mapping[str, str], *, kept: int
-    ) -> Answer:
-        request = _Request(url, body, headers, route=self._route, kept=kept)
-        answer = run_within(self._deadline, lambda: request.send(None), stop=request.stop)
+    ) -> OutgoingResponse:
+        request = _OutgoingRequest(url, body, headers, route=self._route, kept=kept)
+        answer = run_with_deadline(self._deadline, lambda: request.send(None), stop=request.stop)
         request.stop()
         return answer
 
     def close(self) -> None:
         """Close the kept connection."""
         if self._kept is not None:
-            _close(self._kept[1])
+            _close_connection(self._kept[1])
             self._kept = None
 
 
@@ -157,7 +157,7 @@ class _Route:
     proxy: Proxy | None
 
 
-class _Request:
+class _OutgoingRequest:
     """Single request, whose `send` runs in its own thread until `stop` ends it."""
 
     def __init__(
@@ -167,7 +167,7 @@ class _Request:
         headers: Mapping[str, str],
         *,
         route: _Route,
-        kept: int = _KEPT_BYTES,
+        kept: int = _MAX_KEPT_POST_BYTES,
     ) -> None:
         #: URL and body of the request, which is a POST with a body and otherwise a GET.
         self._url, self._body = url, body
@@ -176,12 +176,12 @@ class _Request:
         #: Target in the first line of the request, which is a whole URL for a forwarding proxy.
         self._target = url.target
         #: Maximum number of response bytes returned.
-        self._most_kept = kept
+        self._max_kept_bytes = kept
         #: Open connection, or None once it is closed.
         self.connection: HTTPConnection | None = None
         self._is_stopped = False
 
-    def send(self, reused: HTTPConnection | None) -> Answer:
+    def send(self, reused: HTTPConnection | None) -> OutgoingResponse:
         """Send the request, on a kept connection if there is one, and read the response."""
         began = monotonic()
         try:
@@ -192,7 +192,7 @@ class _Request:
             return self._answer(began)
         except Exception as error:
             self._drop()
-            raise _in_words(error) from error
+            raise _convert_error(error) from error
 
     def stop(self) -> None:
         """End the request, whatever it waits for."""
@@ -219,7 +219,7 @@ class _Request:
     def _connect(self) -> None:
         """Connect, through the proxy if required, and send the request."""
         proxy = self._route.proxy
-        if proxy is not None and not is_direct(self._url, self._route.policy):
+        if proxy is not None and not is_direct_request(self._url, self._route.policy):
             self._connect_through(proxy)
         else:
             self._connect_directly()
@@ -239,7 +239,7 @@ class _Request:
 
     def _connect_directly(self) -> None:
         """Connect to the first address that accepts the connection."""
-        addresses = allowed_addresses(self._url.host, self._url.port, self._route.policy)
+        addresses = resolve_allowed_addresses(self._url.host, self._url.port, self._route.policy)
         for left, address in zip(reversed(range(len(addresses))), addresses, strict=True):
             self.connection = self._connection(str(address), self._url.port)
             try:
@@ -252,18 +252,18 @@ class _Request:
 
     def _connection(self, host: str, port: int) -> HTTPConnection:
         if not self._url.is_encrypted:
-            return HTTPConnection(host, port, timeout=_CONNECT_SECONDS)
+            return HTTPConnection(host, port, timeout=_CONNECT_TIMEOUT_SECONDS)
         return HTTPSConnection(
             host,
             port,
-            timeout=_CONNECT_SECONDS,
+            timeout=_CONNECT_TIMEOUT_SECONDS,
             server_hostname=self._url.host.rstrip("."),
-            ssl_context=_tls_context(self._route.trusted_ca_file),
+            ssl_context=_get_tls_context(self._route.trusted_ca_file),
         )
 
     def _open(self) -> HTTPConnection:
         if self.connection is None:  # stopped meanwhile
-            raise DeadlineError(DEADLINE_SECONDS)
+            raise DeadlineExceededError(DEADLINE_SECONDS)
         return self.connection
 
     def _write(self) -> None:
@@ -281,15 +281,15 @@ class _Request:
             decode_content=False,
         )
 
-    def _answer(self, began: float) -> Answer:
+    def _answer(self, began: float) -> OutgoingResponse:
         response = self._response
-        beginning, is_complete = _read_to_the_limit(response, self._most_kept)
+        beginning, is_complete = _read_limited_body(response, self._max_kept_bytes)
         is_passed_on = self._target != self._url.target
         if not is_complete or is_passed_on or self.connection is None or not self.connection.sock:
             self._drop()
-        return Answer(
+        return OutgoingResponse(
             status=response.status,
-            retry_after=_seconds(response.headers.get("Retry-After")),
+            retry_after=_parse_retry_after(response.headers.get("Retry-After")),
             seconds=monotonic() - began,
             beginning=beginning,
         )
@@ -297,12 +297,12 @@ class _Request:
     def _drop(self) -> None:
         connection, self.connection = self.connection, None
         if connection is not None:
-            _close(connection)
+            _close_connection(connection)
 
 
-def _read_to_the_limit(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
+def _read_limited_body(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
     """Read the body up to the limit and return its first bytes and whether it is complete."""
-    left, beginning = _MOST_BYTES, b""
+    left, beginning = _MAX_RESPONSE_BYTES, b""
     try:
         while left > 0 and (chunk := response.read1(left)):
             left -= len(chunk)
@@ -312,7 +312,7 @@ def _read_to_the_limit(response: HTTPResponse, kept: int) -> tuple[bytes, bool]:
     return beginning, left > 0
 
 
-def _close(connection: HTTPConnection) -> None:
+def _close_connection(connection: HTTPConnection) -> None:
     with suppress(OSError):
         if connection.sock is not None:
             # Unlike closing, this wakes a thread that waits for the connection.
@@ -322,46 +322,51 @@ def _close(connection: HTTPConnection) -> None:
 
 
 @cache
-def _tls_context(trusted_ca_file: Path | None) -> SSLContext:
-    return outgoing_tls_context(trusted_ca_file)
+def _get_tls_context(trusted_ca_file: Path | None) -> SSLContext:
+    return build_outgoing_tls_context(trusted_ca_file)
 
 
-def _seconds(text: str | None) -> int | None:
+def _parse_retry_after(text: str | None) -> int | None:
     is_number = text is not None and text.isascii() and text.isdecimal()
-    return int(text) if is_number and text and len(text) <= _LONGEST_RETRY_AFTER else None
+    return int(text) if is_number and text and len(text) <= _MAX_RETRY_AFTER_DIGITS else None
 
 
-def _in_words(error: Exception) -> OutgoingError:
+def _convert_error(error: Exception) -> OutgoingError:
     """Convert an error of the library, the system or OpenSSL to an error with our own text."""
     if isinstance(error, OutgoingError):
         return error
-    if isinstance(error, SSLError | HTTPError) and (reason := refusal_reason(error)):
-        return TlsRefusedError(reason)
-    return ConnectionFailedError(_failure(error))
+    if isinstance(error, SSLError | HTTPError) and (reason := find_tls_failure_reason(error)):
+        return TlsFailedError(reason)
+    return ConnectionFailedError(_describe_failure(error))
 
 
-def _failure(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     if isinstance(error, NewConnectionError):
         cause = error.__cause__
         was_refused = isinstance(cause, OSError) and cause.errno == ECONNREFUSED
-        return "it refused the connection" if was_refused else "it cannot be reached"
+        return "the connection was refused" if was_refused else "the server cannot be reached"
     if isinstance(error, ConnectTimeoutError):
-        return "it did not accept the connection in time"
+        return "the connection timed out"
     if isinstance(error, HTTPException) and not isinstance(error, OSError):
-        return "it does not answer in HTTP"
-    return "it closed the connection without a response"
+        return "the response is not valid HTTP"
+    return "the server closed the connection without a response"
 
 
-def attempt(
-    client: OutgoingClient, url: str, message: Message, secrets: Sequence[str], *, now: datetime
-) -> Attempt:
+def attempt_delivery(
+    client: OutgoingClient,
+    url: str,
+    message: OutgoingMessage,
+    secrets: Sequence[str],
+    *,
+    now: datetime,
+) -> DeliveryAttempt:
     """Send a message once and return the result."""
-    headers = signed_headers(message, secrets, now=now)
+    headers = build_signed_headers(message, secrets, now=now)
     try:
         answer = client.post(parse_outgoing_url(url), message.body, headers)
     except OutgoingError as error:
-        return Attempt(problem=str(error))
-    return Attempt(
+        return DeliveryAttempt(problem=str(error))
+    return DeliveryAttempt(
         problem=answer.problem,
         asked_seconds=answer.retry_after,
         status=answer.status,

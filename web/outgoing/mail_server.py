@@ -3,24 +3,26 @@
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.delivery.mail.smtp import MailServer, Sender
+from domain.delivery.mail.smtp import MailServer, SenderAddress
 from web.settings.reader import Settings
 
-_PORTS = {"smtp": 587, "smtps": 465}
+_DEFAULT_PORTS = {"smtp": 587, "smtps": 465}
 
 
-def sender_of(settings: Settings) -> Sender:
+def build_sender(settings: Settings) -> SenderAddress:
     """Return the sender of messages."""
     host = urlsplit(settings.base_url).hostname or "localhost"
-    return Sender(name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}")
+    return SenderAddress(
+        name=settings.instance_name, address=settings.mail_from or f"gatebell@{host}"
+    )
 
 
-def mail_server(url: str, trusted_ca_file: Path | None = None) -> MailServer:
+def build_mail_server(url: str, trusted_ca_file: Path | None = None) -> MailServer:
     """Return the server of a validated MAIL_URL."""
     parts = urlsplit(url)
     return MailServer(
         host=parts.hostname or "",
-        port=parts.port or _PORTS[parts.scheme],
+        port=parts.port or _DEFAULT_PORTS[parts.scheme],
         user=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         has_implicit_tls=parts.scheme == "smtps",

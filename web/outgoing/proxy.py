@@ -10,18 +10,18 @@ from urllib.parse import unquote, urlsplit
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import HTTPError
 
-from domain.delivery.outgoing.addresses import AddressPolicy, literal_address
+from domain.delivery.outgoing.addresses import AddressPolicy, parse_literal_address
 from domain.delivery.outgoing.errors import (
-    AddressRefusedError,
+    AddressBlockedError,
     ConnectionFailedError,
-    NameNotFoundError,
+    HostNotFoundError,
 )
 from domain.delivery.outgoing.urls import OutgoingUrl
-from web.outgoing.addresses import allowed_addresses
+from web.outgoing.addresses import resolve_allowed_addresses
 
 #: Pattern of http.client's error for a proxy that does not connect.
-_REJECTED = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
-_PUBLIC = AddressPolicy()
+_REJECTED_TUNNEL = re.compile(r"Tunnel connection failed: ([1-5][0-9]{2})")
+_PUBLIC_ADDRESSES = AddressPolicy()
 #: Pattern of names outside of the public DNS. These are names without a dot, and domains for
 #: private networks (RFC 6762, RFC 8375 and ICANN's `internal`).
 _PRIVATE_NAME = re.compile(r"[^.]+|.*\.(internal|local|localdomain|lan|home\.arpa)")
@@ -58,31 +58,31 @@ class Proxy:
         except SSLError:
             raise  # from the service behind the proxy
         except (OSError, HTTPError) as error:
-            rejected = _REJECTED.search(str(error))
-            reason = f"answered {rejected[1]}" if rejected else "cannot be reached"
-            raise ConnectionFailedError(f"the proxy of OUTGOING_PROXY {reason}") from error
+            rejected = _REJECTED_TUNNEL.search(str(error))
+            reason = f"returned {rejected[1]}" if rejected else "cannot be reached"
+            raise ConnectionFailedError(f"the proxy in OUTGOING_PROXY {reason}") from error
 
 
-def is_direct(url: OutgoingUrl, policy: AddressPolicy) -> bool:
+def is_direct_request(url: OutgoingUrl, policy: AddressPolicy) -> bool:
     """Return whether a request goes to OUTGOING_PRIVATE_ADDRESSES and bypasses the proxy.
 
     A name that is unknown here is left to the proxy, since only the proxy may know names of the
-    Internet. Raise AddressRefusedError if all addresses of the host are excluded. Raise
-    NameNotFoundError for a name of private networks, which the proxy could find in its own network.
+    Internet. Raise AddressBlockedError if all addresses of the host are excluded. Raise
+    HostNotFoundError for a name of private networks, which the proxy could find in its own network.
     """
     try:
-        addresses = allowed_addresses(url.host, url.port, policy)
-    except NameNotFoundError:
-        _check_may_be_public(url.host)
+        addresses = resolve_allowed_addresses(url.host, url.port, policy)
+    except HostNotFoundError:
+        _check_possibly_public(url.host)
         return False
-    return all(_PUBLIC.refusal(each) is not None for each in addresses)
+    return all(_PUBLIC_ADDRESSES.refusal(each) is not None for each in addresses)
 
 
-def _check_may_be_public(host: str) -> None:
+def _check_possibly_public(host: str) -> None:
     """Raise an error for a host that is not resolved here and leads to a private network."""
-    address = literal_address(host)  # such as `localhost.` and `127.0.0.1.`
-    refusal = None if address is None else _PUBLIC.refusal(address)
+    address = parse_literal_address(host)  # such as `localhost.` and `127.0.0.1.`
+    refusal = None if address is None else _PUBLIC_ADDRESSES.refusal(address)
     if address is not None and refusal is not None:
-        raise AddressRefusedError(host, address, refusal)
+        raise AddressBlockedError(host, address, refusal)
     if address is None and _PRIVATE_NAME.fullmatch(host.rstrip(".")):
-        raise NameNotFoundError(host)
+        raise HostNotFoundError(host)

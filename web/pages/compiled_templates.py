@@ -11,7 +11,7 @@ from jinja2 import FileSystemBytecodeCache
 from jinja2.bccache import Bucket
 
 
-class CompiledTemplates(FileSystemBytecodeCache):
+class TemplateCache(FileSystemBytecodeCache):
     """Bytecode cache that ignores write errors.
 
     The next process then compiles the template again.
@@ -23,7 +23,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
             super().dump_bytecode(bucket)
 
 
-def compiled_templates(root: Path) -> CompiledTemplates | None:
+def open_template_cache(root: Path) -> TemplateCache | None:
     """Return the cache of the application in this directory, or None if it cannot be used."""
     if sys.dont_write_bytecode:
         return None
@@ -32,4 +32,4 @@ def compiled_templates(root: Path) -> CompiledTemplates | None:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return CompiledTemplates(str(directory))
+    return TemplateCache(str(directory))

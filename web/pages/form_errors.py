@@ -7,7 +7,7 @@ from flask import flash
 
 
 @contextmanager
-def refusals_shown(*kinds: type[Exception]) -> Iterator[None]:
+def show_errors_on_next_page(*kinds: type[Exception]) -> Iterator[None]:
     """Show these errors on the next page, and skip the rest of the block."""
     try:
         yield

@@ -12,48 +12,56 @@ from flask_login import current_user
 from werkzeug.datastructures import MultiDict
 
 from domain.accounts.users import PAGE_SIZES
-from domain.core.database.paging import Listed, ListPart, Page, Slice, check_known, row_id, slice_of
+from domain.core.database.paging import (
+    KeysetPage,
+    KeysetRange,
+    PageRequest,
+    PageResult,
+    build_keyset_range,
+    check_known_parameters,
+    get_row_id,
+)
 from domain.core.errors import QueryError
 from web.access.decorators import get_current_user
 from web.http.public_urls import page_url
 from web.services import settings
 
 #: Parameters of keyset pagination.
-CURSORS = ("before", "after")
+CURSOR_PARAMETERS = ("before", "after")
 
 
-_LARGEST_PAGE = 1_000_000
+_MAX_PAGE_NUMBER = 1_000_000
 #: Parameter with which our script requests a partial page.
-_PART = "_part"
+_PARTIAL_PAGE_PARAMETER = "_part"
 
 
-def list_query(*known: str) -> MultiDict[str, str]:
+def get_list_query(*known: str) -> MultiDict[str, str]:
     """Return the query of this request.
 
     Raise QueryError for unknown parameters.
     """
-    check_known(request.args.lists(), known, (_PART,))
+    check_known_parameters(request.args.lists(), known, (_PARTIAL_PAGE_PARAMETER,))
     return request.args
 
 
-def page_size() -> int:
+def get_page_size() -> int:
     """Return the number of rows on a page: the user's choice or the instance's default."""
     chosen = get_current_user().user.page_size if current_user.is_authenticated else None
     return chosen or settings().page_size
 
 
-def asked_slice() -> Slice:
+def get_requested_slice() -> KeysetRange:
     """Return the requested slice of the list."""
-    return slice_of(request.args, size=page_size())
+    return build_keyset_range(request.args, size=get_page_size())
 
 
-def asked_part(*, order_by: str) -> ListPart:
+def get_requested_part(*, order_by: str) -> PageRequest:
     """Return the requested part of a list with numbered pages."""
-    number, size = row_id(request.args, "page") or 1, page_size()
-    if number > _LARGEST_PAGE:
+    number, size = get_row_id(request.args, "page") or 1, get_page_size()
+    if number > _MAX_PAGE_NUMBER:
         message = "This page of the list does not exist. Go to the first page."
         raise QueryError(message, field="page")
-    return ListPart(size=size, offset=(number - 1) * size, order_by=order_by)
+    return PageRequest(size=size, offset=(number - 1) * size, order_by=order_by)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +89,8 @@ class Tab:
         return self.key.capitalize()
 
 
-def page_links(
-    page: Page[Any], *, next_position: int | None = None, previous_position: int | None = None
+def build_page_links(
+    page: KeysetPage[Any], *, next_position: int | None = None, previous_position: int | None = None
 ) -> LinkedPage:
     """Add the URLs of the next and previous pages, which keep the current filters.
 
@@ -90,35 +98,35 @@ def page_links(
     """
     return LinkedPage(
         items=page.items,
-        next_url=_link(before=page.next_before, position=next_position),
-        previous_url=_link(after=page.previous_after, position=previous_position),
+        next_url=_build_page_url(before=page.next_before, position=next_position),
+        previous_url=_build_page_url(after=page.previous_after, position=previous_position),
     )
 
 
-def numbered_links(found: Listed[Any], part: ListPart) -> LinkedPage:
+def build_numbered_links(found: PageResult[Any], part: PageRequest) -> LinkedPage:
     """Add the URLs of the next and previous pages to a numbered page, keeping current filters."""
     number, total = part.offset // part.size + 1, found.total or 0
     return LinkedPage(
         items=found.items,
-        next_url=_link(page=number + 1) if part.offset + part.size < total else None,
-        previous_url=_link(page=number - 1) if number > 1 else None,
+        next_url=_build_page_url(page=number + 1) if part.offset + part.size < total else None,
+        previous_url=_build_page_url(page=number - 1) if number > 1 else None,
     )
 
 
-def first_page_url() -> str:
+def build_first_page_url() -> str:
     """Return the URL of the first page of this list, with the current filters."""
-    return _url(_kept())
+    return _build_list_url(_list_kept_parameters())
 
 
-def _link(position: int | None = None, **cursor: int | str | None) -> str | None:
+def _build_page_url(position: int | None = None, **cursor: int | str | None) -> str | None:
     if all(value is None for value in cursor.values()):
         return None
     if position is not None:
         cursor["position"] = position
-    return _url([*_kept(), *cursor.items()])
+    return _build_list_url([*_list_kept_parameters(), *cursor.items()])
 
 
-def _kept() -> list[tuple[str, int | str | None]]:
+def _list_kept_parameters() -> list[tuple[str, int | str | None]]:
     """Return the parameters of this request that are not a position in the list."""
     return [
         (name, value)
@@ -127,7 +135,7 @@ def _kept() -> list[tuple[str, int | str | None]]:
     ]
 
 
-def _url(query: list[tuple[str, int | str | None]]) -> str:
+def _build_list_url(query: list[tuple[str, int | str | None]]) -> str:
     # The query is appended, since arguments of `url_for` could match parts of the path.
     url = url_for(request.endpoint or "", **(request.view_args or {}))
     return f"{url}?{urlencode(query)}" if query else url
@@ -150,9 +158,9 @@ def size_choice() -> SizeChoice | None:
     """Return the choice of page sizes for this list, or None for visitors who are not signed in."""
     if not current_user.is_authenticated or page_url() is None:
         return None
-    size = page_size()
+    size = get_page_size()
     return SizeChoice(
         size=size,
         sizes=tuple(sorted({*PAGE_SIZES, size})),
-        next=first_page_url(),
+        next=build_first_page_url(),
     )

@@ -13,65 +13,68 @@ from markupsafe import Markup, escape
 from domain.core import threads
 
 #: Parser without headings, since pages have their own, and without images of other sites.
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
+_TEXT_PARSER = MarkdownIt("commonmark", {"html": False, "breaks": True}).disable(
     ["heading", "lheading", "image"]
 )
-_TAGS = {*("a", "blockquote", "br", "code", "em", "hr", "li", "ol", "p", "pre", "strong", "ul")}
-_SCHEMES = {"http", "https", "mailto"}
-_CLEANER = nh3.Cleaner(
-    tags=_TAGS,
+_ALLOWED_TAGS = {
+    *("a", "blockquote", "br", "code", "em", "hr", "li", "ol", "p", "pre", "strong", "ul")
+}
+_ALLOWED_SCHEMES = {"http", "https", "mailto"}
+_TEXT_CLEANER = nh3.Cleaner(
+    tags=_ALLOWED_TAGS,
     attributes={"a": {"href", "title"}},
-    url_schemes=_SCHEMES,
+    url_schemes=_ALLOWED_SCHEMES,
     url_relative="deny",
 )
 _DOCUMENT_CLEANER = nh3.Cleaner(
-    tags={*_TAGS, *("h3", "h4", "h5", "h6", "s")} | {"table", "tbody", "td", "th", "thead", "tr"},
+    tags={*_ALLOWED_TAGS, *("h3", "h4", "h5", "h6", "s")}
+    | {"table", "tbody", "td", "th", "thead", "tr"},
     attributes={"a": {"href", "title"}, "ol": {"start"}},
-    url_schemes=_SCHEMES,
+    url_schemes=_ALLOWED_SCHEMES,
     url_relative="deny",
     link_rel="nofollow noopener noreferrer",
 )
 #: Number of levels by which headings of a document are lowered, below the page's own headings.
-_HEADINGS_BELOW = 2
-_LOWEST_HEADING = 6
+_HEADING_OFFSET = 2
+_MAX_HEADING_LEVEL = 6
 #: Length in characters above which texts are rendered in a thread. A hostile text takes over a
 #: second.
-_WORTH_A_THREAD = 2_000
-_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
+_MIN_THREAD_LENGTH = 2_000
+_DIRECTION_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 
 
 @lru_cache(maxsize=32)
-def rendered_markdown(text: str) -> Markup:
+def render_markdown(text: str) -> Markup:
     """Return Markdown as HTML with paragraphs, lists, code, emphasis and links to the web."""
-    return Markup(_CLEANER.clean(_MARKDOWN.render(text)))  # noqa: S704 - cleaned
+    return Markup(_TEXT_CLEANER.clean(_TEXT_PARSER.render(text)))  # noqa: S704 - cleaned
 
 
-def rendered_document(text: str) -> Markup:
-    """Return Markdown as `rendered_markdown` does, with tables and lowered headings.
+def render_markdown_document(text: str) -> Markup:
+    """Return Markdown as `render_markdown` does, with tables and lowered headings.
 
     Images become links, since an image would reveal to its host who reads the page.
     """
-    if len(text) <= _WORTH_A_THREAD:
-        return _rendered_document(text)
-    return threads.rendering.run(_rendered_document, text)
+    if len(text) <= _MIN_THREAD_LENGTH:
+        return _render_cached_document(text)
+    return threads.rendering_pool.run(_render_cached_document, text)
 
 
 @lru_cache(maxsize=128)
-def _rendered_document(text: str) -> Markup:
-    rendered = _document_parser().render(text.translate(_WITHOUT_OVERRIDES))
+def _render_cached_document(text: str) -> Markup:
+    rendered = _create_document_parser().render(text.translate(_DIRECTION_OVERRIDES))
     return Markup(_DOCUMENT_CLEANER.clean(rendered))  # noqa: S704 - cleaned
 
 
-def _document_parser() -> MarkdownIt:
+def _create_document_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 20})
     parser.enable(["table", "strikethrough"])
-    parser.add_render_rule("image", _image)
-    parser.add_render_rule("heading_open", _heading)
-    parser.add_render_rule("heading_close", _heading)
+    parser.add_render_rule("image", _render_image_link)
+    parser.add_render_rule("heading_open", _render_heading)
+    parser.add_render_rule("heading_close", _render_heading)
     return parser
 
 
-def _image(
+def _render_image_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     del renderer, options, env
@@ -80,10 +83,10 @@ def _image(
     return f'<a href="{escape(source)}">{escape(words or source)}</a>'
 
 
-def _heading(
+def _render_heading(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
     token = tokens[index]
-    token.tag = f"h{min(_LOWEST_HEADING, int(token.tag[1:]) + _HEADINGS_BELOW)}"
+    token.tag = f"h{min(_MAX_HEADING_LEVEL, int(token.tag[1:]) + _HEADING_OFFSET)}"
     rendered: str = renderer.renderToken(tokens, index, options, env)
     return rendered

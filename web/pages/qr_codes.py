@@ -6,7 +6,7 @@ from itertools import groupby
 import segno
 
 #: Width of the quiet zone that the standard requires, in modules.
-_MARGIN = 4
+_QUIET_ZONE_MODULES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,14 +17,16 @@ class QrCode:
     path: str
 
 
-def qr_code(text: str) -> QrCode:
+def build_qr_code(text: str) -> QrCode:
     """Return the QR code of a text."""
-    rows = [list(row) for row in segno.make(text, micro=False).matrix_iter(border=_MARGIN)]
-    path = "".join(_row(number, row) for number, row in enumerate(rows))
+    rows = [
+        list(row) for row in segno.make(text, micro=False).matrix_iter(border=_QUIET_ZONE_MODULES)
+    ]
+    path = "".join(_build_row_path(number, row) for number, row in enumerate(rows))
     return QrCode(size=len(rows), path=path)
 
 
-def _row(number: int, row: list[int]) -> str:
+def _build_row_path(number: int, row: list[int]) -> str:
     """Return the path of a row, with a rectangle for each run of dark modules."""
     drawn, column = [], 0
     for is_dark, squares in groupby(row, key=bool):

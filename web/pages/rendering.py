@@ -7,13 +7,13 @@ from flask import has_request_context, request
 from jinja2 import Template
 
 #: Seconds of rendering before other requests may run. A list takes twenty times as long.
-_TURN_SECONDS = 0.001
+_MAX_TURN_SECONDS = 0.001
 #: Methods whose rendering is interrupted. Other requests may hold SQLite's write lock until they
 #: end.
-_READING = frozenset({"GET", "HEAD"})
+_READ_METHODS = frozenset({"GET", "HEAD"})
 
 
-class SharingTemplate(Template):
+class CooperativeTemplate(Template):
     """Template that lets other requests of the process run while it is rendered.
 
     A greenlet that computes blocks all others. If users search in alerts, a token check would
@@ -22,13 +22,13 @@ class SharingTemplate(Template):
 
     def render(self, *args: Any, **kwargs: Any) -> str:
         """Return the rendered text; the arguments are the same as for a dictionary."""
-        if not has_request_context() or request.method not in _READING:
+        if not has_request_context() or request.method not in _READ_METHODS:
             return super().render(*args, **kwargs)
         pieces = []
         since = monotonic()
         for piece in self.generate(*args, **kwargs):
             pieces.append(piece)
-            if monotonic() - since >= _TURN_SECONDS:
+            if monotonic() - since >= _MAX_TURN_SECONDS:
                 sleep(0)  # of gevent, in web processes
                 since = monotonic()
         return "".join(pieces)

@@ -5,7 +5,7 @@ from flask import flash
 from domain.delivery.destination_types import SentTest
 
 
-def say_sent(result: SentTest, what: str) -> None:
+def flash_sent_test_result(result: SentTest, what: str) -> None:
     """Show the result of a test message or test event on the next page."""
     if result.delivered:
         took = f"{result.status} after {result.duration_ms} ms"

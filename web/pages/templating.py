@@ -14,24 +14,24 @@ from flask_login import current_user
 from markupsafe import Markup
 from sqlalchemy.exc import SQLAlchemyError
 
-from domain.alerts.reading.times import written_time
+from domain.alerts.reading.times import format_utc_time
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.core.durations import duration_text, waiting_words
+from domain.core.durations import format_duration, format_waiting_time
 from domain.core.errors import DomainError
-from domain.core.text_links import alert_parts, is_web_url, link_parts
-from domain.core.time_zones import offset_of, zone
-from domain.git.access import may_read
-from domain.paging.on_call.rotation_syntax import written_cadence, written_restriction
+from domain.core.text_links import is_web_url, split_alert_numbers, split_links
+from domain.core.time_zones import format_utc_offset, get_zone
+from domain.git.access import can_read_repository
+from domain.paging.on_call.rotation_syntax import format_cadence, format_restriction
 from domain.projects.access import COUNT_LIMIT
-from web.access.decorators import may_open_group
-from web.access.kept_pages import short_address
+from web.access.decorators import can_open_group
+from web.access.kept_pages import shorten_address
 from web.access.second_factor_rule import second_factor_to_come
 from web.http.public_urls import current_path, page_url
-from web.pages.compiled_templates import compiled_templates
+from web.pages.compiled_templates import open_template_cache
 from web.pages.double_taps import follows_a_change
 from web.pages.list_query import size_choice
-from web.pages.markdown import rendered_document
-from web.pages.rendering import SharingTemplate
+from web.pages.markdown import render_markdown_document
+from web.pages.rendering import CooperativeTemplate
 from web.services import now, settings
 
 _MINUTE = 60
@@ -47,15 +47,15 @@ _UNITS = (
     (365 * _DAY, "year"),
 )
 #: Number of seconds below which a time counts as just now.
-_JUST_NOW = 10
+_JUST_NOW_SECONDS = 10
 #: Seconds by which a past time may appear to lie ahead, due to a slightly faster clock.
-_BARELY_AHEAD = 1
-_KIBI = 1024
+_CLOCK_TOLERANCE_SECONDS = 1
+_KIBIBYTE = 1024
 #: Characters LEFT-TO-RIGHT OVERRIDE and RIGHT-TO-LEFT OVERRIDE, which reverse the order of text.
-_WITHOUT_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
+_DIRECTION_OVERRIDES = {0x202D: "\ufffd", 0x202E: "\ufffd"}
 _SEVERITIES = frozenset({"critical", "high", "medium", "low", "info"})
 _STATUS_ACTIONS = {"acknowledged": "Acknowledge", "resolved": "Resolve", "ignored": "Ignore"}
-_SIGNED_IN = (
+_SIGNED_IN_LINKS = (
     ("Home", "home.index", ("home.index",)),
     ("Alerts", "all_alerts.index", ("all_alerts.", "alert_batches.")),
     (
@@ -77,7 +77,7 @@ _SIGNED_IN = (
         ("applications.", "authorized_applications."),
     ),
 )
-_ADMINISTRATOR = ("Administration", "admin.overview.index", ("admin.", "audit."))
+_ADMINISTRATOR_LINK = ("Administration", "admin.overview.index", ("admin.", "audit."))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,18 +89,18 @@ class NavLink:
     current: bool
 
 
-def give_pages_their_context(app: Flask) -> None:
+def configure_templates(app: Flask) -> None:
     """Register filters, tests, globals and the context processor of templates."""
-    app.jinja_env.template_class = SharingTemplate
-    app.jinja_env.bytecode_cache = compiled_templates(Path(app.root_path))
+    app.jinja_env.template_class = CooperativeTemplate
+    app.jinja_env.bytecode_cache = open_template_cache(Path(app.root_path))
     init_app(app)
-    app.context_processor(_context)
+    app.context_processor(_build_context)
 
 
-def _context() -> dict[str, Any]:
+def _build_context() -> dict[str, Any]:
     current = settings()
     return {
-        "nav": _nav(),
+        "nav": _build_navigation(),
         "now": now(),
         "instance_name": current.instance_name,
         "header_message": current.header_message,
@@ -120,19 +120,19 @@ def return_address(path: str | None = None) -> str | None:
     if g.get("asks_no_database"):
         return path.partition("?")[0]
     try:
-        return short_address(path)
+        return shorten_address(path)
     except (DomainError, SQLAlchemyError):
         return path.partition("?")[0]
 
 
-def _nav() -> tuple[NavLink, ...]:
+def _build_navigation() -> tuple[NavLink, ...]:
     if not current_user.is_authenticated:
         return ()
     here = request.endpoint or ""
-    more = (_ADMINISTRATOR,) if current_user.is_admin else ()
+    more = (_ADMINISTRATOR_LINK,) if current_user.is_admin else ()
     return tuple(
         NavLink(label=label, href=url_for(endpoint), current=here.startswith(prefixes))
-        for label, endpoint, prefixes in (*_SIGNED_IN, *more)
+        for label, endpoint, prefixes in (*_SIGNED_IN_LINKS, *more)
     )
 
 
@@ -163,18 +163,18 @@ def relative_time(moment: datetime, now: datetime) -> str:
     Both times must have a time zone.
     """
     seconds = (now - moment).total_seconds()
-    if abs(seconds) < _JUST_NOW:
-        return "in a moment" if seconds < -_BARELY_AHEAD else "just now"
+    if abs(seconds) < _JUST_NOW_SECONDS:
+        return "in a moment" if seconds < -_CLOCK_TOLERANCE_SECONDS else "just now"
     return f"{duration(seconds)} ago" if seconds > 0 else f"in {duration(-seconds)}"
 
 
 def exact_time(moment: datetime) -> str:
     """Return a time in the viewer's zone, to the second, such as `2026-11-23 14:05:03 +01:00`."""
-    local = moment.astimezone(zone(_viewer_zone()))
-    return f"{local.isoformat(' ', 'seconds')[:19]} {offset_of(local)}"
+    local = moment.astimezone(get_zone(_get_viewer_zone()))
+    return f"{local.isoformat(' ', 'seconds')[:19]} {format_utc_offset(local)}"
 
 
-def _viewer_zone() -> str:
+def _get_viewer_zone() -> str:
     if not has_request_context() or g.get("asks_no_database"):
         return "UTC"
     if "viewer_zone" not in g:
@@ -187,20 +187,20 @@ def in_zone(moment: datetime, time_zone: str) -> Markup:
 
     The markup prevents browsers from breaking dates at their hyphens.
     """
-    local = moment.astimezone(zone(time_zone))
+    local = moment.astimezone(get_zone(time_zone))
     words = f"{local:%a} {local.isoformat(' ', 'minutes')[:16]}"
     return Markup('<span class="nowrap">{}</span>').format(words)
 
 
 def file_size(size: int) -> str:
     """Return a readable size, such as `340 bytes`, `1.2 KiB`, `1.0 MiB` or `5.0 GiB`."""
-    if size < _KIBI:
+    if size < _KIBIBYTE:
         return pluralize(size, "byte")
-    if size < _KIBI * _KIBI:
-        return f"{size / _KIBI:.1f} KiB"
-    if size < _KIBI**3:
-        return f"{size / _KIBI**2:.1f} MiB"
-    return f"{size / _KIBI**3:.1f} GiB"
+    if size < _KIBIBYTE * _KIBIBYTE:
+        return f"{size / _KIBIBYTE:.1f} KiB"
+    if size < _KIBIBYTE**3:
+        return f"{size / _KIBIBYTE**2:.1f} MiB"
+    return f"{size / _KIBIBYTE**3:.1f} GiB"
 
 
 def milliseconds(duration: int | None) -> str:
@@ -215,7 +215,7 @@ def run_duration(took_ms: int) -> str:
         return f"{took_ms} ms"
     if length < timedelta(minutes=1):
         return f"{length.total_seconds():.1f} s"
-    return duration_text(length)
+    return format_duration(length)
 
 
 def severity_icon(severity: str) -> str:
@@ -236,13 +236,13 @@ def visible(text: str | None, instead: str = "(blank)") -> str:
     direction, which can disguise a text, are replaced.
     """
     if text and any(unicodedata.category(character)[0] not in "CZ" for character in text):
-        return text.translate(_WITHOUT_OVERRIDES)
+        return text.translate(_DIRECTION_OVERRIDES)
     return instead
 
 
 def readable(text: str) -> str:
     """Return a text without overrides of the writing direction."""
-    return text.translate(_WITHOUT_OVERRIDES)
+    return text.translate(_DIRECTION_OVERRIDES)
 
 
 def initial(text: str) -> str:
@@ -254,7 +254,7 @@ def lateness(since: datetime | None, now: datetime) -> str:
     """Return how long a task has been waiting, or an empty text if the worker is on time."""
     if since is None or now - since <= CLOCK_TOLERANCE:
         return ""
-    return waiting_words(now - since)
+    return format_waiting_time(now - since)
 
 
 def init_app(app: Flask) -> None:
@@ -273,33 +273,33 @@ def init_app(app: Flask) -> None:
         "pluralize": pluralize,
         "capped": capped,
         "noun": noun,
-        "link_parts": link_parts,
-        "alert_parts": alert_parts,
+        "link_parts": split_links,
+        "alert_parts": split_alert_numbers,
         "duration": duration,
         "lateness": lateness,
-        "duration_text": duration_text,
+        "duration_text": format_duration,
         "run_duration": run_duration,
         "relative_time": relative_time,
         "exact_time": exact_time,
         "in_zone": in_zone,
-        "cadence": written_cadence,
-        "restriction": written_restriction,
+        "cadence": format_cadence,
+        "restriction": format_restriction,
         "written_day": date.isoformat,
         # This is for the attribute datetime (RFC 3339, in UTC).
-        "machine_time": written_time,
+        "machine_time": format_utc_time,
         "file_size": file_size,
         "milliseconds": milliseconds,
         "severity_icon": severity_icon,
         "status_action": status_action,
         "visible": visible,
         "readable": readable,
-        "document": rendered_document,
+        "document": render_markdown_document,
         "initial": initial,
     }
     app.jinja_env.filters.update(filters)
     app.jinja_env.tests["web_link"] = is_web_url
-    app.jinja_env.tests["with_files"] = may_read
-    app.jinja_env.tests["open_group"] = may_open_group
+    app.jinja_env.tests["with_files"] = can_read_repository
+    app.jinja_env.tests["open_group"] = can_open_group
     app.jinja_env.globals["asset"] = asset
     app.jinja_env.globals["follows_a_change"] = follows_a_change
     app.jinja_env.globals["page_url"] = page_url

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 from flask import request, url_for
 
-from domain.core.database.paging import one_of
-from domain.core.types.base import Found
+from domain.core.database.paging import get_choice
+from domain.core.types.base import ListPage
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
-from web.pages.list_query import page_size
+from web.pages.list_query import get_page_size
 
 #: Parameters of pages with a timeline.
-TIMELINE = ("cursor", "sort")
-_FURTHER = {"desc": "Older entries", "asc": "Newer entries"}
+TIMELINE_PARAMETERS = ("cursor", "sort")
+_NEXT_PAGE_LABELS = {"desc": "Older entries", "asc": "Newer entries"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShownTimeline:
+class TimelinePage:
     """Part of a timeline."""
 
     items: Sequence[TimelineItem]
@@ -28,29 +28,29 @@ class ShownTimeline:
     other_order_url: str
 
 
-def asked_timeline() -> TimelineQuery:
+def get_requested_timeline() -> TimelineQuery:
     """Return the part of the timeline that this request selects.
 
     Raise QueryError for an unknown order.
     """
-    sort = one_of(request.args, "sort", _FURTHER, "desc")
-    cursor, size = request.args.get("cursor", ""), page_size()
+    sort = get_choice(request.args, "sort", _NEXT_PAGE_LABELS, "desc")
+    cursor, size = request.args.get("cursor", ""), get_page_size()
     return TimelineQuery.model_validate({"sort": sort, "cursor": cursor, "per_page": size})
 
 
-def shown_timeline(found: Found[TimelineItem], query: TimelineQuery) -> ShownTimeline:
+def build_timeline_page(found: ListPage[TimelineItem], query: TimelineQuery) -> TimelinePage:
     """Return a part of a timeline with its links."""
     following = found.next_cursor
-    return ShownTimeline(
+    return TimelinePage(
         items=found.items,
         sort=query.sort,
         is_first=not query.cursor,
-        next_url=_url(query.sort, following) if following else None,
-        next_words=_FURTHER[query.sort],
-        other_order_url=_url("asc" if query.sort == "desc" else "desc", None),
+        next_url=_build_timeline_url(query.sort, following) if following else None,
+        next_words=_NEXT_PAGE_LABELS[query.sort],
+        other_order_url=_build_timeline_url("asc" if query.sort == "desc" else "desc", None),
     )
 
 
-def _url(sort: str, cursor: str | None) -> str:
+def _build_timeline_url(sort: str, cursor: str | None) -> str:
     given = {**(request.view_args or {}), "sort": sort if sort != "desc" else None}
     return url_for(request.endpoint or "", **given, cursor=cursor, _anchor="timeline")

@@ -1,11 +1,11 @@
 """Access of actions to identity providers."""
 
-from domain.accounts.identity_providers.relying_party import Upstream
+from domain.accounts.identity_providers.relying_party import ProviderAccess
 from web.outgoing.client import OutgoingClient
 from web.services import services, settings
 
 
-def upstream() -> Upstream:
+def build_upstream() -> ProviderAccess:
     """Return the object that reads the documents of identity providers."""
     fetch = OutgoingClient.of(settings()).fetch
-    return Upstream(fetch=fetch, documents=services().provider_documents)
+    return ProviderAccess(fetch=fetch, documents=services().provider_documents)

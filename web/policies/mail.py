@@ -1,13 +1,13 @@
 """Data for messages about email addresses."""
 
-from domain.accounts.email_addresses import Letterhead
+from domain.accounts.email_addresses import AccountMessageBuilder
 from web.services import services, settings
 
 
-def letterhead() -> Letterhead:
+def get_email_sender() -> AccountMessageBuilder:
     """Return the data for messages about email addresses."""
     current = settings()
-    return Letterhead(
+    return AccountMessageBuilder(
         instance_name=current.instance_name,
         base_url=current.base_url,
         keyring=services().keyring,

@@ -3,19 +3,19 @@
 from urllib.parse import urlsplit
 
 from domain.projects.creation import ReservedNames
-from domain.projects.creation import reserved_names as first_parts
+from domain.projects.creation import list_reserved_names as first_parts
 from web.services import settings
 
 #: First segments of the service's URLs, which a test compares with the URL map. Commands need them
 #: without loading any view.
-_FIRST_SEGMENTS = frozenset(
+_URL_FIRST_SEGMENTS = frozenset(
     {
         *(".well-known", "admin", "api", "groups", "healthz", "help", "jwt", "metrics", "oauth"),
         *("-", "projects", "readyz", "static", "users", "v2"),
     }
 )
 #: Names that look like parts of the service, and files that browsers and robots request.
-_ALSO_RESERVED = frozenset(
+_FURTHER_RESERVED_NAMES = frozenset(
     {
         *("dashboard", "explore", "search"),
         *("robots.txt", "favicon.ico", "sitemap.xml"),
@@ -23,13 +23,13 @@ _ALSO_RESERVED = frozenset(
     }
 )
 #: Names that top-level groups must not have because of URLs.
-RESERVED = _FIRST_SEGMENTS | _ALSO_RESERVED
+RESERVED_NAMES = _URL_FIRST_SEGMENTS | _FURTHER_RESERVED_NAMES
 
 
-def reserved_names() -> ReservedNames:
+def get_reserved_names() -> ReservedNames:
     """Return the reserved names, including the first segment of the base path.
 
     Otherwise `/gate/shop` would be ambiguous, because a proxy may or may not strip `/gate`.
     """
     base_path = urlsplit(settings().base_url).path
-    return ReservedNames(RESERVED | first_parts([base_path]))
+    return ReservedNames(RESERVED_NAMES | first_parts([base_path]))

@@ -2,21 +2,21 @@
 
 from collections.abc import Sequence
 
-from domain.delivery.destination_actions import Sending
-from domain.delivery.outgoing.claims import Attempt
-from domain.delivery.outgoing.signing import Message
-from web.outgoing.client import OutgoingClient, attempt
+from domain.delivery.destination_actions import ImmediateDelivery
+from domain.delivery.outgoing.claims import DeliveryAttempt
+from domain.delivery.outgoing.signing import OutgoingMessage
+from web.outgoing.client import OutgoingClient, attempt_delivery
 from web.services import now, settings
 
 
-def sending() -> Sending:
+def build_message_sending() -> ImmediateDelivery:
     """Return a function that sends a signed message to a URL."""
-    return Sending(_send)
+    return ImmediateDelivery(_send_message)
 
 
-def _send(url: str, message: Message, secrets: Sequence[str]) -> Attempt:
+def _send_message(url: str, message: OutgoingMessage, secrets: Sequence[str]) -> DeliveryAttempt:
     client = OutgoingClient.of(settings())
     try:
-        return attempt(client, url, message, secrets, now=now())
+        return attempt_delivery(client, url, message, secrets, now=now())
     finally:
         client.close()

@@ -1,22 +1,24 @@
 """State of Git repositories, for lists of projects."""
 
-from domain.git.access import may_read
-from domain.git.storage import default_branch, has_branches, repository_path
-from domain.projects.types import Repositories, Repository
+from domain.git.access import can_read_repository
+from domain.git.storage import get_repository_path, has_branches, read_default_branch
+from domain.projects.types import RepositoryLookup, RepositoryState
 from domain.projects.views import ProjectView
 from web.services import settings
 
 
-def repositories() -> Repositories:
+def build_repository_reader() -> RepositoryLookup:
     """Return a function that reads the state of a project's repository."""
-    return Repositories(_repository_of)
+    return RepositoryLookup(_read_repository)
 
 
-def _repository_of(project: ProjectView) -> Repository:
+def _read_repository(project: ProjectView) -> RepositoryState:
     """Return the state of a repository, which takes only two disk accesses.
 
     Before the first push, the default branch is the branch that it is expected to create.
     """
-    path = repository_path(settings().repositories_path, project.id, project.created_at)
-    branch = default_branch(path).decode(errors="replace") if may_read(project) else None
-    return Repository(default_branch=branch, is_empty=not has_branches(path))
+    path = get_repository_path(settings().repositories_path, project.id, project.created_at)
+    branch = (
+        read_default_branch(path).decode(errors="replace") if can_read_repository(project) else None
+    )
+    return RepositoryState(default_branch=branch, is_empty=not has_branches(path))

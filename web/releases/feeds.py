@@ -12,18 +12,18 @@ from urllib.parse import urlsplit
 
 from flask import Response, current_app, request
 
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.releases.changes import Change
-from domain.releases.listing import by_release
+from domain.releases.listing import group_by_release
 from domain.releases.version import Release
 from web.releases.schedule_view import (
-    PAGES,
+    SCHEDULE_PATH,
     ListedChange,
-    announced_at,
-    date_of,
-    dates_entered_at,
-    installed_at,
-    page_of,
+    build_change_url,
+    find_dates_entered_at,
+    find_release_date,
+    get_announced_at,
+    get_installed_at,
 )
 from web.services import settings
 
@@ -34,7 +34,7 @@ _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Entry:
+class _FeedEntry:
     """Entry of the feed."""
 
     change: Change
@@ -45,31 +45,33 @@ class _Entry:
     release: str
 
 
-def atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
+def build_atom_feed(changes: Sequence[ListedChange], *, url: str) -> bytes:
     """Return the feed of changes, latest release first; `url` is the URL of the feed."""
-    entered_at = dates_entered_at()
-    entries = [_entry(each, entered_at) for each in reversed(changes)]
+    entered_at = find_dates_entered_at()
+    entries = [_build_feed_entry(each, entered_at) for each in reversed(changes)]
     current = settings()
     # The context of pages would load the user of a session, so it is not used.
     template = current_app.jinja_env.get_template("help/releases.xml")
     text = template.render(
         url=url,
-        page_url=f"{current.base_url}{PAGES}",
+        page_url=f"{current.base_url}{SCHEDULE_PATH}",
         name=current.instance_name,
-        updated=max((each.updated for each in entries), default=written(installed_at())),
+        updated=max(
+            (each.updated for each in entries), default=format_api_time(get_installed_at())
+        ),
         entries=entries,
     )
     return text.encode()
 
 
-def _entry(listed: ListedChange, entered_at: datetime | None) -> _Entry:
-    change, announced = listed.change, announced_at(listed.change)
+def _build_feed_entry(listed: ListedChange, entered_at: datetime | None) -> _FeedEntry:
+    change, announced = listed.change, get_announced_at(listed.change)
     updated = max(announced, entered_at) if listed.day and entered_at else announced
-    return _Entry(
+    return _FeedEntry(
         change=change,
         url=listed.url,
-        published=written(announced),
-        updated=written(updated),
+        published=format_api_time(announced),
+        updated=format_api_time(updated),
         release=f"{change.release} ({listed.day})" if listed.day else change.release,
     )
 
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
     from icalendar import Event
 
 
-def calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
+def build_release_calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
     """Return a calendar with a day for each release that has a date, and its changes.
 
     `url` is the URL of the calendar.
@@ -89,54 +91,54 @@ def calendar(changes: Sequence[ListedChange], *, url: str) -> bytes:
         prodid="-//Gatebell//Release schedule//EN",
         name=f"Releases of {settings().instance_name}",
         uid=url,
-        url=f"{settings().base_url}{PAGES}",
+        url=f"{settings().base_url}{SCHEDULE_PATH}",
     )
     # The types of these properties must be declared (RFC 7986 sections 5.7 and 5.8).
     made.add("REFRESH-INTERVAL", _DAY, parameters={"VALUE": "DURATION"})
     made.add("SOURCE", url, parameters={"VALUE": "URI"})
-    for release, members in by_release([each.change for each in changes]):
-        event = _event(release, members)
+    for release, members in group_by_release([each.change for each in changes]):
+        event = _build_release_event(release, members)
         if event is not None:
             made.add_component(event)
     content: bytes = made.to_ical()
     return content
 
 
-def _event(release: Release, changes: Sequence[Change]) -> "Event | None":
+def _build_release_event(release: Release, changes: Sequence[Change]) -> "Event | None":
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
 
-    day = date_of(release)
+    day = find_release_date(release)
     if day is None:
         return None
     base_url = settings().base_url
-    count = f"{len(changes)} {'change' if len(changes) == 1 else 'changes'}"
+    count = f"{len(changes)} interface {'change' if len(changes) == 1 else 'changes'}"
     event: Event = Event.new(
         uid=f"release-{release}@{urlsplit(base_url).hostname}",
-        summary=f"Release {release}: {count} of interfaces",
+        summary=f"Release {release}: {count}",
         description="\n\n".join(
-            f"{each.title}. {each.replacement}\n{page_of(each)}" for each in changes
+            f"{each.title}. {each.replacement}\n{build_change_url(each)}" for each in changes
         ),
         start=day,
         end=day + _DAY,
-        stamp=dates_entered_at() or installed_at(),
-        url=f"{base_url}{PAGES}?release={release}",
+        stamp=find_dates_entered_at() or get_installed_at(),
+        url=f"{base_url}{SCHEDULE_PATH}?release={release}",
         transparency=TRANSP.TRANSPARENT,
     )
     return event
 
 
-def let_everybody_cache(response: Response) -> Response:
+def allow_public_caching(response: Response) -> Response:
     """Let shared caches store a response that is the same for everyone."""
     response.cache_control.public = True
     response.cache_control.max_age = _CACHE_SECONDS
     return response
 
 
-def cached_document(content: bytes, content_type: str) -> Response:
+def build_cacheable_response(content: bytes, content_type: str) -> Response:
     """Return a document with an ETag, or 304 to a client that has it (RFC 9110 section 13)."""
     response = Response(content, content_type=content_type)
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
-    let_everybody_cache(response)
+    allow_public_caching(response)
     response.make_conditional(request.environ)
     return response

@@ -6,11 +6,11 @@ from datetime import date, datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.oauth.personal_tokens.lifetimes import count_endless_tokens
 from domain.releases.changes import Change
 from domain.releases.schedule import SCHEDULE
-from domain.releases.usage.reading import Period, Use, uses_of_instance
+from domain.releases.usage.reading import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release, parse_release
 from web.settings.policies.tokens import token_lifetimes
 from web.settings.reader import Settings
@@ -25,7 +25,7 @@ class Rehearsal:
     #: Changes that take effect here, or that an earlier release reverts.
     changes: Sequence[Change]
     #: Consumers' uses of the changes that take effect, breaking uses first.
-    uses: Sequence[Use]
+    uses: Sequence[AffectedUsage]
     #: Number of access tokens without an expiry date that get one in the release.
     endless_tokens: int
     #: Expiry date that these tokens get, or None if there are no such tokens.
@@ -37,7 +37,7 @@ class Rehearsal:
         return self.release < self.running
 
     @property
-    def breaking(self) -> Sequence[Use]:
+    def breaking(self) -> Sequence[AffectedUsage]:
         """Return the uses that are certain to have a different result."""
         return [use for use in self.uses if use.is_sure]
 
@@ -62,10 +62,10 @@ def rehearse(release: Release, current: Settings, *, session: Session, now: date
     """Return the effects of changing the running release."""
     running = parse_release(current.release)
     # The period covers all stored calls, and the changes up to the release.
-    ahead = replace(whole_period(current, now), until=release, is_ahead=True)
-    uses = uses_of_instance(ahead, session=session, now=now)
+    ahead = replace(get_stored_period(current, now), until=release, is_ahead=True)
+    uses = find_instance_usage(ahead, session=session, now=now)
     first, last = sorted((running, release))
-    until = token_lifetimes(replace(current, release=str(release))).usual_day(now)
+    until = token_lifetimes(replace(current, release=str(release))).get_default_day(now)
     endless = count_endless_tokens(session=session) if until else 0
     return Rehearsal(
         running=running,
@@ -81,43 +81,43 @@ def rehearse(release: Release, current: Settings, *, session: Session, now: date
     )
 
 
-def as_text(found: Rehearsal) -> Iterator[str]:
+def format_rehearsal(found: Rehearsal) -> Iterator[str]:
     """Yield the lines of a rehearsal as text."""
-    changes = _counted(len(found.changes), "change")
+    changes = _format_count(len(found.changes), "change")
     if found.is_back:
-        yield f"From release {found.running} back to {found.release}: {changes} taken back."
-        yield "Consumers that rely on the present behavior may break."
+        yield f"From release {found.running} back to {found.release}: {changes} reverted."
+        yield "Consumers that rely on the current behavior may break."
     else:
         yield f"From release {found.running} to {found.release}: {changes}."
     if found.endless_tokens:
-        tokens = _counted(found.endless_tokens, "access token")
+        tokens = _format_count(found.endless_tokens, "access token")
         yield f"{tokens} without an expiry date will expire on {found.endless_until}."
-    for change, uses in _by_change(found.uses).items():
+    for change, uses in _group_by_change(found.uses).items():
         yield f"\n{change.id} ({change.release}): {change.title}. {change.replacement}"
         for use in uses:
             whose = f" of {use.consumer.owner}" if use.consumer.owner else ""
             felt = "breaks" if use.is_sure else "maybe"
             yield (
-                f"  {felt}: {use.consumer.name}{whose}, {_counted(use.calls, 'call')}, "
-                f"last {written(use.last_at)}: {', '.join(use.operations)}"
+                f"  {felt}: {use.consumer.name}{whose}, {_format_count(use.calls, 'call')}, "
+                f"last {format_api_time(use.last_at)}: {', '.join(use.operations)}"
             )
     if not found.uses and not found.is_back:
-        yield "No recorded call is concerned."
+        yield "No recorded calls are affected."
 
 
-def _by_change(uses: Sequence[Use]) -> Mapping[Change, Sequence[Use]]:
+def _group_by_change(uses: Sequence[AffectedUsage]) -> Mapping[Change, Sequence[AffectedUsage]]:
     """Return uses by change, with breaking changes first."""
-    found: dict[Change, list[Use]] = {}
+    found: dict[Change, list[AffectedUsage]] = {}
     for use in uses:
         found.setdefault(use.change, []).append(use)
     return found
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def whole_period(current: Settings, now: datetime) -> Period:
+def get_stored_period(current: Settings, now: datetime) -> UsagePeriod:
     """Return the period of all stored calls and all changes."""
     since = (now - timedelta(days=current.call_keep_days)).date()
-    return Period(since=since, running=parse_release(current.release))
+    return UsagePeriod(since=since, running=parse_release(current.release))

@@ -12,60 +12,62 @@ from domain.releases.version import Release, parse_release
 from web.services import services
 from web.settings.reader import Settings
 
-HEADER = "Platform-Release"
-_HEADER_IN_ENVIRONMENT = "HTTP_PLATFORM_RELEASE"
+RELEASE_HEADER = "Platform-Release"
+_RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
 #: URL prefixes where an invalid header is rejected. Releases change nothing at other URLs.
-_ROOMS = ("/api/", "/oauth/", "/-/")
+_CHECKED_PREFIXES = ("/api/", "/oauth/", "/-/")
 
 
 #: Last release with known changes in the schedule.
-_LAST = max(parse_release(change.release) for change in SCHEDULE)
+_LAST_KNOWN_RELEASE = max(parse_release(change.release) for change in SCHEDULE)
 
 
-class NoSuchReleaseError(DomainError):
+class InvalidReleaseError(DomainError):
     """Error for a header whose value is not a release."""
 
     def __init__(self) -> None:
         """Set the message, which describes the format."""
-        super().__init__(f"{HEADER} must be a release such as {_LAST}.")
+        super().__init__(f"{RELEASE_HEADER} must be a release such as {_LAST_KNOWN_RELEASE}.")
 
 
-class LaterReleaseError(DomainError):
+class UnknownReleaseError(DomainError):
     """Error for a release whose changes are unknown, so that a response would be misleading."""
 
     def __init__(self, last: Release) -> None:
         """Set the message, which names the last release that can be requested."""
-        super().__init__(f"{HEADER} can be at most {last}: later changes are not known yet.")
+        super().__init__(
+            f"{RELEASE_HEADER} can be at most {last}: later changes are not known yet."
+        )
 
 
-def requested_release() -> Release:
+def get_requested_release() -> Release:
     """Return the release that applies to this request.
 
-    Raise NoSuchReleaseError or LaterReleaseError for an invalid header.
+    Raise InvalidReleaseError or UnknownReleaseError for an invalid header.
     """
-    rehearsed = request.environ.get(_HEADER_IN_ENVIRONMENT)
+    rehearsed = request.environ.get(_RELEASE_HEADER_KEY)
     if rehearsed is None:
-        return running_release()
+        return get_running_release()
     try:
         release = parse_release(rehearsed.strip())
     except ValueError as error:
-        raise NoSuchReleaseError from error
-    last = max(_LAST, running_release())
+        raise InvalidReleaseError from error
+    last = max(_LAST_KNOWN_RELEASE, get_running_release())
     if release > last:
-        raise LaterReleaseError(last)
+        raise UnknownReleaseError(last)
     return release
 
 
-def running_release() -> Release:
+def get_running_release() -> Release:
     """Return the running release of the instance."""
-    return services().live_settings.derived(_release)
+    return services().live_settings.derived(_parse_running_release)
 
 
-def _release(current: Settings) -> Release:
+def _parse_running_release(current: Settings) -> Release:
     return parse_release(current.release)
 
 
 def check_release_header() -> None:
     """Reject a request with an invalid release in the header, at URLs where releases differ."""
-    if _HEADER_IN_ENVIRONMENT in request.environ and request.path.startswith(_ROOMS):
-        requested_release()
+    if _RELEASE_HEADER_KEY in request.environ and request.path.startswith(_CHECKED_PREFIXES):
+        get_requested_release()

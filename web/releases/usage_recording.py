@@ -17,30 +17,34 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.releases.matching import calls_to
-from domain.releases.usage.reading import concerns_of
+from domain.releases.matching import find_call_matches
+from domain.releases.usage.reading import find_affecting_changes
 from domain.releases.usage.schedule_names import SCHEDULE_NAMES
 from domain.releases.usage.storing import (
-    ANONYMOUS,
+    ANONYMOUS_CONSUMER,
     UNKNOWN_NAME,
     CallCounter,
     Consumer,
-    Counted,
+    CountedCalls,
     Shape,
-    store_counted,
+    store_call_counts,
 )
 from domain.releases.version import parse_release
 from web.database.engine import open_engine
 from web.metrics import count_deprecated_calls, count_dropped_calls
-from web.releases.requested_release import LaterReleaseError, NoSuchReleaseError, requested_release
+from web.releases.requested_release import (
+    InvalidReleaseError,
+    UnknownReleaseError,
+    get_requested_release,
+)
 from web.services import services, settings
 from web.settings.reader import Settings
 
 _log = logging.getLogger("gatebell.calls")
 #: Number of counts in one transaction, which keeps locks short.
-_SLICE = 200
-_VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
-_PLATFORM_RELEASE = "HTTP_PLATFORM_RELEASE"
+_COUNTS_PER_TRANSACTION = 200
+_RULE_VARIABLE = re.compile(r"<(?:[^<>]*:)?([^<>:]+)>")
+_RELEASE_HEADER_KEY = "HTTP_PLATFORM_RELEASE"
 
 
 def record_operation(
@@ -58,40 +62,44 @@ def record_operation(
     """
     asked, own = request_ctx.request, app_ctx.g
     own.is_call_recorded = True
-    if _PLATFORM_RELEASE in asked.environ and _is_rehearsal():
+    if _RELEASE_HEADER_KEY in asked.environ and _is_preview():
         return
     changes = own.get("noted_changes", ())
     rule = asked.url_rule
-    shape = _shape(
+    shape = _build_shape(
         asked.method,
-        route_of(rule.rule, kind) if rule else _scheduled_path(changes),
-        known_names(given, known) if given else (),
+        format_route(rule.rule, kind) if rule else _find_scheduled_path(changes),
+        list_known_names(given, known) if given else (),
         changes,
     )
-    _count(bearer, shape, asked, browser_of)
+    _count_call(bearer, shape, asked, browser_of)
 
 
-def record_ready_operation(bearer: Bearer) -> None:
+def record_fast_operation(bearer: Bearer) -> None:
     """Count the call of an operation that has no parameters and is not affected by any change."""
     asked = request_ctx.request
-    if _PLATFORM_RELEASE not in asked.environ or not _is_rehearsal():
-        _count(bearer, _shape(asked.method, str(asked.url_rule), (), ()), asked)
+    if _RELEASE_HEADER_KEY not in asked.environ or not _is_preview():
+        _count_call(bearer, _build_shape(asked.method, str(asked.url_rule), (), ()), asked)
 
 
-def _count(bearer: Bearer | None, shape: Shape, asked: Any, browser_of: int | None = None) -> None:
+def _count_call(
+    bearer: Bearer | None, shape: Shape, asked: Any, browser_of: int | None = None
+) -> None:
     own = services()
-    consumer = Consumer(browser_of, None, None) if browser_of else _consumer(bearer)
+    consumer = Consumer(browser_of, None, None) if browser_of else _build_consumer(bearer)
     own.calls.count(consumer, shape, address=asked.remote_addr, now=own.clock())
 
 
 @lru_cache(maxsize=1_000)
-def _shape(method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]) -> Shape:
+def _build_shape(
+    method: str, route: str, parameters: tuple[str, ...], changes: tuple[str, ...]
+) -> Shape:
     return Shape("GET" if method == "HEAD" else method, route, parameters, changes)
 
 
-def _consumer(bearer: Bearer | None) -> Consumer:
+def _build_consumer(bearer: Bearer | None) -> Consumer:
     if bearer is None:
-        return ANONYMOUS
+        return ANONYMOUS_CONSUMER
     return Consumer(
         (bearer.sudo_by or bearer.profile).id, bearer.application_uid, bearer.personal_token_id
     )
@@ -107,43 +115,47 @@ def note_changes(change_ids: Iterable[str]) -> None:
         return
     g.noted_changes = tuple(sorted({*known, *new}))
     if not known:
-        after_this_request(_record_noted)
+        after_this_request(_record_affected_request)
 
 
-def _record_noted(response: Response) -> Response:
+def _record_affected_request(response: Response) -> Response:
     """Count an affected request, unless its operation has counted it."""
     if "is_call_recorded" not in g:
         names = SCHEDULE_NAMES.intersection(request.args)
         record_operation(
-            g.get("bearer"), names, SCHEDULE_NAMES, _kind(), browser_of=_signed_in_user_id()
+            g.get("bearer"),
+            names,
+            SCHEDULE_NAMES,
+            _get_kind(),
+            browser_of=_find_signed_in_user_id(),
         )
     return response
 
 
-def _signed_in_user_id() -> int | None:
+def _find_signed_in_user_id() -> int | None:
     """Return the user of a request for a page, since only pages read the session."""
     user = g.get("_login_user")
     return user.id if user is not None and user.is_authenticated else None
 
 
-def _kind() -> str:
+def _get_kind() -> str:
     return str((request.view_args or {}).get("kind", ""))
 
 
-def _is_rehearsal() -> bool:
+def _is_preview() -> bool:
     try:
-        return requested_release() > parse_release(settings().release)
-    except (NoSuchReleaseError, LaterReleaseError):
+        return get_requested_release() > parse_release(settings().release)
+    except (InvalidReleaseError, UnknownReleaseError):
         return True
 
 
-def _scheduled_path(changes: Iterable[str]) -> str:
+def _find_scheduled_path(changes: Iterable[str]) -> str:
     """Return the path in the schedule of a request that no view handles."""
-    found = calls_to(request.method, request.path)
+    found = find_call_matches(request.method, request.path)
     return next((each.call.path for each in found if each.change.id in changes), "")
 
 
-def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+def list_known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
     """Return the sorted names of parameters, with one name for all unknown names."""
     names = {each.removesuffix("[]") for each in given}
     found = sorted(names & known)
@@ -151,7 +163,7 @@ def known_names(given: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
 
 
 @cache
-def route_of(rule: str, kind: str) -> str:
+def format_route(rule: str, kind: str) -> str:
     """Return a URL rule in the format of the schedule, such as `/api/v4/projects/:id/environments`.
 
     `kind` is the value of the variable with this name, `projects` or `groups`.
@@ -163,7 +175,7 @@ def route_of(rule: str, kind: str) -> str:
             return kind
         return ":id" if name == "reference" else f":{name}"
 
-    return _VARIABLE.sub(written, rule)
+    return _RULE_VARIABLE.sub(written, rule)
 
 
 class CallFlusher:
@@ -196,25 +208,28 @@ class CallFlusher:
         while not self._is_stopped.wait(self._settings.call_flush_seconds):
             self.flush()
 
-    def _store(self, calls: list[Counted]) -> bool:
+    def _store(self, calls: list[CountedCalls]) -> bool:
         stored = 0
         engine = open_engine(self._settings)
         try:
-            for begin in range(0, len(calls), _SLICE):
-                part = calls[begin : begin + _SLICE]
+            for begin in range(0, len(calls), _COUNTS_PER_TRANSACTION):
+                part = calls[begin : begin + _COUNTS_PER_TRANSACTION]
                 with Session(engine) as session, session.begin():
-                    store_counted(part, session=session)
+                    store_call_counts(part, session=session)
                 stored += len(part)
         except SQLAlchemyError as error:  # locked, full, unavailable or not migrated
-            _log.warning("calls not stored yet", extra={"reason": type(error).__name__})
+            _log.warning(
+                "API usage could not be stored; the next attempt includes it.",
+                extra={"event": "api_usage.not_stored", "reason": type(error).__name__},
+            )
         finally:
             engine.dispose()
-        self._counter.give_back(calls[stored:])
-        _count_deprecated(calls[:stored])
+        self._counter.restore_counts(calls[stored:])
+        _count_deprecated_calls(calls[:stored])
         return stored == len(calls)
 
 
-def _count_deprecated(part: list[Counted]) -> None:
+def _count_deprecated_calls(part: list[CountedCalls]) -> None:
     for each in part:
-        for change_id, certainty in concerns_of(each.shape).items():
+        for change_id, certainty in find_affecting_changes(each.shape).items():
             count_deprecated_calls(change_id, certainty, each.count.calls)

@@ -8,23 +8,23 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from domain.accounts.attempt_limits import claim_once
+from domain.accounts.attempt_limits import claim_single_use
 from domain.core.errors import DomainError
 from domain.core.randomness import random_hex
-from domain.oauth.devices import DecidedError, ShownRequest
+from domain.oauth.devices import AlreadyDecidedError, DisplayedDeviceRequest
 from domain.oauth.endpoints import LogoutRequest
 from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services
 
-_LIFETIME = timedelta(hours=1)
+_FORM_LIFETIME = timedelta(hours=1)
 #: Time for which an expired form still leads back to its page, without allowing a decision.
-_LEADS_BACK_FOR = timedelta(days=1)
-_CONSENT, _DEVICE, _LOGOUT = "consent", "device", "logout decision"
+_EXPIRED_FORM_LIFETIME = timedelta(days=1)
+_CONSENT_PURPOSE, _DEVICE_PURPOSE, _LOGOUT_PURPOSE = "consent", "device", "logout decision"
 #: Purpose and lifetime of a logout request that is carried through a redirect. A cross-site POST by
 #: an application lacks our cookie, so the user is unknown. The validated request is therefore
 #: sealed into a redirect to a GET, without its ID token.
-_CARRIED, _CARRIED_FOR = "logout request", timedelta(minutes=5)
+_LOGOUT_REQUEST_PURPOSE, _LOGOUT_REQUEST_LIFETIME = "logout request", timedelta(minutes=5)
 
 
 class ExpiredFormError(DomainError):
@@ -53,7 +53,7 @@ def seal_consent_form(parameters: Mapping[str, Sequence[str]], *, sign_in_id: in
         "parameters": {name: list(values) for name, values in parameters.items()},
         "sign_in": sign_in_id,
     }
-    return seal(sealed, purpose=_CONSENT)
+    return seal(sealed, purpose=_CONSENT_PURPOSE)
 
 
 def open_consent_form(sealed_text: str) -> ConsentForm:
@@ -63,10 +63,10 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
     """
     is_expired = False
     try:
-        sealed = unseal(sealed_text, purpose=_CONSENT, lifetime=_LIFETIME)
+        sealed = unseal(sealed_text, purpose=_CONSENT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_expired = True
-        sealed = _opened(sealed_text, _CONSENT, _LEADS_BACK_FOR)
+        sealed = _unseal_form(sealed_text, _CONSENT_PURPOSE, _EXPIRED_FORM_LIFETIME)
     return ConsentForm(
         number=sealed.get("number", sealed_text),  # former releases had no number
         parameters=sealed["parameters"],
@@ -75,55 +75,61 @@ def open_consent_form(sealed_text: str) -> ConsentForm:
     )
 
 
-def consume(form: ConsentForm) -> bool:
+def consume_consent_form(form: ConsentForm) -> bool:
     """Mark the form as used and return True, or return False if it was used before."""
-    return claim_once(
+    return claim_single_use(
         f"consent question {form.number}",
-        lifetime=_LIFETIME,
+        lifetime=_FORM_LIFETIME,
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
 
 
-def seal_device_form(shown: ShownRequest, *, sign_in_id: int) -> str:
+def seal_device_form(shown: DisplayedDeviceRequest, *, sign_in_id: int) -> str:
     """Seal a device request, as it was displayed, for one sign-in."""
-    return seal([shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE)
+    return seal(
+        [shown.id, sign_in_id, shown.user_code, list(shown.scopes)], purpose=_DEVICE_PURPOSE
+    )
 
 
-def open_device_form(sealed_text: str, *, sign_in_id: int) -> ShownRequest | None:
+def open_device_form(sealed_text: str, *, sign_in_id: int) -> DisplayedDeviceRequest | None:
     """Return the displayed request, or None if it must be displayed again.
 
     This applies to a form of another sign-in, and to a form of a former release, which only
-    contains the id. Raise DecidedError if the form is too old or was tampered with.
+    contains the id. Raise AlreadyDecidedError if the form is too old or was tampered with.
     """
     try:
-        device_id, owner, *shown = unseal(sealed_text, purpose=_DEVICE, lifetime=_LIFETIME)
+        device_id, owner, *shown = unseal(
+            sealed_text, purpose=_DEVICE_PURPOSE, lifetime=_FORM_LIFETIME
+        )
     except BrokenSealError as error:
-        raise DecidedError from error
+        raise AlreadyDecidedError from error
     if owner != sign_in_id or not shown:
         return None
     user_code, scopes = shown
-    return ShownRequest(id=int(device_id), user_code=user_code, scopes=tuple(scopes))
+    return DisplayedDeviceRequest(id=int(device_id), user_code=user_code, scopes=tuple(scopes))
 
 
-def seal_request(asked: LogoutRequest) -> str:
+def seal_logout_request(asked: LogoutRequest) -> str:
     """Seal a logout request for a redirect."""
-    return seal(asdict(asked), purpose=_CARRIED)
+    return seal(asdict(asked), purpose=_LOGOUT_REQUEST_PURPOSE)
 
 
-def open_request(sealed_text: str) -> LogoutRequest:
+def open_logout_request(sealed_text: str) -> LogoutRequest:
     """Return the logout request of a redirect.
 
     Raise ExpiredFormError if it is too old or was tampered with.
     """
-    return LogoutRequest(**_opened(sealed_text, _CARRIED, _CARRIED_FOR))
+    return LogoutRequest(
+        **_unseal_form(sealed_text, _LOGOUT_REQUEST_PURPOSE, _LOGOUT_REQUEST_LIFETIME)
+    )
 
 
-def seal_confirmation(asked: LogoutRequest, *, sign_in_id: int) -> str:
+def seal_logout_form(asked: LogoutRequest, *, sign_in_id: int) -> str:
     """Seal a logout request for confirmation by one sign-in."""
     sealed = {"asked": asdict(asked), "sign_in": sign_in_id}
-    return seal(sealed, purpose=_LOGOUT)
+    return seal(sealed, purpose=_LOGOUT_PURPOSE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,24 +141,24 @@ class LogoutForm:
     is_valid: bool
 
 
-def open_confirmation(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
+def open_logout_form(sealed_text: str, *, sign_in_id: int | None) -> LogoutForm:
     """Return the content of a logout form.
 
     Raise ExpiredFormError if it is too old or was tampered with.
     """
     is_recent = True
     try:
-        sealed = unseal(sealed_text, purpose=_LOGOUT, lifetime=_LIFETIME)
+        sealed = unseal(sealed_text, purpose=_LOGOUT_PURPOSE, lifetime=_FORM_LIFETIME)
     except BrokenSealError:
         is_recent = False
-        sealed = _opened(sealed_text, _LOGOUT, _LEADS_BACK_FOR)
+        sealed = _unseal_form(sealed_text, _LOGOUT_PURPOSE, _EXPIRED_FORM_LIFETIME)
     return LogoutForm(
         asked=LogoutRequest(**sealed["asked"]),
         is_valid=is_recent and sealed["sign_in"] == sign_in_id,
     )
 
 
-def _opened(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
+def _unseal_form(sealed_text: str, purpose: str, lifetime: timedelta) -> Any:
     try:
         return unseal(sealed_text, purpose=purpose, lifetime=lifetime)
     except BrokenSealError as error:

@@ -13,32 +13,32 @@ from itsdangerous import BadData
 
 from domain.core.keyring import UndecipherableError
 from domain.core.randomness import random_hex
-from web.services import sealer, services
+from web.services import create_sealer, services
 
 
-def keep_secret(name: str, text: str) -> None:
+def store_secret(name: str, text: str) -> None:
     """Store a secret in the session."""
     session[name] = services().keyring.encrypt(text)
 
 
 def find_secret(name: str) -> str | None:
     """Return a secret of the session, or None."""
-    return _opened(session.get(name))
+    return _decrypt_secret(session.get(name))
 
 
 def take_secret(name: str) -> str | None:
     """Return and remove a secret of the session."""
-    return _opened(session.pop(name, None))
+    return _decrypt_secret(session.pop(name, None))
 
 
-def _opened(sealed: str | None) -> str | None:
+def _decrypt_secret(sealed: str | None) -> str | None:
     try:
         return services().keyring.decrypt(sealed) if sealed else None
     except UndecipherableError:
         return None  # the secret key has been replaced since
 
 
-def keep_one_time_secret(what: str, owner_id: int, secret: str) -> None:
+def store_one_time_secret(what: str, owner_id: int, secret: str) -> None:
     """Store a secret of the object `owner_id` for the next page."""
     session[f"shown_once {what}"] = (owner_id, services().keyring.encrypt(secret))
 
@@ -50,11 +50,11 @@ def take_one_time_secret(what: str, owner_id: int) -> str | None:
 
 
 #: Request header with which `gatebell doctor` detects how proxies change the client's address.
-HEADER = "Gatebell-Doctor"
-_PROBE = "proxy probe"
+DOCTOR_HEADER = "Gatebell-Doctor"
+_PROBE_PURPOSE = "proxy probe"
 _PROBE_LIFETIME = timedelta(minutes=2)
 #: Headers of pages whose URL is a secret, which neither browsers nor intermediaries may store.
-NOT_KEPT = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
+SECRET_URL_HEADERS = {"Cache-Control": "no-store", "X-Robots-Tag": "noindex"}
 
 
 class BrokenSealError(Exception):
@@ -63,7 +63,7 @@ class BrokenSealError(Exception):
 
 def seal(value: Any, *, purpose: str) -> str:
     """Sign a JSON value and return it as a text, which is not encrypted."""
-    return str(sealer(purpose).dumps(value))
+    return str(create_sealer(purpose).dumps(value))
 
 
 def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
@@ -72,26 +72,26 @@ def unseal(text: str, *, purpose: str, lifetime: timedelta) -> Any:
     Raise BrokenSealError if it is invalid or too old.
     """
     try:
-        return sealer(purpose).loads(text, max_age=int(lifetime.total_seconds()))
+        return create_sealer(purpose).loads(text, max_age=int(lifetime.total_seconds()))
     except BadData as error:
         raise BrokenSealError from error
 
 
-def new_probe() -> str:
+def create_proxy_probe() -> str:
     """Return a value for the header."""
-    return seal(random_hex(8), purpose=_PROBE)
+    return seal(random_hex(8), purpose=_PROBE_PURPOSE)
 
 
-def seen_client(request: Request) -> dict[str, str]:
+def describe_seen_client(request: Request) -> dict[str, str]:
     """Return the client's IP address as this service sees it, and the header set by proxies.
 
     Return an empty mapping unless the request has a valid header of `gatebell doctor`.
     """
-    given = request.headers.get(HEADER)
+    given = request.headers.get(DOCTOR_HEADER)
     if given is None:
         return {}
     try:
-        unseal(given, purpose=_PROBE, lifetime=_PROBE_LIFETIME)
+        unseal(given, purpose=_PROBE_PURPOSE, lifetime=_PROBE_LIFETIME)
     except BrokenSealError:
         return {}
     forwarded = ", ".join(request.headers.getlist("X-Forwarded-For"))

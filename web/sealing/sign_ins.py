@@ -13,18 +13,18 @@ from typing import Any
 from flask import session
 from flask_login import current_user, login_user
 
-from domain.accounts.attempt_limits import claim_once
+from domain.accounts.attempt_limits import claim_single_use
 from domain.accounts.factors.passkeys import (
-    CHALLENGE_LIFETIME,
+    PASSKEY_CHALLENGE_LIFETIME,
     CeremonyOptions,
     CeremonyResponse,
-    PasskeyRefusedError,
-    RelyingParty,
-    relying_party,
+    InvalidPasskeyError,
+    PasskeyRelyingParty,
+    build_passkey_relying_party,
 )
 from domain.accounts.factors.second_factors import has_second_factor
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
-from domain.accounts.users import UserView, find_user_to_sign_in
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
+from domain.accounts.users import UserView, find_sign_in_user
 from domain.core.errors import NotFoundError
 from domain.core.randomness import random_hex
 from web.access.decorators import get_current_user
@@ -32,18 +32,18 @@ from web.extensions import db
 from web.sealing.sealer import BrokenSealError, seal, unseal
 from web.services import now, services, settings
 
-_CHALLENGE = "passkey_question"
-_PENDING, _PENDING_PURPOSE = "two_factor", "second factor"
-_LIFETIME = timedelta(minutes=10)
+_CHALLENGE_KEY = "passkey_question"
+_PENDING_KEY, _PENDING_PURPOSE = "two_factor", "second factor"
+_PENDING_LIFETIME = timedelta(minutes=10)
 
 
-def find_relying_party() -> RelyingParty | None:
+def find_relying_party() -> PasskeyRelyingParty | None:
     """Return the relying party, or None if passkeys are not supported."""
     current = settings()
-    return relying_party(current.base_url, current.instance_name)
+    return build_passkey_relying_party(current.base_url, current.instance_name)
 
 
-def get_relying_party() -> RelyingParty:
+def get_relying_party() -> PasskeyRelyingParty:
     """Return the relying party.
 
     Raise NotFoundError if passkeys are not supported.
@@ -51,34 +51,38 @@ def get_relying_party() -> RelyingParty:
     party = find_relying_party()
     if party is None:
         raise NotFoundError(
-            "Passkeys need a URL with https and a host name, which this service does not have."
+            "Passkeys are not available, because this service has no https URL with a host name."
         )
     return party
 
 
-def remember_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
+def store_challenge(ceremony: CeremonyOptions, *, purpose: str) -> dict[str, Any]:
     """Store the challenge in the session and return the options for the browser."""
-    session[_CHALLENGE] = seal(ceremony.challenge.hex(), purpose=_sealed_for(purpose))
+    session[_CHALLENGE_KEY] = seal(
+        ceremony.challenge.hex(), purpose=_build_passkey_purpose(purpose)
+    )
     return ceremony.options
 
 
-def take_response(credential: str, *, purpose: str) -> CeremonyResponse:
+def take_passkey_response(credential: str, *, purpose: str) -> CeremonyResponse:
     """Return the response with its challenge.
 
-    Raise PasskeyRefusedError if the session has no valid challenge.
+    Raise InvalidPasskeyError if the session has no valid challenge.
     """
     try:
         challenge = unseal(
-            session.pop(_CHALLENGE, ""), purpose=_sealed_for(purpose), lifetime=CHALLENGE_LIFETIME
+            session.pop(_CHALLENGE_KEY, ""),
+            purpose=_build_passkey_purpose(purpose),
+            lifetime=PASSKEY_CHALLENGE_LIFETIME,
         )
     except BrokenSealError as error:
-        raise PasskeyRefusedError("This request has expired. Try again.") from error
+        raise InvalidPasskeyError("This request has expired. Try again.") from error
     return CeremonyResponse(
         credential=credential, challenge=bytes.fromhex(challenge), party=get_relying_party()
     )
 
 
-def _sealed_for(purpose: str) -> str:
+def _build_passkey_purpose(purpose: str) -> str:
     return f"passkey {purpose}"
 
 
@@ -106,44 +110,46 @@ def begin_pending_sign_in(user: UserView, first: Authentication) -> None:
     sealed = {
         "number": random_hex(16),
         "user": user.id,
-        "password": _password_of(user),
+        "password": _get_password_version(user),
         "methods": first.methods,
         "identity": first.identity_id,
     }
-    session[_PENDING] = seal(sealed, purpose=_PENDING_PURPOSE)
+    session[_PENDING_KEY] = seal(sealed, purpose=_PENDING_PURPOSE)
 
 
 def find_pending_sign_in() -> PendingSignIn | None:
     """Return the valid pending sign-in of this session, or None."""
     try:
-        sealed = unseal(session.get(_PENDING, ""), purpose=_PENDING_PURPOSE, lifetime=_LIFETIME)
+        sealed = unseal(
+            session.get(_PENDING_KEY, ""), purpose=_PENDING_PURPOSE, lifetime=_PENDING_LIFETIME
+        )
     except BrokenSealError:
         return None
-    user = find_user_to_sign_in(sealed["user"], session=db.session())
-    if user is None or _password_of(user) != sealed["password"]:
+    user = find_sign_in_user(sealed["user"], session=db.session())
+    if user is None or _get_password_version(user) != sealed["password"]:
         return None
     if not has_second_factor(user.id, session=db.session()):
         return None  # the password is sufficient now
     first = Authentication(
         user_id=user.id,
         # Former releases only supported passwords.
-        methods=tuple(sealed.get("methods", BY_PASSWORD)),
+        methods=tuple(sealed.get("methods", PASSWORD_METHODS)),
         identity_id=sealed.get("identity"),
     )
     return PendingSignIn(number=sealed["number"], user=user, first=first)
 
 
-def consume(pending: PendingSignIn) -> bool:
+def consume_pending_sign_in(pending: PendingSignIn) -> bool:
     """Mark the pending sign-in as used and return True, or return False if it was used before."""
-    return claim_once(
+    return claim_single_use(
         f"second factor ticket {pending.number}",
-        lifetime=_LIFETIME,
+        lifetime=_PENDING_LIFETIME,
         session=db.session(),
         keyring=services().keyring,
         now=now(),
     )
 
 
-def _password_of(user: UserView) -> str:
+def _get_password_version(user: UserView) -> str:
     """Return a value that changes with the password and does not reveal it."""
     return user.password_changed_at.isoformat() if user.password_changed_at else "the first one"

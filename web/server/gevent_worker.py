@@ -42,22 +42,22 @@ from werkzeug.exceptions import ServiceUnavailable
 
 from web.server.request_body import GRACEFUL_CLOSE_SECONDS, DeadlineBody, close_gracefully
 from web.server.shutdown import begin_shutdown
-from web.server.tls import ServedCertificate, handshake_failure, served_certificate
-from web.standard_streams import dropped_lines
+from web.server.tls import ServedCertificate, describe_handshake_failure, get_served_certificate
+from web.standard_streams import get_dropped_line_count
 
-_TO_STOP = frozenset({SIGINT, SIGQUIT, SIGTERM})
+_STOP_SIGNALS = frozenset({SIGINT, SIGQUIT, SIGTERM})
 #: Minimum number of free connections, below which the longest idle connection is closed.
-_FREE_CONNECTIONS = 10
-_RETRY_AFTER = 2
+_MIN_FREE_CONNECTIONS = 10
+_RETRY_AFTER_SECONDS = 2
 #: Seconds between two checks for idle connections, a new certificate and the parent.
-_LOOK_SECONDS = 2.0
+_CHECK_INTERVAL_SECONDS = 2.0
 #: Seconds between two checks while the process stops.
-_STOPPING_LOOK_SECONDS = 0.2
+_STOPPING_CHECK_INTERVAL_SECONDS = 0.2
 #: Seconds between two warnings that there is no room for further connections.
-_WARNING_SECONDS = 60.0
+_WARNING_INTERVAL_SECONDS = 60.0
 #: Size in bytes above which chunks are sent separately, since copying them costs more than another
 #: system call.
-LARGEST_BUFFERED_BYTES = 64 * 1024
+MAX_BUFFERED_BYTES = 64 * 1024
 
 
 class RequestHeadTimeoutError(Exception):
@@ -68,10 +68,12 @@ class RequestTooLongError(ServiceUnavailable):
     """Error for an application that has not responded in time."""
 
     def __init__(self) -> None:
-        super().__init__("This took too long.", retry_after=_RETRY_AFTER)
+        super().__init__("This took too long.", retry_after=_RETRY_AFTER_SECONDS)
 
 
-_STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HTTPStatus], ...] = (
+_ERROR_STATUSES: tuple[
+    tuple[type[BaseException] | tuple[type[BaseException], ...], HTTPStatus], ...
+] = (
     ((InvalidResponseHeader, InvalidResponseHeaderName), HTTPStatus.INTERNAL_SERVER_ERROR),
     (LimitRequestLine, HTTPStatus.REQUEST_URI_TOO_LONG),
     (LimitRequestHeaders, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
@@ -82,7 +84,7 @@ _STATUSES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], HT
 )
 
 
-class _Request(Request):  # type: ignore[misc]
+class _HeadKeepingRequest(Request):  # type: ignore[misc]
     """Request that keeps the beginning of a request line that is too long."""
 
     def read_line(self, unreader: Any, buf: bytearray, limit: int = 0) -> Any:
@@ -94,7 +96,7 @@ class _Request(Request):  # type: ignore[misc]
             raise
 
 
-RequestParser.mesg_class = _Request
+RequestParser.mesg_class = _HeadKeepingRequest
 
 
 class Listener(StreamServer):
@@ -124,7 +126,7 @@ class BufferedResponse:
             self._client.sendall(piece)
         elif not self._head:
             self._head = piece
-        elif len(piece) > LARGEST_BUFFERED_BYTES:
+        elif len(piece) > MAX_BUFFERED_BYTES:
             self.end()
             self._client.sendall(piece)
         else:
@@ -194,7 +196,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     def init_signals(self) -> None:
         """Install the signal handlers and unblock the signals."""
         super().init_signals()
-        release_signals()
+        unblock_signals()
 
     def load_wsgi(self) -> None:
         """Load the app, and limit the time of each request in it."""
@@ -207,9 +209,9 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         while self.alive:
             self.notify()
             self._close_idle(monotonic())
-            self._look_after_certificate()
+            self._refresh_certificate()
             self.count_dropped_lines()
-            self._stop_requested.wait(_LOOK_SECONDS)
+            self._stop_requested.wait(_CHECK_INTERVAL_SECONDS)
         self._serve_until_load_balancers_notice()
         for listener_server in listeners:
             listener_server.accept_waiting_and_close()
@@ -221,7 +223,7 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         end = monotonic() + self.shutdown_delay_seconds
         while monotonic() < end and self.ppid == os.getppid():
             self.notify()
-            gevent.sleep(min(_STOPPING_LOOK_SECONDS, max(0.0, end - monotonic())))
+            gevent.sleep(min(_STOPPING_CHECK_INTERVAL_SECONDS, max(0.0, end - monotonic())))
 
     def notify(self) -> None:
         """Send the parent a heartbeat, and stop if the parent is gone."""
@@ -269,17 +271,27 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         """Respond to a malformed or slow request, whose client is unknown."""
         if isinstance(exc, ssl.SSLError):
             return
-        status = _status_of(exc)
+        status = _get_error_status(exc)
         if status is HTTPStatus.INTERNAL_SERVER_ERROR:
-            self.log.error("Error handling request", exc_info=exc)
+            self.log.error(
+                "Request could not be read because of an unexpected error.",
+                exc_info=exc,
+                extra={"event": "server.request_failed"},
+            )
         else:
-            self.log.info("%s for %s: %s", status.value, (addr or [""])[0], type(exc).__name__)
-        refusal = self._page_for(exc) or _refusal(status)
+            self.log.info(
+                "Request from %s was rejected with status %s: %s.",
+                (addr or [""])[0],
+                status.value,
+                type(exc).__name__,
+                extra={"event": "server.request_rejected"},
+            )
+        refusal = self._find_error_page(exc) or _build_error_response(status)
         with suppress(OSError):
             client.sendall(refusal)
             close_gracefully(client)
 
-    def _page_for(self, error: BaseException) -> bytes | None:
+    def _find_error_page(self, error: BaseException) -> bytes | None:
         """Return the page for a URL that is too long, or None if the path has no page."""
         received: bytes = getattr(error, "received", b"")
         target = received.partition(b" ")[2].partition(b"?")[0]
@@ -289,14 +301,17 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         try:
             page = find_page(target.decode("ascii"))
         except Exception:
-            self.log.exception("there is no page for a URL that is too long")
+            self.log.exception(
+                "Error page for an overlong URL could not be created.",
+                extra={"event": "server.error_page_failed"},
+            )
             return None
-        return None if page is None else _written(page)
+        return None if page is None else _serialize_response(page)
 
     def _open(self, listener: Any) -> Listener:
         # The last connections are served after the listener is closed and has lost its name.
         handle = partial(self.handle, _ListenerName(listener.getsockname()))
-        certificate = served_certificate()
+        certificate = get_served_certificate()
         if certificate is not None and listener.family != AF_UNIX:
             handle = partial(self._handle_tls, certificate, handle)
         listener_server = Listener(listener, handle=handle, spawn=self._connections)
@@ -314,7 +329,11 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
             self.notify()
             gevent.sleep(0.05)
         if len(self._connections):
-            self.log.warning("%d requests did not end in time", len(self._connections))
+            self.log.warning(
+                "Shutdown ended %d requests that were not completed in time.",
+                len(self._connections),
+                extra={"event": "server.requests_canceled"},
+            )
             self._connections.kill(timeout=1)
 
     def _has_buffered_data(self, client: Any, last: Any) -> bool:
@@ -331,23 +350,28 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
     ) -> None:
         """Serve a TLS client if the handshake completes in time."""
         own = gevent.getcurrent()
-        self._make_room()
+        self._free_connection()
         self._handshakes[own] = None
         try:
             with gevent.Timeout(self.request_seconds, TimeoutError()):
                 secured = certificate.context.wrap_socket(client, server_side=True)
         except OSError as error:
-            reason = handshake_failure(error)
-            self.log.info("No TLS connection with %s: %s", (address or [""])[0], reason)
+            reason = describe_handshake_failure(error)
+            self.log.info(
+                "TLS handshake with %s failed: %s.",
+                (address or [""])[0],
+                reason,
+                extra={"event": "tls.handshake_failed"},
+            )
             return
         finally:
             del self._handshakes[own]
         with secured:
             handle(secured, address)
 
-    def _look_after_certificate(self) -> None:
+    def _refresh_certificate(self) -> None:
         """Load a renewed certificate, and warn if the certificate expires soon."""
-        certificate = served_certificate()
+        certificate = get_served_certificate()
         if certificate is not None:
             certificate.refresh()
             certificate.warn()
@@ -356,31 +380,33 @@ class DeadlineGeventWorker(GeventWorker):  # type: ignore[misc]
         """Count the log lines that were dropped because no reader took them in time."""
         from web import metrics  # noqa: PLC0415 - it counts where the process was told after its fork
 
-        dropped = dropped_lines()
+        dropped = get_dropped_line_count()
         metrics.count_dropped_log_lines(dropped - self._counted_lines)
         self._counted_lines = dropped
 
-    def _make_room(self) -> None:
+    def _free_connection(self) -> None:
         """Close a connection that waits for its client if nearly all connections are taken."""
-        if self._connections.free_count() >= _FREE_CONNECTIONS:
+        if self._connections.free_count() >= _MIN_FREE_CONNECTIONS:
             return
-        self._warn_of_full_room()
+        self._warn_of_full_pool()
         if self._handshakes:
             next(iter(self._handshakes)).kill(block=False)
         elif self._idle:
             _shut_down_reading(next(iter(self._idle)))
 
-    def _warn_of_full_room(self) -> None:
+    def _warn_of_full_pool(self) -> None:
         """Log once a minute that waiting connections are closed."""
-        if monotonic() - self._warned_at >= _WARNING_SECONDS:
+        if monotonic() - self._warned_at >= _WARNING_INTERVAL_SECONDS:
             self._warned_at = monotonic()
             self.log.warning(
-                "nearly all %d connections are taken: those that wait longest are closed",
+                "Limit of %d client connections was nearly reached; the longest waiting "
+                "connections are closed.",
                 self.worker_connections,
+                extra={"event": "server.connections_nearly_exhausted"},
             )
 
     def _wait_for_data(self, client: Any, seconds: float) -> None:
-        self._make_room()
+        self._free_connection()
         self._idle[client] = monotonic() + seconds
         try:
             wait_read(client.fileno())
@@ -407,12 +433,12 @@ def call_with_timeout(app: Any, seconds: float, environ: Any, start_response: An
         return app(environ, start_response)
 
 
-def _status_of(error: BaseException) -> HTTPStatus:
-    fitting = (status for kind, status in _STATUSES if isinstance(error, kind))
+def _get_error_status(error: BaseException) -> HTTPStatus:
+    fitting = (status for kind, status in _ERROR_STATUSES if isinstance(error, kind))
     return next(fitting, HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-def _refusal(status: HTTPStatus) -> bytes:
+def _build_error_response(status: HTTPStatus) -> bytes:
     is_ours = status is HTTPStatus.INTERNAL_SERVER_ERROR
     said = {
         "message": f"{status.value} {status.phrase}",
@@ -429,7 +455,7 @@ def _refusal(status: HTTPStatus) -> bytes:
     return "\r\n".join((*head, "", "")).encode("latin-1") + body
 
 
-def _written(response: Any) -> bytes:
+def _serialize_response(response: Any) -> bytes:
     """Return a response as bytes, for a connection that is closed afterwards."""
     headers = [f"{name}: {value}" for name, value in response.headers.items()]
     head = (f"HTTP/1.1 {response.status}", "Connection: close", *headers)
@@ -459,13 +485,13 @@ class ServerLog(Logger):  # type: ignore[misc]
             super().info(msg, *args, **kwargs)
 
 
-def hold_signals_while_forking() -> None:
-    """Block the stop signals in forked processes until they call `release_signals`."""
+def block_signals_while_forking() -> None:
+    """Block the stop signals in forked processes until they call `unblock_signals`."""
     os.register_at_fork(
-        before=partial(pthread_sigmask, SIG_BLOCK, _TO_STOP), after_in_parent=release_signals
+        before=partial(pthread_sigmask, SIG_BLOCK, _STOP_SIGNALS), after_in_parent=unblock_signals
     )
 
 
-def release_signals() -> None:
+def unblock_signals() -> None:
     """Unblock the stop signals."""
-    pthread_sigmask(SIG_UNBLOCK, _TO_STOP)
+    pthread_sigmask(SIG_UNBLOCK, _STOP_SIGNALS)

@@ -11,8 +11,8 @@ carries messages:
 
 - to the heavy process: the environment of the request (`_ENVIRON`), and requested chunks of the
   body (`_BODY`) or the reason why there are no more (`_BODY_ERROR`);
-- to the web process: the number of requested body bytes (`_WANTED`), the status and headers
-  (`_HEAD`), chunks of the response (`_PIECE`), and its end (`_END`).
+- to the web process: the number of requested body bytes (`_BODY_REQUEST`), the status and headers
+  (`_HEAD`), chunks of the response (`_CHUNK`), and its end (`_END`).
 
 If a socket is closed before the end, the other process or its client is gone.
 """
@@ -40,31 +40,31 @@ from werkzeug.datastructures import Headers
 
 from domain.core.errors import OverloadedError
 from web.server.gevent_worker import call_with_timeout
-from web.server.request_body import BodyTimeoutError, leave_unread_body
+from web.server.request_body import BodyTimeoutError, discard_unread_body
 
-_ENVIRON, _BODY, _BODY_ERROR, _WANTED, _HEAD, _PIECE, _END = b"EBXWHPZ"
-_HEADER = Struct("=BI")
+_ENVIRON, _BODY, _BODY_ERROR, _BODY_REQUEST, _HEAD, _CHUNK, _END = b"EBXWHPZ"
+_MESSAGE_HEADER = Struct("=BI")
 #: Number of body bytes that are passed on together. Reading them takes less than a millisecond.
-_PIECE_BYTES = 16 * 1024
+_CHUNK_BYTES = 16 * 1024
 #: Maximum number of requests of one web process that wait for a response to begin.
-MOST_WAITING = 64
+MAX_WAITING_REQUESTS = 64
 _RETRY_AFTER_SECONDS = 2
 #: Types of environment values that are sent. Other values belong to the web process.
-_SENT_TYPES = frozenset({str, bool, float})
+_FORWARDED_TYPES = frozenset({str, bool, float})
 #: Difference in niceness by which a heavy process has a lower priority.
 _NICENESS = 10
 #: Seconds by which the heavy process times out before the web process, so that its error is sent.
-_EARLIER_SECONDS = 0.5
-_LOOK_SECONDS = 2.0
-_STOPPING_LOOK_SECONDS = 0.05
+_TIMEOUT_LEAD_SECONDS = 0.5
+_CHECK_INTERVAL_SECONDS = 2.0
+_STOPPING_CHECK_INTERVAL_SECONDS = 0.05
 
 
-def heavy_processes(web_concurrency: int) -> int:
+def count_heavy_processes(web_concurrency: int) -> int:
     """Return the number of heavy processes in addition to the web processes."""
     return max(1, web_concurrency // 2)
 
 
-def begin_heavy_process(worker: Any) -> None:
+def prepare_heavy_process(worker: Any) -> None:
     """Stop listening in a heavy process right after its fork, and lower its priority.
 
     Otherwise clients could still connect while the server stops, and no process would accept them.
@@ -96,12 +96,12 @@ class HeavyChannel:
         """Make this process relay the heavy requests of an application."""
         lockf(self._lives, LOCK_SH)
         self._receiving.close()
-        app.relay = Relay(_of_this_process(self._sending), seconds=request_seconds)
+        app.relay = Relay(_attach_to_event_loop(self._sending), seconds=request_seconds)
 
     def become_heavy_process(self, worker: Any, app: Any) -> None:
         """Make this process handle only the heavy requests of an application."""
         self._sending.close()
-        channel = _of_this_process(self._receiving)
+        channel = _attach_to_event_loop(self._receiving)
         worker.run = HeavyProcess(worker, channel, app, is_wanted=self._has_web_processes).run
 
     def _has_web_processes(self) -> bool:
@@ -114,23 +114,23 @@ class HeavyChannel:
 
 
 #: Channel that gunicorn's first process has open.
-_opened: list[HeavyChannel] = []
+_open_channels: list[HeavyChannel] = []
 
 
 def open_heavy_channel() -> HeavyChannel:
     """Open a channel in place of the last one, which belongs to processes from before a reload."""
-    while _opened:
-        _opened.pop().close()
-    _opened.append(HeavyChannel())
-    return _opened[0]
+    while _open_channels:
+        _open_channels.pop().close()
+    _open_channels.append(HeavyChannel())
+    return _open_channels[0]
 
 
-def _of_this_process(inherited: socket.socket) -> socket.socket:
+def _attach_to_event_loop(inherited: socket.socket) -> socket.socket:
     """Return a socket that the event loop of this process watches."""
     return socket.socket(fileno=inherited.detach())
 
 
-class _Messages:
+class _MessageConnection:
     """Messages over one end of a pair of sockets."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -139,16 +139,16 @@ class _Messages:
 
     def send(self, kind: int, content: bytes = b"") -> None:
         """Send a message."""
-        self._connection.sendall(_HEADER.pack(kind, len(content)) + content)
+        self._connection.sendall(_MESSAGE_HEADER.pack(kind, len(content)) + content)
 
     def receive(self) -> tuple[int, bytes]:
         """Return the next message.
 
         Raise ConnectionResetError if the other end is closed.
         """
-        header = self._received.read(_HEADER.size)
-        if len(header) == _HEADER.size:
-            kind, size = _HEADER.unpack(header)
+        header = self._received.read(_MESSAGE_HEADER.size)
+        if len(header) == _MESSAGE_HEADER.size:
+            kind, size = _MESSAGE_HEADER.unpack(header)
             content = self._received.read(size)
             if len(content) == size:
                 return kind, content
@@ -163,7 +163,7 @@ class _Messages:
 class RelayedResponse:
     """Response from a heavy process, which Flask calls as a WSGI application."""
 
-    def __init__(self, head: bytes, messages: _Messages) -> None:
+    def __init__(self, head: bytes, messages: _MessageConnection) -> None:
         """Parse the status and headers, and store the connection with the rest."""
         self.status, headers = orjson.loads(head)
         self.headers = Headers([(name, value) for name, value in headers])
@@ -181,7 +181,7 @@ class RelayedResponse:
 
     def _pieces(self) -> Iterator[bytes]:
         try:
-            while (message := self._messages.receive())[0] == _PIECE:
+            while (message := self._messages.receive())[0] == _CHUNK:
                 yield message[1]
         finally:
             self._messages.close()
@@ -201,7 +201,7 @@ class Relay:
 
         Raise OverloadedError if too many requests are waiting or the heavy process ends.
         """
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_WAITING_REQUESTS:
             message = (
                 "Too many searches, exports and large bodies are waiting. Try again in a moment."
             )
@@ -220,10 +220,10 @@ class Relay:
         finally:
             self._waiting -= 1
         response = RelayedResponse(head, messages)
-        leave_unread_body(cast("Response", response))
+        discard_unread_body(cast("Response", response))
         return response
 
-    def _open(self) -> _Messages:
+    def _open(self) -> _MessageConnection:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
@@ -231,17 +231,17 @@ class Relay:
         except BaseException:
             ours.close()
             raise
-        return _Messages(ours)
+        return _MessageConnection(ours)
 
-    def _exchange(self, environ: dict[str, Any], messages: _Messages) -> bytes:
+    def _exchange(self, environ: dict[str, Any], messages: _MessageConnection) -> bytes:
         """Send the request and requested parts of its body; return the head of the response.
 
         Any OSError concerns the heavy process; client errors are sent to it as messages.
         """
-        until = monotonic() + self._seconds - _EARLIER_SECONDS
-        told = {name: value for name, value in environ.items() if type(value) in _SENT_TYPES}
+        until = monotonic() + self._seconds - _TIMEOUT_LEAD_SECONDS
+        told = {name: value for name, value in environ.items() if type(value) in _FORWARDED_TYPES}
         messages.send(_ENVIRON, orjson.dumps([told, until]))
-        while (message := messages.receive())[0] == _WANTED:
+        while (message := messages.receive())[0] == _BODY_REQUEST:
             messages.send(*self._read_body(environ["wsgi.input"], int(message[1])))
         return message[1]
 
@@ -264,7 +264,7 @@ class Relay:
 class _RelayedBody(RawIOBase):
     """Body of a request, which the web process reads."""
 
-    def __init__(self, messages: _Messages) -> None:
+    def __init__(self, messages: _MessageConnection) -> None:
         self._messages = messages
 
     def readable(self) -> bool:
@@ -273,7 +273,7 @@ class _RelayedBody(RawIOBase):
 
     def readinto(self, room: Any) -> int:
         """Request the next chunk and store it."""
-        self._messages.send(_WANTED, str(min(len(room), _PIECE_BYTES)).encode())
+        self._messages.send(_BODY_REQUEST, str(min(len(room), _CHUNK_BYTES)).encode())
         kind, content = self._messages.receive()
         if kind == _BODY_ERROR:
             if content == b"timeout":
@@ -307,11 +307,11 @@ class HeavyProcess:
         while self._worker.alive:
             self._worker.notify()
             self._worker.count_dropped_lines()
-            self._stops.wait(_LOOK_SECONDS)
+            self._stops.wait(_CHECK_INTERVAL_SECONDS)
         end = monotonic() + self._worker.cfg.graceful_timeout
         while self._is_wanted() and monotonic() < end:
             self._worker.notify()
-            gevent.sleep(_STOPPING_LOOK_SECONDS)
+            gevent.sleep(_STOPPING_CHECK_INTERVAL_SECONDS)
         accepting.kill()
 
     def _stop(self, number: int, frame: Any) -> None:
@@ -328,34 +328,37 @@ class HeavyProcess:
                 self._connections.spawn(self._serve, socket.socket(fileno=descriptor))
 
     def _serve(self, connection: socket.socket) -> None:
-        messages = _Messages(connection)
+        messages = _MessageConnection(connection)
         try:
             self._answer(messages)
         except (ConnectionResetError, BrokenPipeError):
             pass  # the client or its web process is gone
         except Exception:
-            self._worker.log.exception("a heavy request was not answered")
+            self._worker.log.exception(
+                "Heavy request failed because of an unexpected error.",
+                extra={"event": "server.heavy_request_failed"},
+            )
         finally:
             messages.close()
 
-    def _answer(self, messages: _Messages) -> None:
+    def _answer(self, messages: _MessageConnection) -> None:
         told, until = orjson.loads(messages.receive()[1])
         environ = {
             **told,
             "wsgi.version": (1, 0),
             "wsgi.errors": sys.stderr,
-            "wsgi.input": BufferedReader(_RelayedBody(messages), _PIECE_BYTES),
+            "wsgi.input": BufferedReader(_RelayedBody(messages), _CHUNK_BYTES),
         }
 
         def start_response(status: str, headers: Any, _error: Any = None) -> None:
             messages.send(_HEAD, orjson.dumps([status, headers]))
 
         left = max(0.0, until - monotonic())
-        pieces = call_with_timeout(self._app.answer_relayed, left, environ, start_response)
+        pieces = call_with_timeout(self._app.handle_relayed_request, left, environ, start_response)
         try:
             for piece in pieces:
                 if piece:
-                    messages.send(_PIECE, piece)
+                    messages.send(_CHUNK, piece)
             messages.send(_END)
         finally:
             if hasattr(pieces, "close"):

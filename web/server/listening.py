@@ -5,7 +5,7 @@ import socket
 _ALL_OF_IPV6, _ALL_OF_IPV4 = "::", "0.0.0.0"  # noqa: S104 - what HOST may be
 
 
-def listening_host(host: str) -> str:
+def get_listening_host(host: str) -> str:
     """Return the address for HOST, where `::` means IPv6 and IPv4, or only IPv4 without IPv6."""
     if host != _ALL_OF_IPV6:
         return host

@@ -13,48 +13,48 @@ _BASE_MIB = 380
 #: Memory of each further web process.
 _PROCESS_MIB = 40
 #: Locations of control group limits, for version 2 and version 1.
-_GROUPS = (
+_CONTROL_GROUP_FILES = (
     (Path("/sys/fs/cgroup"), "", "memory.max"),
     (Path("/sys/fs/cgroup/memory"), "memory", "memory.limit_in_bytes"),
 )
 
 
-def parallel_hashes() -> int:
+def get_parallel_hashes() -> int:
     """Return the number of passwords that a host hashes at the same time."""
     return max(1, (os.cpu_count() or 1) // HASHING_LANES)
 
 
-def needed_mib(settings: Settings) -> int:
+def compute_needed_mib(settings: Settings) -> int:
     """Return the memory that a host needs with these settings while users sign in."""
-    hashes = min(parallel_hashes(), settings.web_concurrency)
+    hashes = min(get_parallel_hashes(), settings.web_concurrency)
     hashing = hashes * settings.password_hash_memory_kib // 1024
     return _BASE_MIB + (settings.web_concurrency - 1) * _PROCESS_MIB + hashing
 
 
-def memory_limit_mib() -> int | None:
+def find_memory_limit_mib() -> int | None:
     """Return the memory of the machine or of our control group, whichever is smaller, or None."""
-    found = [*_limits_of_groups()]
+    found = [*_list_control_group_limits()]
     with suppress(OSError, ValueError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return min(found) // _MIB if found else None
 
 
-def memory_warning(settings: Settings) -> str | None:
+def find_memory_warning(settings: Settings) -> str | None:
     """Return a warning if this host has too little memory for its settings, or None."""
-    limit, needed = memory_limit_mib(), needed_mib(settings)
+    limit, needed = find_memory_limit_mib(), compute_needed_mib(settings)
     if limit is None or limit >= needed:
         return None
     advice = "" if settings.profile == "small" else ", or set PROFILE=small"
     return (
-        f"This host has {limit} MiB of memory for the service, which needs {needed} MiB with its "
-        f"settings: the system may kill processes. Provide more memory{advice}."
+        f"This host has {limit} MiB of memory for the service, but the service needs {needed} MiB "
+        f"with its settings. The system may kill processes. Provide more memory{advice}."
     )
 
 
-def _limits_of_groups() -> list[int]:
+def _list_control_group_limits() -> list[int]:
     found: list[int] = []
-    for root, controller, name in _GROUPS:
-        path = _own_group(controller)
+    for root, controller, name in _CONTROL_GROUP_FILES:
+        path = _find_own_control_group(controller)
         for folder in (root / path, *(root / path).parents) if path is not None else ():
             with suppress(OSError, ValueError):
                 found.append(int((folder / name).read_text(encoding="ascii")))
@@ -63,7 +63,7 @@ def _limits_of_groups() -> list[int]:
     return found
 
 
-def _own_group(controller: str) -> str | None:
+def _find_own_control_group(controller: str) -> str | None:
     """Return the path of our control group, whose line has no controller in version 2."""
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():

@@ -11,10 +11,10 @@ from gevent import Timeout
 from werkzeug.exceptions import RequestTimeout
 
 #: Number of unread body bytes that are discarded. With more, the connection is closed.
-_MOST_LEFT = 64 * 1024
+_MAX_DISCARDED_BYTES = 64 * 1024
 #: Seconds in which a client must close its side of a connection.
 GRACEFUL_CLOSE_SECONDS = 2.0
-_GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+_CONTINUE_RESPONSE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class BodyTimeoutError(RequestTimeout):
@@ -41,7 +41,7 @@ class DeadlineBody:
         self._most = 0
         # gunicorn would send 100 Continue before the request is authenticated, and has no option to
         # delay it (RFC 9110 section 10.1.1).
-        self._is_to_be_asked_for = message._expected_100_continue  # noqa: SLF001 - see above
+        self._expects_continue = message._expected_100_continue  # noqa: SLF001 - see above
         message._expected_100_continue = False  # noqa: SLF001 - see above
 
     def read(self, size: int | None = None) -> bytes:
@@ -80,9 +80,9 @@ class DeadlineBody:
         read and discarded. With a larger rest, the connection is closed after the response.
         """
         self._is_unwanted = True
-        self._most = self._count + _MOST_LEFT
-        left = _MOST_LEFT if declared is None else declared - self._count
-        if not self._has_ended and left > (0 if self._is_to_be_asked_for else _MOST_LEFT):
+        self._most = self._count + _MAX_DISCARDED_BYTES
+        left = _MAX_DISCARDED_BYTES if declared is None else declared - self._count
+        if not self._has_ended and left > (0 if self._expects_continue else _MAX_DISCARDED_BYTES):
             self.end_connection()
 
     def end_connection(self) -> None:
@@ -93,9 +93,9 @@ class DeadlineBody:
         if self._is_unwanted and self._count > self._most:
             close_gracefully(self._connection)
             raise TimeoutError(BodyTimeoutError.description)
-        if self._is_to_be_asked_for:
-            self._is_to_be_asked_for = False
-            self._connection.sendall(_GO_ON)
+        if self._expects_continue:
+            self._expects_continue = False
+            self._connection.sendall(_CONTINUE_RESPONSE)
         if self._count == self._declared:  # nothing to wait for
             self._has_ended = True
             return b""
@@ -118,7 +118,7 @@ def close_gracefully(client: Any) -> None:
             pass
 
 
-def leave_unread_body(response: Response) -> Response:
+def discard_unread_body(response: Response) -> Response:
     """Discard the unread body of the current request."""
     environ = request.environ
     body = environ["wsgi.input"]

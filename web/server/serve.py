@@ -16,26 +16,26 @@ from threading import Thread
 from time import monotonic, sleep
 
 from web.logging import configure_logging
-from web.server.listening import listening_host
-from web.server.supervisor import Program, Supervisor, WhenEnded
+from web.server.listening import get_listening_host
+from web.server.supervisor import EndReaction, SupervisedProgram, Supervisor
 from web.server.temporary_files import check_temporary_directory
 from web.settings.reader import (
-    WRONG_SETTING,
+    WRONG_SETTING_STATUS,
     Settings,
     SettingsError,
-    settings_from_environment,
+    load_settings,
 )
-from web.standard_streams import say, unblock_standard_streams
+from web.standard_streams import print_line, unblock_standard_streams
 
 #: Seconds in addition to GRACEFUL_TIMEOUT_SECONDS that a process may take to stop.
-_GRACE_SECONDS = 5
+_STOP_GRACE_SECONDS = 5
 #: Seconds for which processes of a killed service may still hold the port.
-_LEFT_BEHIND_SECONDS = 5
+_PORT_WAIT_SECONDS = 5
 #: Seconds after which a worker without a sign of life is killed.
 _WATCHDOG_SECONDS = 30.0
 
 
-class _PortError(Exception):
+class _PortUnavailableError(Exception):
     """Error with one sentence for a port that cannot be listened on."""
 
 
@@ -43,39 +43,41 @@ def main() -> None:
     """Check the settings and serve until the process is stopped."""
     unblock_standard_streams()
     try:
-        settings = settings_from_environment()
+        settings = load_settings()
         check_temporary_directory()
         configure_logging(settings)
         _check_certificate(settings)
-        _check_that_the_port_is_free(settings)
-    except (SettingsError, _PortError) as error:
+        _check_port_free(settings)
+    except (SettingsError, _PortUnavailableError) as error:
         sys.stderr.write(f"{error}\n")
-        sys.exit(WRONG_SETTING)
-    Thread(target=_say_when_ready, args=(settings,), daemon=True).start()
-    preparing = replace(_WORKER, first_command=(*_WORK, "--prepare"))
+        sys.exit(WRONG_SETTING_STATUS)
+    Thread(target=_announce_when_ready, args=(settings,), daemon=True).start()
+    preparing = replace(_WORKER_PROGRAM, first_command=(*_WORKER_COMMAND, "--prepare"))
     # Both load at the same time; the web server listens when the database is prepared.
-    web = replace(_WEB, waits_for="worker")
-    sys.exit(_supervising(settings, worker=preparing, web=web).run())
+    web = replace(_WEB_PROGRAM, waits_for="worker")
+    sys.exit(_build_supervisor(settings, worker=preparing, web=web).run())
 
 
-_WORK = (sys.executable, "-m", "web.jobs.worker")
+_WORKER_COMMAND = (sys.executable, "-m", "web.jobs.worker")
 #: Worker, without which alerts and sign-ins still work.
-_WORKER = Program(command=_WORK, when_ended=WhenEnded.RESTART, watchdog_seconds=_WATCHDOG_SECONDS)
+_WORKER_PROGRAM = SupervisedProgram(
+    command=_WORKER_COMMAND, when_ended=EndReaction.RESTART, watchdog_seconds=_WATCHDOG_SECONDS
+)
 #: Web server, which replaces its own processes that hang.
-_WEB = Program(
+_WEB_PROGRAM = SupervisedProgram(
     command=(sys.executable, "-m", "gunicorn", "--config", "gunicorn.conf.py"),
-    when_ended=WhenEnded.RESTART_IF_IT_RAN,
+    when_ended=EndReaction.RESTART_IF_IT_RAN,
 )
 
 
-def supervised_worker(settings: Settings) -> Supervisor:
+def build_worker_supervisor(settings: Settings) -> Supervisor:
     """Return a supervisor that only runs the worker."""
-    return _supervising(settings, worker=_WORKER)
+    return _build_supervisor(settings, worker=_WORKER_PROGRAM)
 
 
-def _supervising(settings: Settings, **programs: Program) -> Supervisor:
+def _build_supervisor(settings: Settings, **programs: SupervisedProgram) -> Supervisor:
     stopping = settings.shutdown_delay_seconds + settings.graceful_timeout_seconds
-    return Supervisor(programs, patience=stopping + _GRACE_SECONDS)
+    return Supervisor(programs, patience=stopping + _STOP_GRACE_SECONDS)
 
 
 def _check_certificate(settings: Settings) -> None:
@@ -90,26 +92,33 @@ def _check_certificate(settings: Settings) -> None:
         raise SettingsError(str(error)) from error
 
 
-def _check_that_the_port_is_free(settings: Settings) -> None:
-    """Raise _PortError if the port is in use, after a wait for processes of a killed service."""
+def _check_port_free(settings: Settings) -> None:
+    """Raise _PortUnavailableError for a port in use.
+
+    Processes of a killed service get time to release it.
+    """
     endpoint = f"port {settings.port} of {settings.host}"
-    deadline = monotonic() + _LEFT_BEHIND_SECONDS
+    deadline = monotonic() + _PORT_WAIT_SECONDS
     try:
-        while not _is_free(settings, wait=monotonic() < deadline):
+        while not _is_port_free(settings, wait=monotonic() < deadline):
             sleep(0.1)
     except OSError as error:
         if error.errno == EADDRINUSE:
-            raise _PortError(f"PORT: {endpoint} is in use; choose another one.") from error
+            raise _PortUnavailableError(
+                f"PORT: {endpoint} is in use. Choose another port."
+            ) from error
         reason = error.strerror
-        raise _PortError(f"HOST, PORT: cannot listen on {endpoint}: {reason}.") from error
+        raise _PortUnavailableError(
+            f"HOST, PORT: cannot listen on {endpoint}: {reason}."
+        ) from error
 
 
-def _is_free(settings: Settings, *, wait: bool) -> bool:
+def _is_port_free(settings: Settings, *, wait: bool) -> bool:
     """Return whether the port is free.
 
     If `wait` is false, raise OSError for a port in use.
     """
-    host = listening_host(settings.host)
+    host = get_listening_host(settings.host)
     found = socket.getaddrinfo(host, settings.port, type=socket.SOCK_STREAM)
     for family, kind, protocol, _name, address in found:
         with socket.socket(family, kind, protocol) as attempt:
@@ -124,25 +133,25 @@ def _is_free(settings: Settings, *, wait: bool) -> bool:
     return True
 
 
-def _say_when_ready(settings: Settings) -> None:
-    while not _answers(settings):
+def _announce_when_ready(settings: Settings) -> None:
+    while not _is_server_ready(settings):
         sleep(0.1)
-    say(f"{settings.instance_name} is ready: {settings.base_url}")
+    print_line(f"{settings.instance_name} is ready: {settings.base_url}")
 
 
-def _answers(settings: Settings) -> bool:
+def _is_server_ready(settings: Settings) -> bool:
     # A server that listens on every interface can be reached on the loopback interface.
-    host = listening_host(settings.host)
+    host = get_listening_host(settings.host)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
     try:
-        with closing(_connection(settings, host)) as connection:
+        with closing(_open_connection(settings, host)) as connection:
             connection.request("GET", "/healthz")
             return connection.getresponse().status == HTTPStatus.OK
     except (OSError, HTTPException):
         return False
 
 
-def _connection(settings: Settings, host: str) -> HTTPConnection:
+def _open_connection(settings: Settings, host: str) -> HTTPConnection:
     if settings.tls_certificate is None:
         return HTTPConnection(host, settings.port, timeout=2)
     # This connects to our own server, at an address that the certificate need not name.

@@ -6,24 +6,24 @@ systemd provides this by itself (`deploy/systemd/gatebell-worker.service`).
 import sys
 
 from web.logging import configure_logging
-from web.memory import keep_what_is_loaded
-from web.server.serve import supervised_worker
+from web.memory import freeze_loaded_objects
+from web.server.serve import build_worker_supervisor
 from web.server.temporary_files import check_temporary_directory
-from web.settings.reader import SettingsError, settings_from_environment
+from web.settings.reader import SettingsError, load_settings
 from web.standard_streams import unblock_standard_streams
 
 
 def main() -> None:
     """Run the worker until the process is stopped."""
-    keep_what_is_loaded()
+    freeze_loaded_objects()
     unblock_standard_streams()
     try:
-        settings = settings_from_environment()
+        settings = load_settings()
         check_temporary_directory()
     except SettingsError as error:
         sys.exit(str(error))
     configure_logging(settings)
-    sys.exit(supervised_worker(settings).run())
+    sys.exit(build_worker_supervisor(settings).run())
 
 
 if __name__ == "__main__":

@@ -13,25 +13,25 @@ from hashlib import sha256
 from pathlib import Path
 
 #: In-memory file system of Linux.
-_IN_MEMORY = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
+_MEMORY_FILE_SYSTEM = Path("/dev/shm")  # noqa: S108 - a directory of our own is made in it
 #: Minimum free memory in bytes. Small containers have less, and then it is not used.
-_ENOUGH_MEMORY = 56 * 2**20
+_MIN_FREE_BYTES = 56 * 2**20
 #: Sizes of prometheus_client's files in bytes, sufficient for every route and method
 #: (tests/plumbing/test_shared_counters.py).
-_ROOM = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
+_FILE_SIZES = {"counter": 2 * 2**20, "histogram": 16 * 2**20}
 
 
-def shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
+def get_shared_counters_path(instance_path: Path, *, server_pid: int) -> Path:
     """Return the directory of a server, which differs for each server process."""
-    return (_memory_directory(instance_path) or instance_path / "metrics") / str(server_pid)
+    return (_find_memory_directory(instance_path) or instance_path / "metrics") / str(server_pid)
 
 
-def _memory_directory(instance_path: Path) -> Path | None:
+def _find_memory_directory(instance_path: Path) -> Path | None:
     """Return the in-memory directory of an installation, or None if it cannot be used."""
     name = sha256(str(instance_path.resolve()).encode()).hexdigest()[:16]
-    directory = _IN_MEMORY / f"gatebell-{os.geteuid()}-{name}"
+    directory = _MEMORY_FILE_SYSTEM / f"gatebell-{os.geteuid()}-{name}"
     try:
-        if shutil.disk_usage(_IN_MEMORY).free < _ENOUGH_MEMORY:
+        if shutil.disk_usage(_MEMORY_FILE_SYSTEM).free < _MIN_FREE_BYTES:
             return None
         directory.mkdir(mode=0o700, exist_ok=True)
         found = directory.lstat()
@@ -52,7 +52,7 @@ def open_shared_counters(path: Path) -> None:
 
 def reserve_counters(path: Path, *, pid: int) -> bool:
     """Reserve the space for a process's counters and return whether that succeeded."""
-    files = {path / f"{kind}_{pid}.db": size for kind, size in _ROOM.items()}
+    files = {path / f"{kind}_{pid}.db": size for kind, size in _FILE_SIZES.items()}
     try:
         for file, size in files.items():
             file.write_bytes(bytes(size))

@@ -2,14 +2,14 @@
 
 from threading import Event
 
-_has_begun = Event()
+_shutdown_begun = Event()
 
 
 def begin_shutdown() -> None:
     """Make /readyz return 503 from now on."""
-    _has_begun.set()
+    _shutdown_begun.set()
 
 
 def is_shutting_down() -> bool:
     """Return whether this process is shutting down."""
-    return _has_begun.is_set()
+    return _shutdown_begun.is_set()

@@ -16,7 +16,7 @@ from time import monotonic
 from types import FrameType
 
 from web.server.watchdog import Watchdog
-from web.settings.reader import WRONG_SETTING, environment_with, take_from_environment
+from web.settings.reader import WRONG_SETTING_STATUS, build_child_environment, take_from_environment
 
 _log = logging.getLogger("gatebell.supervisor")
 _POLL_SECONDS = 0.2
@@ -25,21 +25,21 @@ _POLL_SECONDS = 0.2
 _SAME_SIGNAL_SECONDS = 0.25
 #: Seconds between two checks while all programs run. The end of a program sends a signal and is
 #: noticed immediately.
-_WATCH_SECONDS = 2.0
+_WATCH_INTERVAL_SECONDS = 2.0
 #: Pause before a restart, which is doubled after each further restart.
 _FIRST_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 #: Runtime in seconds after which a program restarts with the first pause again.
-_LONG_LIFE_SECONDS = 60.0
+_STABLE_RUN_SECONDS = 60.0
 #: Seconds that a program may take to show its first sign of life. On an overloaded machine, loading
 #: takes minutes, and a killed program would have to start again.
-_START_SECONDS = 600.0
+_START_TIMEOUT_SECONDS = 600.0
 #: Exit statuses of a stopped program. The second occurs if it had no signal handler yet.
-_STOPPED = (0, -signal.SIGTERM)
+_STOPPED_STATUSES = (0, -signal.SIGTERM)
 #: Environment variable with the file descriptor that a held program reads before it begins.
-HELD_BY = "GATEBELL_HELD_BY"
+HOLD_VARIABLE = "GATEBELL_HELD_BY"
 #: Maximum size of a message, which is only a few words long.
-_LONGEST_MESSAGE = 4_096
+_MAX_MESSAGE_BYTES = 4_096
 
 
 class NotifySocket:
@@ -61,7 +61,7 @@ class NotifySocket:
         received = False
         try:
             while True:
-                self._socket.recv(_LONGEST_MESSAGE)
+                self._socket.recv(_MAX_MESSAGE_BYTES)
                 received = True
         except BlockingIOError:
             return received
@@ -72,7 +72,7 @@ class NotifySocket:
         self._directory.cleanup()
 
 
-class WhenEnded(Enum):
+class EndReaction(Enum):
     """Reaction to a program that ends by itself."""
 
     #: Reaction that stops all programs.
@@ -84,7 +84,7 @@ class WhenEnded(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class SupervisedProgram:
     """Program to run."""
 
     command: Sequence[str]
@@ -93,16 +93,16 @@ class Program:
     first_command: Sequence[str] | None = None
     #: Program whose first sign of life this one awaits after loading (`wait_until_released`).
     waits_for: str | None = None
-    when_ended: WhenEnded = WhenEnded.STOP_ALL
+    when_ended: EndReaction = EndReaction.STOP_ALL
     #: Seconds without a sign of life after which the started program is killed, or None if it shows
     #: none. It receives NOTIFY_SOCKET, as from systemd.
     watchdog_seconds: float | None = None
 
 
-class _Run:
+class _ProgramRun:
     """State of a program and its restarts."""
 
-    def __init__(self, name: str, program: Program) -> None:
+    def __init__(self, name: str, program: SupervisedProgram) -> None:
         self.name = name
         self.program = program
         self.process: subprocess.Popen[bytes] | None = None
@@ -122,16 +122,16 @@ class _Run:
         variables: dict[str, str] = {}
         inherited: tuple[int, ...] = ()
         if self._signs is not None:
-            self._due_at = float("inf") if is_first else monotonic() + _START_SECONDS
+            self._due_at = float("inf") if is_first else monotonic() + _START_TIMEOUT_SECONDS
             variables["NOTIFY_SOCKET"] = self._signs.address
         self.release()
         if is_held:
             held_by, self._holds = os.pipe()
-            variables[HELD_BY], inherited = str(held_by), (held_by,)
+            variables[HOLD_VARIABLE], inherited = str(held_by), (held_by,)
         self.process = subprocess.Popen(  # noqa: S603 - our own words
             (self.program.first_command if is_first else None) or self.program.command,
             start_new_session=True,
-            env=environment_with(**variables),
+            env=build_child_environment(**variables),
             pass_fds=inherited,
         )
         for descriptor in inherited:
@@ -156,31 +156,32 @@ class _Run:
 
     def is_wrong_setting(self) -> bool:
         """Return whether the program has ended with the status for a wrong setting."""
-        return self.process is not None and self.process.returncode == WRONG_SETTING
+        return self.process is not None and self.process.returncode == WRONG_SETTING_STATUS
 
     def may_restart(self) -> bool:
         """Return whether the ended program should be restarted."""
         assert self.process is not None  # noqa: S101 - it has just ended
         if self.cannot_start():
             return False
-        if self.program.when_ended is WhenEnded.RESTART_IF_IT_RAN:
+        if self.program.when_ended is EndReaction.RESTART_IF_IT_RAN:
             return self.process.returncode < 0 or self._has_run_for_long()
-        return self.program.when_ended is WhenEnded.RESTART
+        return self.program.when_ended is EndReaction.RESTART
 
-    def note_signs(self) -> None:
+    def record_signs_of_life(self) -> None:
         """Record whether the program has shown a sign of life."""
         limit = self.program.watchdog_seconds
         if limit is not None and self._signs is not None and self._signs.has_received():
             # After its first command has prepared the database, the program may have to load again.
             loads = self.program.first_command is not None and not self.has_begun
-            self._due_at = monotonic() + (_START_SECONDS if loads else limit)
+            self._due_at = monotonic() + (_START_TIMEOUT_SECONDS if loads else limit)
             self.has_begun = True
 
-    def end_if_it_hangs(self) -> None:
+    def kill_if_hung(self) -> None:
         """Kill the program and its children if it shows no sign of life."""
         if self.process is not None and monotonic() > self._due_at:
             _log.error(
-                "a process shows no sign of life: it is killed", extra={"program": self.name}
+                "Process did not report in time and was killed.",
+                extra={"event": "supervisor.process_hung", "program": self.name},
             )
             self._due_at = float("inf")
             with suppress(ProcessLookupError):
@@ -193,7 +194,7 @@ class _Run:
             self._signs.close()
 
     def _has_run_for_long(self) -> bool:
-        return monotonic() - self._started_at >= _LONG_LIFE_SECONDS
+        return monotonic() - self._started_at >= _STABLE_RUN_SECONDS
 
     def schedule_restart(self) -> None:
         """Schedule the next start after a pause that grows with each restart."""
@@ -201,15 +202,18 @@ class _Run:
         if self._has_run_for_long():
             self._pause = _FIRST_PAUSE_SECONDS
         told = {"program": self.name, "status": self.process.returncode, "pause": self._pause}
-        _log.error("a process ended by itself and is started again after a pause", extra=told)
+        _log.error(
+            "Process exited unexpectedly; it is restarted after a pause.",
+            extra={"event": "supervisor.process_exited", **told},
+        )
         self.process = None
         self.starts_at = monotonic() + self._pause
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        self._pause = min(self._pause * 2, _MAX_PAUSE_SECONDS)
 
 
 def wait_until_released() -> None:
     """Wait for the first sign of life of the program that this one depends on, if any."""
-    held_by = take_from_environment(HELD_BY)
+    held_by = take_from_environment(HOLD_VARIABLE)
     if held_by is not None:
         os.read(int(held_by), 1)  # until the supervisor closes its end
         os.close(int(held_by))
@@ -222,9 +226,9 @@ class Supervisor:
     program once. If the supervisor is killed, the watchdog stops the programs.
     """
 
-    def __init__(self, programs: Mapping[str, Program], *, patience: float) -> None:
+    def __init__(self, programs: Mapping[str, SupervisedProgram], *, patience: float) -> None:
         """Store the programs by name, and the seconds that they may take to stop."""
-        self._runs = [_Run(name, program) for name, program in programs.items()]
+        self._runs = [_ProgramRun(name, program) for name, program in programs.items()]
         self._by_name = {run.name: run for run in self._runs}
         self._patience = patience
         self._watchdog = Watchdog(patience=patience)
@@ -240,18 +244,20 @@ class Supervisor:
     def run(self) -> int:
         """Run until the supervisor is stopped or a program ends for good; return the exit status.
 
-        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING if a
-        program reported that it cannot start.
+        The exit status is 0 only if all programs stopped as requested. It is WRONG_SETTING_STATUS
+        if a program reported that it cannot start.
         """
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._remember_signal)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noted.fileno(), warn_on_full_buffer=False)
-        ended = self._wait_for_an_end()
+        ended = self._wait_for_end()
         has_said_why = ended is not None and ended.cannot_start() and ended.is_wrong_setting()
         if ended and not has_said_why:
-            told = {"program": ended.name}
-            _log.critical("a process ended by itself: all are stopped", extra=told)
+            _log.critical(
+                "Process exited unexpectedly; all processes are stopped.",
+                extra={"event": "supervisor.stopping", "program": ended.name},
+            )
         statuses = self._stop()
         self._watchdog.close()
         signal.set_wakeup_fd(-1)
@@ -260,8 +266,8 @@ class Supervisor:
         for run in self._runs:
             run.close()
         if has_said_why:
-            return WRONG_SETTING
-        return 1 if ended or any(status not in _STOPPED for status in statuses) else 0
+            return WRONG_SETTING_STATUS
+        return 1 if ended or any(status not in _STOPPED_STATUSES for status in statuses) else 0
 
     def _remember_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self._told_at is None:
@@ -269,18 +275,18 @@ class Supervisor:
         elif monotonic() - self._told_at > _SAME_SIGNAL_SECONDS:
             self._told_twice = True
 
-    def _wait_for_an_end(self) -> _Run | None:
+    def _wait_for_end(self) -> _ProgramRun | None:
         while True:
             self._watchdog.ensure_running()
             for run in self._runs:
-                run.note_signs()
-                run.end_if_it_hangs()
+                run.record_signs_of_life()
+                run.kill_if_hung()
                 if not self._is_held(run):
                     run.release()
                 if not self._goes_on(run):
                     return run
             all_run = all(run.process is not None and not self._is_held(run) for run in self._runs)
-            self._pause(_WATCH_SECONDS if all_run else _POLL_SECONDS)
+            self._pause(_WATCH_INTERVAL_SECONDS if all_run else _POLL_SECONDS)
             if self._told_at is not None:
                 return None
 
@@ -290,11 +296,11 @@ class Supervisor:
         with suppress(BlockingIOError):
             self._signals.recv(1_024)
 
-    def _is_held(self, run: _Run) -> bool:
+    def _is_held(self, run: _ProgramRun) -> bool:
         first = run.program.waits_for
         return first is not None and not self._by_name[first].has_begun
 
-    def _goes_on(self, run: _Run) -> bool:
+    def _goes_on(self, run: _ProgramRun) -> bool:
         """Start a program if it is due and return whether the others may continue."""
         if run.process is None:
             if monotonic() >= run.starts_at:

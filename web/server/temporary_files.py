@@ -11,6 +11,6 @@ def check_temporary_directory() -> None:
         tempfile.gettempdir()
     except OSError as error:
         raise SettingsError(
-            "TMPDIR must name a directory that can be written to, since /tmp cannot. In a "
-            "container with a read-only file system, mount a tmpfs at /tmp."
+            "TMPDIR must name a writable directory, because /tmp is not writable. In a container "
+            "with a read-only file system, mount a tmpfs at /tmp."
         ) from error

@@ -22,17 +22,17 @@ from cryptography.x509 import (
 )
 
 from domain.core.clock import system_clock
-from domain.core.encryption import SECURITY_LEVEL, RefusedKeyError, check_key, load_private_key
+from domain.core.encryption import SECURITY_LEVEL, UnacceptableKeyError, check_key, load_private_key
 from domain.core.errors import InvalidError
 from web.settings.reader import Settings
 
 #: Types of keys in certificates of TLS servers.
-_SIGNING = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
+_KEY_TYPES = (rsa.RSAPublicKey, ec.EllipticCurvePublicKey, ed25519.Ed25519PublicKey)
 #: Time before expiry at which warnings begin, unless the certificate's lifetime is short.
-_NOTICE = timedelta(days=14)
+_EXPIRY_NOTICE = timedelta(days=14)
 
 
-class RefusedCertificateError(InvalidError):
+class InvalidCertificateError(InvalidError):
     """Error for an unusable certificate or key, with a sentence that explains why."""
 
 
@@ -55,8 +55,8 @@ class ServerCertificate:
         """Return a warning if the certificate expires soon or has expired, or None."""
         if now < self.warning_at:
             return None
-        verb = "expires" if now < self.expires_at else "has expired"
-        return f"the TLS certificate {verb} on {self.expires_at:%Y-%m-%d at %H:%M} UTC"
+        verb = "expires" if now < self.expires_at else "expired"
+        return f"The TLS certificate {verb} on {self.expires_at:%Y-%m-%d at %H:%M} UTC."
 
 
 def check_server_certificate(
@@ -64,60 +64,60 @@ def check_server_certificate(
 ) -> ServerCertificate:
     """Check a certificate with its chain and its private key.
 
-    Raise RefusedCertificateError, or RefusedKeyError if only the private key is invalid.
+    Raise InvalidCertificateError, or UnacceptableKeyError if only the private key is invalid.
     """
-    leaf, *issuers = _certificates(certificate_pem)
+    leaf, *issuers = _parse_certificates(certificate_pem)
     for each in (leaf, *issuers):
         _check_signed_key(each)
-    _check_time(leaf, now)
+    _check_validity_period(leaf, now)
     key = load_private_key(key_pem)
-    if _encoded(leaf.public_key()) != _encoded(key.public_key()):
-        raise RefusedCertificateError("The private key does not belong to the certificate.")
+    if _encode_key(leaf.public_key()) != _encode_key(key.public_key()):
+        raise InvalidCertificateError("The private key does not match the certificate.")
     expires_at = leaf.not_valid_after_utc
     life = expires_at - leaf.not_valid_before_utc
     return ServerCertificate(
         expires_at=expires_at,
-        warning_at=expires_at - min(_NOTICE, life / 3),
-        hosts=_hosts(leaf),
+        warning_at=expires_at - min(_EXPIRY_NOTICE, life / 3),
+        hosts=_list_hosts(leaf),
     )
 
 
-def _certificates(pem: bytes) -> list[Certificate]:
+def _parse_certificates(pem: bytes) -> list[Certificate]:
     try:
         return load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise RefusedCertificateError("This is not a certificate in PEM format.") from error
+        raise InvalidCertificateError("This is not a certificate in PEM format.") from error
 
 
 def _check_signed_key(certificate: Certificate) -> None:
     try:
         key = certificate.public_key()
         check_key(key)
-    except RefusedKeyError as error:
-        raise RefusedCertificateError(f"Certificate: {error}") from error
+    except UnacceptableKeyError as error:
+        raise InvalidCertificateError(f"Certificate: {error}") from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise RefusedCertificateError("The key of the certificate cannot be read.") from error
-    if not isinstance(key, (*_SIGNING, ed448.Ed448PublicKey)):
-        raise RefusedCertificateError("The key of the certificate must be RSA, EC or Ed25519.")
+        raise InvalidCertificateError("The key of the certificate cannot be read.") from error
+    if not isinstance(key, (*_KEY_TYPES, ed448.Ed448PublicKey)):
+        raise InvalidCertificateError("The key of the certificate must be RSA, EC or Ed25519.")
     is_root = certificate.issuer == certificate.subject  # its signature proves nothing
     if not is_root and isinstance(certificate.signature_hash_algorithm, SHA1 | MD5):
-        raise RefusedCertificateError("The certificate is signed with the weak SHA-1 or MD5.")
+        raise InvalidCertificateError("The signature of the certificate uses weak SHA-1 or MD5.")
 
 
-def _check_time(leaf: Certificate, now: datetime) -> None:
+def _check_validity_period(leaf: Certificate, now: datetime) -> None:
     begin, end = leaf.not_valid_before_utc, leaf.not_valid_after_utc
     if now < begin:
-        raise RefusedCertificateError(f"The certificate is not valid before {begin:%Y-%m-%d}.")
+        raise InvalidCertificateError(f"The certificate is not valid before {begin:%Y-%m-%d}.")
     if now >= end:
-        raise RefusedCertificateError(f"The certificate expired on {end:%Y-%m-%d}.")
+        raise InvalidCertificateError(f"The certificate expired on {end:%Y-%m-%d}.")
 
 
-def _encoded(key: object) -> bytes:
+def _encode_key(key: object) -> bytes:
     encoded: bytes = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)  # type: ignore[attr-defined]
     return encoded
 
 
-def _hosts(leaf: Certificate) -> tuple[str, ...]:
+def _list_hosts(leaf: Certificate) -> tuple[str, ...]:
     try:
         names = leaf.extensions.get_extension_for_class(SubjectAlternativeName).value
     except (ExtensionNotFound, ValueError):
@@ -132,7 +132,9 @@ def _hosts(leaf: Certificate) -> tuple[str, ...]:
 _log = logging.getLogger("gatebell.tls")
 #: Cipher suites of TLS 1.2 with forward secrecy and authenticated encryption, which all suites of
 #: TLS 1.3 have.
-_SUITES = f"{SECURITY_LEVEL}:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!aDSS"
+_CIPHER_SUITES = (
+    f"{SECURITY_LEVEL}:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20:!aNULL:!aDSS"
+)
 _DAY_SECONDS = 86_400
 
 
@@ -149,15 +151,15 @@ class _ServerSocket(ssl.SSLSocket):
             # Data that is still to be written stays encrypted.
             socket.shutdown(self, how)
             return
-        self._say_goodbye()
+        self._send_close_notify()
         super().shutdown(how)
 
     def close(self) -> None:
         """Close the connection without waiting for the client."""
-        self._say_goodbye()
+        self._send_close_notify()
         super().close()
 
-    def _say_goodbye(self) -> None:
+    def _send_close_notify(self) -> None:
         """Send close_notify (RFC 8446 section 6.1) if that is possible without waiting."""
         with suppress(OSError, ValueError):
             patience = self.gettimeout()
@@ -168,10 +170,10 @@ class _ServerSocket(ssl.SSLSocket):
                 self.settimeout(patience)
 
 
-def _context(certificate: Path, key: Path) -> ssl.SSLContext:
+def _build_context(certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(_SUITES)
+    context.set_ciphers(_CIPHER_SUITES)
     context.set_alpn_protocols(["http/1.1"])
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -210,7 +212,7 @@ class ServedCertificate:
         if self.facts.covers(host):
             return None
         named = ", ".join(self.facts.hosts) or "no host"
-        return f"The TLS certificate is for {named}, and not for {host} of BASE_URL."
+        return f"The TLS certificate is for {named}, but the host of BASE_URL is {host}."
 
     def refresh(self) -> None:
         """Load changed files if they are valid; otherwise keep the old ones and log the reason."""
@@ -222,19 +224,25 @@ class ServedCertificate:
             self.facts, self.context = self._read()
         except CertificateFilesError as error:
             self.problem = str(error)
-            _log.error("the renewed TLS certificate was refused", extra={"reason": str(error)})
+            _log.error(
+                "Renewed TLS certificate was rejected; the old one stays in use.",
+                extra={"event": "tls.certificate_rejected", "reason": str(error)},
+            )
         else:
             self.problem = None
             self._next_warning = 0.0
-            fields = {"expires_at": self.expires_at.isoformat()}
-            _log.info("the renewed TLS certificate is in use", extra=fields)
+            expires_at = self.expires_at.isoformat()
+            _log.info(
+                "Renewed TLS certificate was loaded.",
+                extra={"event": "tls.certificate_renewed", "expires_at": expires_at},
+            )
 
     def warn(self) -> None:
         """Log once a day that the certificate expires soon or has expired."""
         moment = system_clock().timestamp()
         if moment >= self._next_warning and (warning := self.expiry_warning()):
             self._next_warning = moment + _DAY_SECONDS
-            _log.warning(warning)
+            _log.warning(warning, extra={"event": "tls.certificate_expiring"})
 
     def _signature(self) -> tuple[object, ...]:
         """Return a value that changes when one of the files does."""
@@ -245,15 +253,15 @@ class ServedCertificate:
 
     def _read(self) -> tuple[ServerCertificate, ssl.SSLContext]:
         certificate, key = self._files
-        facts = _checked(_content("TLS_CERTIFICATE", certificate), _content("TLS_KEY", key))
+        facts = _check_files(_read_file("TLS_CERTIFICATE", certificate), _read_file("TLS_KEY", key))
         try:
-            return facts, _context(certificate, key)
+            return facts, _build_context(certificate, key)
         except OSError as error:  # changed since they were read, or rejected only by OpenSSL
             reason = getattr(error, "reason", None) or error
             raise CertificateFilesError(f"TLS_CERTIFICATE, TLS_KEY: {reason}.") from error
 
 
-def _content(setting: str, file: Path) -> bytes:
+def _read_file(setting: str, file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
@@ -261,7 +269,7 @@ def _content(setting: str, file: Path) -> bytes:
         raise CertificateFilesError(message) from error
 
 
-def _checked(certificate: bytes, key: bytes) -> ServerCertificate:
+def _check_files(certificate: bytes, key: bytes) -> ServerCertificate:
     try:
         return check_server_certificate(certificate, key, now=system_clock())
     except InvalidError as error:
@@ -279,28 +287,32 @@ def open_certificate(settings: Settings) -> ServedCertificate | None:
     host = urlsplit(settings.base_url).hostname or ""
     if not found.facts.covers(host):
         _log.warning(
-            "the TLS certificate is not for the host of BASE_URL",
-            extra={"host": host, "hosts": list(found.facts.hosts)},
+            "TLS certificate does not cover the host of BASE_URL.",
+            extra={
+                "event": "tls.certificate_host_mismatch",
+                "host": host,
+                "hosts": list(found.facts.hosts),
+            },
         )
     return found
 
 
-class _Served:
+class _ServerState:
     certificate: ServedCertificate | None = None
 
 
-def serve_certificate(certificate: ServedCertificate | None) -> None:
+def set_served_certificate(certificate: ServedCertificate | None) -> None:
     """Set the certificate that the processes of this web server serve."""
-    _Served.certificate = certificate
+    _ServerState.certificate = certificate
 
 
-def served_certificate() -> ServedCertificate | None:
+def get_served_certificate() -> ServedCertificate | None:
     """Return the certificate that this process serves, or None if it does not terminate TLS."""
-    return _Served.certificate
+    return _ServerState.certificate
 
 
 #: Descriptions of handshake failures by OpenSSL's reason. Alerts come from clients.
-_FAILURES = {
+_HANDSHAKE_FAILURES = {
     "HTTP_REQUEST": "the client speaks plain HTTP to the TLS port",
     "WRONG_VERSION_NUMBER": "the client does not speak TLS",
     "UNSUPPORTED_PROTOCOL": "the client does not offer TLS 1.2 or higher",
@@ -308,17 +320,17 @@ _FAILURES = {
     "NO_SHARED_CIPHER": "the client offers no strong cipher suite",
     "UNEXPECTED_EOF_WHILE_READING": "the client closed the connection",
     "TLSV1_ALERT_UNKNOWN_CA": "the client does not trust the certificate",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "the client refuses the certificate",
-    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client refuses the certificate",
-    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the client finds the certificate expired",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "the client rejected the certificate",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the client rejected the certificate",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "the client considers the certificate expired",
 }
 
 
-def handshake_failure(error: OSError) -> str:
+def describe_handshake_failure(error: OSError) -> str:
     """Return a short reason why a handshake with a client failed."""
     if isinstance(error, ssl.SSLError):
         reason = error.reason or ""
-        return _FAILURES.get(reason, reason.lower().replace("_", " ") or "TLS error")
+        return _HANDSHAKE_FAILURES.get(reason, reason.lower().replace("_", " ") or "TLS error")
     if isinstance(error, TimeoutError):
         return "the client took too long"
     return "the connection was lost"

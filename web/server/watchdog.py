@@ -68,10 +68,10 @@ def main() -> None:
     for line in sys.stdin:
         pid = int(line[1:])
         (left.add if line.startswith("+") else left.discard)(pid)
-    _end(left, patience=float(sys.argv[1]))
+    _end_processes(left, patience=float(sys.argv[1]))
 
 
-def _end(left: set[int], *, patience: float) -> None:
+def _end_processes(left: set[int], *, patience: float) -> None:
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

@@ -24,21 +24,21 @@ class Source(Enum):
 class SettingMetadata:
     """Metadata of a setting."""
 
-    kind: kinds.Kind[Any]
+    kind: kinds.SettingKind[Any]
     doc: str
     source: Source
     #: Description of the default, if it is not a constant.
     default_in_words: str = ""
     #: Narrower bounds for changes at runtime, if any.
-    narrower: kinds.Kind[Any] | None = None
+    narrower: kinds.SettingKind[Any] | None = None
 
     @property
-    def changeable_to(self) -> kinds.Kind[Any]:
+    def changeable_to(self) -> kinds.SettingKind[Any]:
         """Return the kind of values that are allowed at runtime."""
         return self.narrower or self.kind
 
 
-def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
+def fixed(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a setting that is only read at startup."""
     about = SettingMetadata(kind, doc, Source.ENVIRONMENT)
     return field(default=default, metadata={"about": about})
@@ -46,10 +46,10 @@ def fixed(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
 
 def live(
     default: Value,
-    kind: kinds.Kind[Value],
+    kind: kinds.SettingKind[Value],
     doc: str,
     *,
-    narrower: kinds.Kind[Value] | None = None,
+    narrower: kinds.SettingKind[Value] | None = None,
 ) -> Value:
     """Define a setting that can change at runtime, optionally within narrower bounds."""
     about = SettingMetadata(kind, doc, Source.LIVE, narrower=narrower)
@@ -61,24 +61,24 @@ def switch(doc: str, *, on: bool) -> bool:
     return live(on, kinds.yes_or_no(), doc)
 
 
-def secret(default: Value, kind: kinds.Kind[Value], doc: str) -> Value:
+def secret(default: Value, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a secret setting, which is never shown."""
     about = SettingMetadata(kind, doc, Source.SECRET)
     return field(default=default, repr=False, metadata={"about": about})
 
 
-def computed(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
+def computed(default_in_words: str, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a setting with a computed default."""
     about = SettingMetadata(kind, doc, Source.ENVIRONMENT, default_in_words)
     return cast("Value", field(metadata={"about": about}))
 
 
-def computed_secret(default_in_words: str, kind: kinds.Kind[Value], doc: str) -> Value:
+def computed_secret(default_in_words: str, kind: kinds.SettingKind[Value], doc: str) -> Value:
     """Define a secret setting with a computed default."""
     about = SettingMetadata(kind, doc, Source.SECRET, default_in_words)
     return cast("Value", field(repr=False, metadata={"about": about}))
 
 
-def about(setting: Field[Any]) -> SettingMetadata:
+def get_setting_metadata(setting: Field[Any]) -> SettingMetadata:
     """Return the metadata of a setting."""
     return cast("SettingMetadata", setting.metadata["about"])

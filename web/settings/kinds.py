@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from domain.core.errors import InvalidError
-from domain.delivery.outgoing.hosts import NamedHosts
+from domain.delivery.outgoing.hosts import HostList
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from domain.releases.version import (
+    InvalidReleaseDatesError,
     Release,
-    ReleaseDatesError,
+    format_release_dates,
     parse_release,
     parse_release_dates,
-    written_release_dates,
 )
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-_SHORTEST_SECRET = 32
+_MIN_SECRET_LENGTH = 32
 
 
-class WrongPartError(ValueError):
+class InvalidPartError(ValueError):
     """Error for a part of a longer value, with a sentence that names the part."""
 
 
 @dataclass(frozen=True)
-class Kind(Generic[Value]):
+class SettingKind(Generic[Value]):
     """Parser, which raises ValueError, and a description of the allowed values."""
 
     read: Callable[[str], Value]
@@ -60,7 +60,7 @@ class Kind(Generic[Value]):
     has_release_dates: bool = False
 
 
-def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
+def whole_number(least: int, most: int, unit: str = "") -> SettingKind[int]:
     """Allow integers from `least` to `most`."""
 
     def read(text: str) -> int:
@@ -70,10 +70,10 @@ def whole_number(least: int, most: int, unit: str = "") -> Kind[int]:
         return int(text)
 
     of_what = f" of {unit}" if unit else ""
-    return Kind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
+    return SettingKind(read, f"a whole number{of_what} from {least} to {most}", unit=unit)
 
 
-def zero_or_whole_number(least: int, most: int, unit: str) -> Kind[int]:
+def zero_or_whole_number(least: int, most: int, unit: str) -> SettingKind[int]:
     """Allow 0, and integers from `least` to `most`."""
     known = whole_number(least, most, unit)
     return replace(
@@ -83,7 +83,7 @@ def zero_or_whole_number(least: int, most: int, unit: str) -> Kind[int]:
     )
 
 
-def yes_or_no() -> Kind[bool]:
+def yes_or_no() -> SettingKind[bool]:
     """Allow the usual words for on and off."""
     words = {"true": True, "1": True, "yes": True, "on": True}
     words |= {"false": False, "0": False, "no": False, "off": False}
@@ -93,10 +93,10 @@ def yes_or_no() -> Kind[bool]:
             raise ValueError(text)
         return words[text.lower()]
 
-    return Kind(read, "true or false (also yes, no, on, off, 1, 0)", is_yes_or_no=True)
+    return SettingKind(read, "true or false (also yes, no, on, off, 1, 0)", is_yes_or_no=True)
 
 
-def one_of(*choices: str) -> Kind[str]:
+def one_of(*choices: str) -> SettingKind[str]:
     """Allow one of the given words, ignoring case."""
     by_folded = {choice.lower(): choice for choice in choices}
 
@@ -105,10 +105,10 @@ def one_of(*choices: str) -> Kind[str]:
             raise ValueError(text)
         return by_folded[text.lower()]
 
-    return Kind(read, "one of " + ", ".join(choices), choices=choices)
+    return SettingKind(read, "one of " + ", ".join(choices), choices=choices)
 
 
-def _kept(is_allowed: Callable[[str], bool], allowed: str) -> Kind[str]:
+def _allow_texts(is_allowed: Callable[[str], bool], allowed: str) -> SettingKind[str]:
     """Allow texts that meet a condition, without changing them."""
 
     def read(text: str) -> str:
@@ -116,18 +116,18 @@ def _kept(is_allowed: Callable[[str], bool], allowed: str) -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind(read, allowed)
+    return SettingKind(read, allowed)
 
 
-def line_of_text(most: int) -> Kind[str]:
+def line_of_text(most: int) -> SettingKind[str]:
     """Allow any printable text on one line."""
-    return _kept(
+    return _allow_texts(
         lambda text: len(text) <= most and text.isprintable(),
         f"one line of at most {most} characters",
     )
 
 
-def text(most: int) -> Kind[str]:
+def text(most: int) -> SettingKind[str]:
     """Allow any printable text, or an empty text."""
 
     def read(text: str) -> str:
@@ -136,10 +136,12 @@ def text(most: int) -> Kind[str]:
             raise ValueError(text)
         return lines
 
-    return Kind(read, f"a text of at most {most} characters", may_be_empty=True, is_long=True)
+    return SettingKind(
+        read, f"a text of at most {most} characters", may_be_empty=True, is_long=True
+    )
 
 
-def host() -> Kind[str]:
+def host() -> SettingKind[str]:
     """Allow an IP address or a host name."""
 
     def read(text: str) -> str:
@@ -150,13 +152,13 @@ def host() -> Kind[str]:
                 raise
             return text
 
-    return Kind(read, "an IP address or a host name")
+    return SettingKind(read, "an IP address or a host name")
 
 
 #: Pattern of a path with only one spelling, in which no segment consists of dots.
 _BASE_PATH = re.compile(r"(?:/(?!\.+(?:/|$))[A-Za-z0-9._~-]+)*")
 #: First segments of our own paths. With these, it would be unclear whether a proxy strips the path.
-OWN_FIRST_PARTS = frozenset(
+OWN_FIRST_SEGMENTS = frozenset(
     {
         *("-", ".well-known", "admin", "api", "groups", "healthz", "help", "metrics"),
         *("jwt", "oauth", "projects", "readyz", "static", "users", "v2"),
@@ -164,7 +166,7 @@ OWN_FIRST_PARTS = frozenset(
 )
 
 
-def base_url() -> Kind[str]:
+def base_url() -> SettingKind[str]:
     """Allow an http(s) URL without query and fragment, and remove its trailing slash."""
 
     def read(text: str) -> str:
@@ -178,19 +180,19 @@ def base_url() -> Kind[str]:
         _ = parts.port  # raises ValueError if it is not a port number
         path = parts.path.rstrip("/")
         first = path.strip("/").partition("/")[0].lower()
-        if not _BASE_PATH.fullmatch(path) or first in OWN_FIRST_PARTS:
+        if not _BASE_PATH.fullmatch(path) or first in OWN_FIRST_SEGMENTS:
             raise ValueError(text)
         return text.rstrip("/")
 
-    return Kind(
+    return SettingKind(
         read,
         "an http or https URL without user name, query or fragment (https://host/path); "
-        "a path has letters, digits, dots, dashes, underscores and tildes, and does not begin "
-        "like a path of the service",
+        "the path can contain letters, digits, dots, dashes, underscores and tildes, and must not "
+        "begin like a path of the service",
     )
 
 
-def origin() -> Kind[str]:
+def origin() -> SettingKind[str]:
     """Allow an http(s) URL of a host, and remove its trailing slash."""
 
     def read(text: str) -> str:
@@ -199,53 +201,53 @@ def origin() -> Kind[str]:
             raise ValueError(text)
         return url
 
-    return Kind(read, "an http or https URL with a host and perhaps a port, and nothing else")
+    return SettingKind(read, "an http or https URL with only a host and an optional port")
 
 
-def directory() -> Kind[Path]:
+def directory() -> SettingKind[Path]:
     """Allow a path, and make it absolute."""
-    return Kind(_absolute, "the path of a directory", is_path=True)
+    return SettingKind(_make_absolute, "the path of a directory", is_path=True)
 
 
-def file() -> Kind[Path | None]:
+def file() -> SettingKind[Path | None]:
     """Allow a path, and make it absolute; errors are reported when the file is opened."""
-    return Kind(_absolute, "the path of a file", is_path=True)
+    return SettingKind(_make_absolute, "the path of a file", is_path=True)
 
 
-def _absolute(text: str) -> Path:
+def _make_absolute(text: str) -> Path:
     if "\0" in text:
         raise ValueError(text)
     return Path(text).expanduser().absolute()
 
 
-def authorities_file() -> Kind[Path | None]:
+def authorities_file() -> SettingKind[Path | None]:
     """Allow the path of a PEM file with certificates of authorities."""
 
     def read(text: str) -> Path:
         from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - few set it
         from cryptography.x509 import load_pem_x509_certificates  # noqa: PLC0415
 
-        from domain.core.encryption import RefusedKeyError, check_key  # noqa: PLC0415
+        from domain.core.encryption import UnacceptableKeyError, check_key  # noqa: PLC0415
 
-        path = _absolute(text)
+        path = _make_absolute(text)
         try:
             found = load_pem_x509_certificates(path.read_bytes())
             for each in found:
                 check_key(each.public_key())
-        except (OSError, UnsupportedAlgorithm, RefusedKeyError) as error:
+        except (OSError, UnsupportedAlgorithm, UnacceptableKeyError) as error:
             raise ValueError(text) from error
         return path
 
-    allowed = "the path of a readable PEM file with certificates whose keys are not weak"
-    return Kind(read, allowed, is_path=True)
+    allowed = "the path of a readable PEM file with certificates that have strong keys"
+    return SettingKind(read, allowed, is_path=True)
 
 
 _POSTGRES_PORT = 5432
 #: Values that libpq accepts for TLS versions below 1.2. Its default is 1.2.
-_OLD_PROTOCOLS = frozenset({"TLSv1", "TLSv1.1", ""})
+_OLD_TLS_VERSIONS = frozenset({"TLSv1", "TLSv1.1", ""})
 
 
-def database_url() -> Kind[str]:
+def database_url() -> SettingKind[str]:
     """Allow SQLAlchemy URLs of SQLite files and Postgres databases."""
     drivers = {"sqlite": "sqlite", "postgres": "postgresql+psycopg"}
     drivers |= {"postgresql": "postgresql+psycopg", "postgresql+psycopg": "postgresql+psycopg"}
@@ -255,28 +257,28 @@ def database_url() -> Kind[str]:
         from sqlalchemy.exc import ArgumentError  # noqa: PLC0415
 
         try:
-            url = make_url(_with_hosts_in_query(text))
+            url = make_url(_move_hosts_to_query(text))
         except (ArgumentError, ValueError) as error:
             raise ValueError(text) from error
         # An in-memory database would be separate in each process.
         is_in_memory = url.drivername == "sqlite" and url.database in {None, "", ":memory:"}
         if url.drivername not in drivers or is_in_memory:
             raise ValueError(text)
-        if url.query.get("ssl_min_protocol_version") in _OLD_PROTOCOLS:
+        if url.query.get("ssl_min_protocol_version") in _OLD_TLS_VERSIONS:
             raise ValueError(text)
         # Otherwise a part of the password would be parsed as the host and appear in messages.
         if url.drivername != "sqlite" and _has_stray_password(url, text):
             raise ValueError(text)
         return url.set(drivername=drivers[url.drivername]).render_as_string(hide_password=False)
 
-    return Kind(
+    return SettingKind(
         read,
         "sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with @ / : ? # % in user "
-        "and password percent-encoded; several hosts are separated by commas",
+        "and password percent-encoded, and several hosts separated by commas",
     )
 
 
-def _with_hosts_in_query(text: str) -> str:
+def _move_hosts_to_query(text: str) -> str:
     """Move multiple hosts of a URL, which libpq allows, to the query for SQLAlchemy.
 
     Raise ValueError if a host is invalid.
@@ -294,7 +296,7 @@ def _with_hosts_in_query(text: str) -> str:
     return f"{scheme}{separator}{user}{at}{slash or '/'}{path}{joint}{named}"
 
 
-def database_hosts(url: "URL") -> tuple[str, ...]:
+def list_database_hosts(url: "URL") -> tuple[str, ...]:
     """Return the hosts of a database URL, which are empty for a local socket."""
     named = url.query.get("host", "")
     several = named.split(",") if isinstance(named, str) else named
@@ -311,28 +313,28 @@ def _has_stray_password(url: "URL", text: str) -> bool:
         return True
 
 
-def long_secret() -> Kind[str]:
+def long_secret() -> SettingKind[str]:
     """Allow a secret of sufficient length."""
-    return _kept(
-        lambda text: len(text) >= _SHORTEST_SECRET, f"at least {_SHORTEST_SECRET} characters"
+    return _allow_texts(
+        lambda text: len(text) >= _MIN_SECRET_LENGTH, f"at least {_MIN_SECRET_LENGTH} characters"
     )
 
 
-def long_secrets() -> Kind[tuple[str, ...]]:
+def long_secrets() -> SettingKind[tuple[str, ...]]:
     """Allow a list of secrets of sufficient length."""
     one = long_secret()
 
     def read(text: str) -> tuple[str, ...]:
         found = tuple(one.read(part.strip()) for part in text.split(",") if part.strip())
         # A secret may contain spaces, but not between two parts that are each long enough.
-        if any(sum(len(each) >= _SHORTEST_SECRET for each in key.split()) > 1 for key in found):
-            raise WrongPartError("Use a comma between two secrets, not a space or a new line.")
+        if any(sum(len(each) >= _MIN_SECRET_LENGTH for each in key.split()) > 1 for key in found):
+            raise InvalidPartError("Use a comma between two secrets, not a space or a new line.")
         return found
 
-    return Kind(read, f"a comma-separated list of secrets, {one.allowed} each")
+    return SettingKind(read, f"a comma-separated list of secrets, {one.allowed} each")
 
 
-def rate() -> Kind[str]:
+def rate() -> SettingKind[str]:
     """Allow an empty text, or rates such as 600/minute;10000/hour."""
 
     def read(text: str) -> str:
@@ -344,7 +346,7 @@ def rate() -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind(
+    return SettingKind(
         read,
         "empty or off for no limit, or a rate such as 600/minute",
         may_be_empty=True,
@@ -355,7 +357,7 @@ def rate() -> Kind[str]:
 _FROM_RELEASE = re.compile(r"(.+) from ([0-9]{1,4}\.[0-9]{1,4})")
 
 
-def rate_from_release() -> Kind[str]:
+def rate_from_release() -> SettingKind[str]:
     """Allow the values of `rate`, optionally with the first release that they apply to."""
 
     def read(text: str) -> str:
@@ -365,15 +367,15 @@ def rate_from_release() -> Kind[str]:
             raise ValueError(text)
         return text if found else value
 
-    return Kind(
+    return SettingKind(
         read,
-        f"{rate().allowed}, or one with its first release, such as 600/minute from 18.0",
+        f"{rate().allowed}, optionally with its first release, such as 600/minute from 18.0",
         may_be_empty=True,
         empty_turns_off=True,
     )
 
 
-def rate_in_release(value: str, running: Release) -> str:
+def get_rate_in_release(value: str, running: Release) -> str:
     """Return the rates in a value of `rate_from_release`, or an empty text for none."""
     found = _FROM_RELEASE.fullmatch(value)
     if found is None:
@@ -381,7 +383,7 @@ def rate_in_release(value: str, running: Release) -> str:
     return found[1] if running >= parse_release(found[2]) else ""
 
 
-def counter_storage() -> Kind[str]:
+def counter_storage() -> SettingKind[str]:
     """Allow URLs of counter stores that the library `limits` supports."""
 
     def read(text: str) -> str:
@@ -394,27 +396,24 @@ def counter_storage() -> Kind[str]:
             raise ValueError(text) from error
         except Exception as error:
             # The client of a cluster connects immediately and raises its own errors.
-            message = (
-                f"This store has to answer at the start, and did not ({type(error).__name__})."
-            )
-            raise WrongPartError(message) from error
+            raise InvalidPartError(f"The store is unreachable ({type(error).__name__}).") from error
         return text
 
-    return Kind(
+    return SettingKind(
         read,
         "memory://, or the URL of a Redis (redis://) or memcached (memcached://) server",
-        shown=_without_credentials,
+        shown=_remove_credentials,
     )
 
 
-def _without_credentials(url: str) -> str:
+def _remove_credentials(url: str) -> str:
     """Return scheme, hosts and path of a URL, since a password may precede @ or be in the query."""
     scheme, _, rest = url.partition("://")
     place = rest.partition("?")[0].rpartition("@")[2]
     return f"{scheme}://{place}"
 
 
-def proxy_url() -> Kind[str]:
+def proxy_url() -> SettingKind[str]:
     """Allow an empty text, or the URL of an HTTP proxy with or without a user."""
 
     def read(text: str) -> str:
@@ -426,14 +425,14 @@ def proxy_url() -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind(
+    return SettingKind(
         read,
         "http://HOST:PORT or http://USER:PASSWORD@HOST:PORT, percent-encoded",
-        shown=lambda url: _without_credentials(url) if url else "",
+        shown=lambda url: _remove_credentials(url) if url else "",
     )
 
 
-def mail_url() -> Kind[str]:
+def mail_url() -> SettingKind[str]:
     """Allow an empty text, or the URL of a mail server with or without a user."""
 
     def read(text: str) -> str:
@@ -446,10 +445,10 @@ def mail_url() -> Kind[str]:
         _ = parts.port  # raises ValueError if it is not a port number
         return text
 
-    return Kind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…, with or without a user")
+    return SettingKind(read, "smtp://USER:PASSWORD@HOST:PORT or smtps://…; the user is optional")
 
 
-def mail_address() -> Kind[str]:
+def mail_address() -> SettingKind[str]:
     """Allow an email address."""
 
     def read(text: str) -> str:
@@ -458,46 +457,46 @@ def mail_address() -> Kind[str]:
             raise ValueError(text)
         return text
 
-    return Kind(read, "an e-mail address such as gatebell@example.com")
+    return SettingKind(read, "an email address such as gatebell@example.com")
 
 
-def email_domains() -> Kind[str]:
+def email_domains() -> SettingKind[str]:
     """Allow an empty list, or domains of email addresses."""
 
     def read(text: str) -> str:
-        # The module loads large tables, as in `checked_email`.
+        # The module loads large tables, as in `normalize_email`.
         from email_validator import validate_email  # noqa: PLC0415
 
         check = partial(validate_email, check_deliverability=False, test_environment=True)
         named = (part.strip() for part in text.split(",") if part.strip())
         return ", ".join(check(f"somebody@{domain}").domain for domain in named)
 
-    return Kind(
+    return SettingKind(
         read,
         "a comma-separated list of domains such as example.com, example.org",
         may_be_empty=True,
     )
 
 
-def day() -> Kind[str]:
+def day() -> SettingKind[str]:
     """Allow a date, or an empty text."""
 
     def read(text: str) -> str:
         return date.fromisoformat(text).isoformat() if text else ""
 
-    return Kind(read, "a date such as 2027-01-31", may_be_empty=True)
+    return SettingKind(read, "a date such as 2027-01-31", may_be_empty=True)
 
 
-def release_dates() -> Kind[str]:
+def release_dates() -> SettingKind[str]:
     """Allow releases with their dates."""
 
     def read(text: str) -> str:
         try:
-            return written_release_dates(parse_release_dates(text))
-        except ReleaseDatesError as error:
-            raise WrongPartError(str(error)) from error
+            return format_release_dates(parse_release_dates(text))
+        except InvalidReleaseDatesError as error:
+            raise InvalidPartError(str(error)) from error
 
-    return Kind(
+    return SettingKind(
         read,
         "releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15",
         may_be_empty=True,
@@ -505,19 +504,19 @@ def release_dates() -> Kind[str]:
     )
 
 
-def release() -> Kind[str]:
+def release() -> SettingKind[str]:
     """Allow a release number with two parts."""
     is_release = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}").fullmatch
-    return _kept(lambda text: bool(is_release(text)), "a release such as 18.0")
+    return _allow_texts(lambda text: bool(is_release(text)), "a release such as 18.0")
 
 
-def line_of_text_or_nothing(most: int) -> Kind[str]:
+def line_of_text_or_nothing(most: int) -> SettingKind[str]:
     """Allow any printable text on one line, or an empty text."""
     known = line_of_text(most)
     return replace(known, allowed=f"empty, or {known.allowed}", may_be_empty=True)
 
 
-def outgoing_url() -> Kind[str]:
+def outgoing_url() -> SettingKind[str]:
     """Allow an empty text, or a URL that requests can be sent to."""
 
     def read(text: str) -> str:
@@ -527,25 +526,25 @@ def outgoing_url() -> Kind[str]:
             raise ValueError(text) from error
         return text
 
-    return Kind(read, "an http or https URL without user name and fragment")
+    return SettingKind(read, "an http or https URL without user name and fragment")
 
 
-def networks() -> Kind[str]:
+def networks() -> SettingKind[str]:
     """Allow an empty list, or networks in CIDR notation."""
 
     def read(text: str) -> str:
         return ", ".join(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
 
-    return Kind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
+    return SettingKind(read, "a comma-separated list of networks such as 10.0.0.0/8, fd00::/8")
 
 
-def hosts_with_ports() -> Kind[str]:
+def hosts_with_ports() -> SettingKind[str]:
     """Allow an empty list, or hosts that each have a port or a range of ports."""
 
     def read(text: str) -> str:
-        return str(NamedHosts.parse(text))
+        return str(HostList.parse(text))
 
-    return Kind(
+    return SettingKind(
         read,
         "a comma-separated list of hosts with ports such as chat.internal:443, 10.1.2.3:8000-8010",
     )

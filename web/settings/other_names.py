@@ -1,6 +1,6 @@
 """Names that look like settings, for warnings: names of other products and removed settings."""
 
-_MEANT = {
+_OTHER_NAMES_BY_SETTING = {
     "BASE_URL": (
         *("APP_URL", "CANONICAL_URL", "EXTERNAL_URL", "ISSUER", "ISSUER_URL", "PUBLIC_URL"),
         *("ROOT_URL", "SERVER_URL", "SITE_URL"),
@@ -49,13 +49,15 @@ _MEANT = {
     "WEB_CONCURRENCY": ("GUNICORN_WORKERS", "WEB_PROCESSES", "WEB_WORKERS", "WORKERS"),
 }
 #: Settings by the names that other products use.
-OTHER_NAMES = {name: setting for setting, names in _MEANT.items() for name in names}
-_MONITOR_ITSELF = "docs/health-and-metrics.md#monitor-gatebell-itself"
+SETTINGS_BY_OTHER_NAME = {
+    name: setting for setting, names in _OTHER_NAMES_BY_SETTING.items() for name in names
+}
+_SELF_MONITORING_DOCUMENT = "docs/health-and-metrics.md#monitor-gatebell-itself"
 #: Settings of earlier releases, each with the document that describes the replacement.
-REMOVED = dict.fromkeys(
+REMOVED_SETTINGS = dict.fromkeys(
     (
         *("SELF_MONITOR_PROJECT", "SELF_MONITOR_INTERVAL_SECONDS"),
         *("SELF_MONITOR_DEADLINE_SECONDS", "SELF_MONITOR_SWITCH_URL"),
     ),
-    _MONITOR_ITSELF,
+    _SELF_MONITORING_DOCUMENT,
 )

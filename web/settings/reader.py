@@ -14,16 +14,16 @@ from urllib.parse import quote
 
 from domain.core.randomness import random_hex
 from web.instance_files import make_instance_directory, read_or_write_once
-from web.settings.fields import Source, about
-from web.settings.kinds import Kind, WrongPartError
-from web.settings.other_names import OTHER_NAMES, REMOVED
+from web.settings.fields import Source, get_setting_metadata
+from web.settings.kinds import InvalidPartError, SettingKind
+from web.settings.other_names import REMOVED_SETTINGS, SETTINGS_BY_OTHER_NAME
 from web.settings.table import Settings
 
 _PREFIX = "GATEBELL_"
 #: Variables of OpenSSL that resemble settings.
-_OF_LIBRARIES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR"})
+_LIBRARY_VARIABLES = frozenset({"SSL_CERT_FILE", "SSL_CERT_DIR"})
 #: Defaults by PROFILE, which settings.md lists in the description of that setting.
-_DEFAULTS_OF_PROFILES: Mapping[str, Mapping[str, int]] = {
+_PROFILE_DEFAULTS: Mapping[str, Mapping[str, int]] = {
     "standard": {},
     "small": {
         "web_concurrency": 1,
@@ -32,25 +32,25 @@ _DEFAULTS_OF_PROFILES: Mapping[str, Mapping[str, int]] = {
     },
 }
 #: Minimum similarity of a misspelled name, compared without underscores.
-_NEARLY = 0.85
+_MIN_SIMILARITY = 0.85
 
 __all__ = [
-    "WRONG_SETTING",
+    "WRONG_SETTING_STATUS",
     "Settings",
     "SettingsError",
-    "changeable",
-    "environment_with",
-    "misspelt_in_environment",
-    "names_in_environment",
-    "override",
-    "read_change",
-    "read_settings",
-    "settings_from_environment",
+    "apply_stored_settings",
+    "build_child_environment",
+    "get_changeable_setting",
+    "list_ignored_variables",
+    "list_names_in_environment",
+    "load_settings",
+    "parse_change",
+    "parse_settings",
     "take_from_environment",
 ]
 
 #: Exit status of a program that has reported a wrong setting or another reason not to start.
-WRONG_SETTING = 2
+WRONG_SETTING_STATUS = 2
 
 
 class SettingsError(Exception):
@@ -60,12 +60,12 @@ class SettingsError(Exception):
     detail: str = ""
 
 
-def settings_from_environment() -> Settings:
+def load_settings() -> Settings:
     """Return the settings from the environment of this process."""
-    return read_settings(os.environ)
+    return parse_settings(os.environ)
 
 
-def read_settings(environ: Mapping[str, str]) -> Settings:
+def parse_settings(environ: Mapping[str, str]) -> Settings:
     """Parse and validate all variables and return the settings.
 
     An empty variable counts as unset, except that it turns off a rate limit. Raise SettingsError
@@ -73,35 +73,39 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     """
     values: dict[str, Any] = {}
     for each in fields(Settings):
-        text = _text_of(each, environ)
+        text = _read_text(each, environ)
         if text or _is_turned_off(each, environ):
-            values[each.name] = _checked(each, about(each).kind, text)
-    for name, value in _DEFAULTS_OF_PROFILES[values.get("profile", Settings.profile)].items():
+            values[each.name] = _parse_value(each, get_setting_metadata(each).kind, text)
+    for name, value in _PROFILE_DEFAULTS[values.get("profile", Settings.profile)].items():
         values.setdefault(name, value)
     values.setdefault("instance_path", Path(__file__).parents[2] / "instance")
-    _make_ready(values["instance_path"])
+    _prepare_instance_path(values["instance_path"])
     values.setdefault("repositories_path", values["instance_path"] / "repositories")
     if "database_url" in values:
-        values["database_url"] = _in_instance_path(values["database_url"], values["instance_path"])
+        values["database_url"] = _resolve_sqlite_url(
+            values["database_url"], values["instance_path"]
+        )
     else:
         file = str(values["instance_path"] / "gatebell.db")
         values["database_url"] = f"sqlite:///{quote(file, safe=' +/')}"  # as SQLAlchemy writes it
     if "secret_key" not in values:
-        values["secret_key"] = _own_secret_key(values["database_url"], values["instance_path"])
+        values["secret_key"] = _get_generated_secret_key(
+            values["database_url"], values["instance_path"]
+        )
     _check_tls(values)
     if "base_url" not in values:
-        values["base_url"] = _listening_url(values)
+        values["base_url"] = _build_listening_url(values)
     return Settings(**values)
 
 
 def _check_tls(values: Mapping[str, Any]) -> None:
     if ("tls_certificate" in values) != ("tls_key" in values):
-        raise SettingsError("TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing.")
+        raise SettingsError("TLS_CERTIFICATE and TLS_KEY must be set together.")
     if "tls_certificate" in values and values.get("base_url", "").startswith("http:"):
         raise SettingsError("BASE_URL must begin with https: because TLS_CERTIFICATE is set.")
 
 
-def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
+def apply_stored_settings(settings: Settings, stored: Mapping[str, str]) -> Settings:
     """Apply settings that are stored in the database, with the same checks.
 
     Stored settings that this release does not know or allow are ignored, so that they cannot stop
@@ -110,20 +114,20 @@ def override(settings: Settings, stored: Mapping[str, str]) -> Settings:
     changes = {}
     for name, text in stored.items():
         with suppress(SettingsError):
-            changes[changeable(name).name] = read_change(name, text)
+            changes[get_changeable_setting(name).name] = parse_change(name, text)
     return replace(settings, **changes)
 
 
-def read_change(name: str, text: str) -> Any:
+def parse_change(name: str, text: str) -> Any:
     """Parse a new value of a setting.
 
     Raise SettingsError if it is invalid.
     """
-    setting = changeable(name)
-    return _checked(setting, about(setting).changeable_to, text)
+    setting = get_changeable_setting(name)
+    return _parse_value(setting, get_setting_metadata(setting).changeable_to, text)
 
 
-def changeable(name: str) -> Field[Any]:
+def get_changeable_setting(name: str) -> Field[Any]:
     """Return the setting with this name, in any case.
 
     Raise SettingsError if it does not exist or cannot change at runtime.
@@ -131,63 +135,66 @@ def changeable(name: str) -> Field[Any]:
     by_name = {each.name: each for each in fields(Settings)}
     found = by_name.get(name.lower())
     if found is None:
-        raise SettingsError(f"{name} is not a setting; docs/settings.md lists them.")
-    if about(found).source is not Source.LIVE:
+        raise SettingsError(f"{name} is not a setting. docs/settings.md lists all settings.")
+    if get_setting_metadata(found).source is not Source.LIVE:
         raise SettingsError(
-            f"{name.upper()} is only read from the environment when the service starts."
+            f"{name.upper()} is only read from the environment when the service starts. Set it "
+            "there and restart the service."
         )
     return found
 
 
-def misspelt_in_environment() -> tuple[str, ...]:
+def list_ignored_variables() -> tuple[str, ...]:
     """Return a text for each environment variable that looks like a setting but is ignored."""
     return (
         *(
-            f"{name} is not a setting; did you mean {meant}?"
-            for name, meant in _misspelt(os.environ)
+            f"{name} is not a setting. Did you mean {meant}?"
+            for name, meant in _find_misspelled(os.environ)
         ),
         *(
             f"{name} is no longer a setting and is ignored. Remove it, and see {document}."
-            for name, document in _removed(os.environ)
+            for name, document in _find_removed(os.environ)
         ),
     )
 
 
-def _removed(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _find_removed(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name in sorted(environ):
         known = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
-        if environ[name] and known in REMOVED:
-            yield name, REMOVED[known]
+        if environ[name] and known in REMOVED_SETTINGS:
+            yield name, REMOVED_SETTINGS[known]
 
 
-def _misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _find_misspelled(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     ours = {each.name.upper(): each for each in fields(Settings)}
     known = {**dict.fromkeys(ours), **dict.fromkeys(f"{name}_FILE" for name in ours)}
     given = {name for name in known if environ.get(name)}
-    for name in sorted(set(environ) - set(known) - _OF_LIBRARIES):
+    for name in sorted(set(environ) - set(known) - _LIBRARY_VARIABLES):
         if not environ[name]:
             continue
-        meant = OTHER_NAMES.get(name.upper().removesuffix("_FILE")) or _prefixed(name, ours)
+        meant = SETTINGS_BY_OTHER_NAME.get(name.upper().removesuffix("_FILE")) or _find_prefixed(
+            name, ours
+        )
         # Other programs may use their own variable in addition to our setting.
         if meant and not given & {meant, f"{meant}_FILE"}:
             yield name, meant
-        elif not meant and (near := _similar(name, known)):
+        elif not meant and (near := _find_similar(name, known)):
             yield name, near
 
 
-def _prefixed(name: str, ours: Mapping[str, object]) -> str | None:
+def _find_prefixed(name: str, ours: Mapping[str, object]) -> str | None:
     rest = name.upper().removeprefix(_PREFIX).removesuffix("_FILE")
     return rest if name.upper().startswith(_PREFIX) and rest in ours else None
 
 
-def _similar(name: str, known: Mapping[str, object]) -> str | None:
+def _find_similar(name: str, known: Mapping[str, object]) -> str | None:
     # Single words such as PORT are too similar to variables of other programs.
     letters = {each.replace("_", ""): each for each in known if "_" in each}
-    near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_NEARLY)
+    near = get_close_matches(name.upper().replace("_", ""), letters, n=1, cutoff=_MIN_SIMILARITY)
     return letters[near[0]] if near else None
 
 
-def environment_with(**variables: str) -> Mapping[str, str]:
+def build_child_environment(**variables: str) -> Mapping[str, str]:
     """Return the environment of this process with further variables, for a child program.
 
     Omit an empty WEB_CONCURRENCY, which gunicorn would parse as a number.
@@ -201,7 +208,7 @@ def take_from_environment(name: str) -> str | None:
     return os.environ.pop(name, None)
 
 
-def names_in_environment() -> frozenset[str]:
+def list_names_in_environment() -> frozenset[str]:
     """Return the names of settings that are set in the environment of this process."""
     given = os.environ
     return frozenset(
@@ -215,19 +222,19 @@ def names_in_environment() -> frozenset[str]:
 
 def _is_turned_off(each: Field[Any], environ: Mapping[str, str]) -> bool:
     """Return whether a variable is empty to turn off a rate limit."""
-    return about(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
+    return get_setting_metadata(each).kind.empty_turns_off and environ.get(each.name.upper()) == ""
 
 
-def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
+def _read_text(each: Field[Any], environ: Mapping[str, str]) -> str:
     variable = each.name.upper()
     text = environ.get(variable, "")
     file_name = environ.get(f"{variable}_FILE", "")
     if not file_name:
         return text
-    if about(each).kind.is_path:
-        raise SettingsError(f"{variable}_FILE is not a setting: set {variable} to the path itself.")
+    if get_setting_metadata(each).kind.is_path:
+        raise SettingsError(f"{variable}_FILE is not a setting. Set {variable} to the path itself.")
     if text:
-        raise SettingsError(f"{variable} and {variable}_FILE are both set; keep one of them.")
+        raise SettingsError(f"{variable} and {variable}_FILE are both set. Remove one of them.")
     try:
         found = Path(file_name).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
@@ -237,19 +244,19 @@ def _text_of(each: Field[Any], environ: Mapping[str, str]) -> str:
     return found
 
 
-def _checked(each: Field[Any], kind: Kind[Any], text: str) -> Any:
+def _parse_value(each: Field[Any], kind: SettingKind[Any], text: str) -> Any:
     try:
         return kind.read(text)
     except ValueError as error:
-        given = "" if about(each).source is Source.SECRET else f", not {text!r}"
+        given = "" if get_setting_metadata(each).source is Source.SECRET else f", not {text!r}"
         refusal = SettingsError(f"{each.name.upper()} must be {kind.allowed}{given}.")
-        if isinstance(error, WrongPartError):
+        if isinstance(error, InvalidPartError):
             refusal.detail = str(error)
             refusal.args = (f"{each.name.upper()} must be {kind.allowed}. {error}",)
         raise refusal from error
 
 
-def _in_instance_path(url: str, instance_path: Path) -> str:
+def _resolve_sqlite_url(url: str, instance_path: Path) -> str:
     from sqlalchemy.engine import make_url  # noqa: PLC0415 - the usual SQLite needs no reading
 
     parts = make_url(url)
@@ -259,17 +266,17 @@ def _in_instance_path(url: str, instance_path: Path) -> str:
     return parts.set(database=str(file)).render_as_string(hide_password=False)
 
 
-def _make_ready(instance_path: Path) -> None:
+def _prepare_instance_path(instance_path: Path) -> None:
     try:
         make_instance_directory(instance_path)
     except OSError as error:
         reason = f"{instance_path} cannot be created ({error.strerror})"
         raise SettingsError(f"INSTANCE_PATH must be a directory: {reason}.") from error
     if not os.access(instance_path, os.W_OK | os.X_OK):
-        raise SettingsError(f"INSTANCE_PATH must be writable: {instance_path} is not.")
+        raise SettingsError(f"INSTANCE_PATH must be writable, but {instance_path} is not.")
 
 
-def _own_secret_key(database_url: str, instance_path: Path) -> str:
+def _get_generated_secret_key(database_url: str, instance_path: Path) -> str:
     """Return the secret key that was generated on this machine.
 
     Raise SettingsError with Postgres, where the key must be set.
@@ -277,17 +284,17 @@ def _own_secret_key(database_url: str, instance_path: Path) -> str:
     if not database_url.startswith("sqlite"):
         former = instance_path / "secret_key"
         raise SettingsError(
-            "SECRET_KEY must be set with Postgres, to the same value on every host: "
+            "SECRET_KEY must be set with Postgres, to the same value on every host. "
             + (
-                f"SECRET_KEY_FILE={former} keeps the one that this host has generated before."
+                f"Set SECRET_KEY_FILE={former} to keep the key that this host generated before."
                 if former.exists()
-                else "`openssl rand -hex 32` makes one."
+                else "Create a key with `openssl rand -hex 32`."
             )
         )
-    return _kept_secret_key(instance_path)
+    return _read_or_create_secret_key(instance_path)
 
 
-def _kept_secret_key(instance_path: Path) -> str:
+def _read_or_create_secret_key(instance_path: Path) -> str:
     path = instance_path / "secret_key"
     try:
         return read_or_write_once(path, lambda: random_hex(32))
@@ -296,7 +303,7 @@ def _kept_secret_key(instance_path: Path) -> str:
         raise SettingsError(f"INSTANCE_PATH must be writable: {reason}.") from error
 
 
-def _listening_url(values: Mapping[str, Any]) -> str:
+def _build_listening_url(values: Mapping[str, Any]) -> str:
     host, port = values.get("host", Settings.host), values.get("port", Settings.port)
     # It is not possible to connect to the wildcard address.
     name = "localhost" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - compared, not bound

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any
 
-from web.settings.fields import Source, about
+from web.settings.fields import Source, get_setting_metadata
 from web.settings.reader import Settings
 
 #: Titles by the first setting of a section. A section may be continued later.
-_FIRST = {
+_SECTION_TITLES = {
     "host": "Address",
     "instance_path": "Storage",
     "repositories_path": "Git",
     "secret_key": "Keys",
-    "web_concurrency": "Processes",
+    "profile": "Processes",
     "log_level": "Logs and metrics",
     "heartbeat_rate_limit": "Heartbeats",
     "session_lifetime_seconds": "Signing in",
@@ -28,25 +28,26 @@ _FIRST = {
     "form_body_limit_bytes": "Interfaces and records",
     "appearance_title": "Appearance",
 }
-_MARKS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
+_SOURCE_SYMBOLS = {Source.ENVIRONMENT: "", Source.SECRET: " ⚿", Source.LIVE: " ↻"}
 _INTRODUCTION = """\
 # Settings
 
 Generated from `web/settings/table.py` and `host_table.py` by `make docs`.
 
-Settings are environment variables; an empty variable counts as unset, but an empty rate
-limit means no limit. With an invalid value the
-service does not start, and names the variable.
+Settings are environment variables. An empty variable counts as unset, except that an empty rate
+limit means no limit. If a value is invalid, the service does not start, and prints the name of the
+variable.
 
 - ↻ can also be changed while the service is running: `gatebell settings set NAME VALUE`. That value
   is stored in the database, applies to all processes, and takes precedence over the environment.
-- ⚿ is a secret: it is never shown.
+- ⚿ is a secret, which is never shown.
 
 `NAME_FILE` can name a file that contains the value of `NAME`, unless `NAME` is a path itself. Only
-one of both can be set, and the file may not be empty.
+one of the two can be set, and the file must not be empty.
 
-A variable that looks like a setting and is none is ignored. The log says so at the start, and so do
-`gatebell doctor`, the administration page and the metric `gatebell_configuration_warnings`.
+Variables that look like settings but are not settings are ignored. They are reported in the log at
+the start, by `gatebell doctor`, on the administration page, and in the metric
+`gatebell_configuration_warnings`.
 """
 
 
@@ -63,49 +64,50 @@ class Section:
         return self.title.lower().replace(" ", "-")
 
 
-def sections() -> tuple[Section, ...]:
+def list_sections() -> tuple[Section, ...]:
     """Return all settings by section, in the order of `web/settings/table.py`."""
     return tuple(
-        Section(title=title, settings=tuple(members)) for title, members in _grouped().items()
+        Section(title=title, settings=tuple(members))
+        for title, members in _group_by_title().items()
     )
 
 
-def _grouped() -> dict[str, list[Field[Any]]]:
+def _group_by_title() -> dict[str, list[Field[Any]]]:
     found: dict[str, list[Field[Any]]] = {}
-    for title, setting in _with_titles():
+    for title, setting in _list_with_titles():
         found.setdefault(title, []).append(setting)
     return found
 
 
-def _with_titles() -> Iterator[tuple[str, Field[Any]]]:
+def _list_with_titles() -> Iterator[tuple[str, Field[Any]]]:
     title = ""
     for setting in fields(Settings):
-        title = _FIRST.get(setting.name, title)
+        title = _SECTION_TITLES.get(setting.name, title)
         yield title, setting
 
 
-def document() -> str:
+def build_settings_reference() -> str:
     """Return the text of docs/settings.md."""
-    return _INTRODUCTION + "".join(line + "\n" for line in _rows())
+    return _INTRODUCTION + "".join(line + "\n" for line in _format_rows())
 
 
-def _rows() -> Iterator[str]:
-    for section in sections():
+def _format_rows() -> Iterator[str]:
+    for section in list_sections():
         yield from ("", f"## {section.title}", "")
         yield from ("| variable | default | allowed | meaning |", "|---|---|---|---|")
         for setting in section.settings:
-            known = about(setting)
-            name = f"`{setting.name.upper()}`" + _MARKS[known.source]
-            yield f"| {name} | {_default_of(setting)} | {known.kind.allowed} | {known.doc} |"
+            known = get_setting_metadata(setting)
+            name = f"`{setting.name.upper()}`" + _SOURCE_SYMBOLS[known.source]
+            yield f"| {name} | {_format_default(setting)} | {known.kind.allowed} | {known.doc} |"
 
 
-def _default_of(setting: Field[Any]) -> str:
+def _format_default(setting: Field[Any]) -> str:
     if setting.default is MISSING:
-        return about(setting).default_in_words
+        return get_setting_metadata(setting).default_in_words
     if isinstance(setting.default, bool):
         return str(setting.default).lower()
     return str(setting.default) if setting.default not in {"", (), None} else "none"
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    sys.stdout.write(build_settings_reference())

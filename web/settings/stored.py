@@ -4,16 +4,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import InstanceSetting
-from web.settings.reader import Settings, override
+from web.settings.reader import Settings, apply_stored_settings
 
-STORED_SETTINGS = select(InstanceSetting.name, InstanceSetting.value)
+STORED_SETTINGS_QUERY = select(InstanceSetting.name, InstanceSetting.value)
 
 
-def stored_settings(*, session: Session) -> dict[str, str]:
+def read_stored_settings(*, session: Session) -> dict[str, str]:
     """Return the settings stored in the database as texts, by name."""
-    return {row.name: row.value for row in session.execute(STORED_SETTINGS)}
+    return {row.name: row.value for row in session.execute(STORED_SETTINGS_QUERY)}
 
 
-def current_settings(settings: Settings, *, session: Session) -> Settings:
+def read_current_settings(settings: Settings, *, session: Session) -> Settings:
     """Return the settings of the environment, overridden by the stored settings."""
-    return override(settings, stored_settings(session=session))
+    return apply_stored_settings(settings, read_stored_settings(session=session))

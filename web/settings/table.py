@@ -28,7 +28,7 @@ class Settings(HostSettings):
     heartbeat_body_limit_bytes: int = live(
         10_000,
         kinds.whole_number(0, _MIB, "bytes"),
-        "How much of the body of a ping is kept in the log of the heartbeat.",
+        "Maximum number of bytes of a ping's body that are kept in the log of the heartbeat.",
     )
     heartbeat_log_keep_count: int = live(
         100, kinds.whole_number(10, 10_000), "Number of pings kept in the log of a heartbeat."
@@ -36,13 +36,14 @@ class Settings(HostSettings):
     session_lifetime_seconds: int = fixed(
         14 * _DAY,
         kinds.whole_number(60, _YEAR, "seconds"),
-        "Lifetime of a sign-in.",
+        "Lifetime of a session.",
     )
     administrator_proof_seconds: int = fixed(
         900,
         kinds.whole_number(60, _DAY, "seconds"),
-        "How long after signing in an administrator can change the administration, members and "
-        "what only owners may, create tokens and grant admin_mode without signing in again.",
+        "Time after a sign-in in which an administrator can use the administration, manage "
+        "members, perform actions of owners, create tokens and grant admin_mode. Afterwards, the "
+        "administrator must sign in again for these changes.",
     )
     password_min_length: int = live(
         12, kinds.whole_number(8, 128, "characters"), "Minimum length of a new password."
@@ -50,38 +51,39 @@ class Settings(HostSettings):
     sign_up: str = live(
         "off",
         kinds.one_of("off", "domains", "approval", "open"),
-        "People who can create an account with their own email address: nobody, people with an "
-        "address of SIGN_UP_EMAIL_DOMAINS, people whom an administrator approves, or everybody. "
-        "Requires MAIL_URL.",
+        "Self-service registration: off, only for email addresses in SIGN_UP_EMAIL_DOMAINS, with "
+        "approval by an administrator, or open to everyone. Requires MAIL_URL.",
     )
     sign_up_email_domains: str = live(
-        "", kinds.email_domains(), "Domains of addresses to sign up with; if empty, all of them."
+        "", kinds.email_domains(), "Email domains that can sign up. If empty, all domains can."
     )
     invitations_create_accounts: bool = switch(
-        "Let whoever is invited to a project or group make an account, whatever SIGN_UP is.",
+        "Allow people who are invited to a project or group to create an account, regardless of "
+        "SIGN_UP.",
         on=False,
     )
     second_factor_required: str = live(
         "nobody",
         kinds.one_of("nobody", "administrators", "everybody"),
-        "Users who must have a second factor: an authenticator app or a passkey. A user without "
-        "one can only set one up on pages, and gets no token for a password.",
+        "Users who must have a second factor: an authenticator app or a passkey. Users without a "
+        "second factor can only set one up on pages, and get no token for a password.",
     )
     second_factor_required_from: str = live(
         "",
         kinds.day(),
-        "Day (UTC) from which SECOND_FACTOR_REQUIRED applies; until then, people are told on each "
-        "page. Empty: at once.",
+        "Day (UTC) from which SECOND_FACTOR_REQUIRED applies. Until then, users see a notice on "
+        "each page. If empty, it applies immediately.",
     )
     deactivate_after_days: int = live(
         0,
         kinds.zero_or_whole_number(30, 3_650, "days"),
-        "Days without a sign-in or a use of a token that deactivate an account; 0: never.",
+        "Number of days without a sign-in or use of a token after which an account is "
+        "deactivated; 0 turns this off.",
     )
     password_hash_memory_kib: int = fixed(
         65_536,
         kinds.whole_number(19_456, 4_194_304, "KiB"),
-        "Memory cost of password hashing; each concurrent sign-in needs this much memory.",
+        "Memory cost of password hashing. Each concurrent sign-in needs this much memory.",
     )
     password_hash_passes: int = fixed(
         3,
@@ -91,18 +93,20 @@ class Settings(HostSettings):
     sign_in_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Failed sign-ins of one account within the window before further attempts are blocked.",
+        "Number of failed sign-ins of an account within the window after which further attempts "
+        "are blocked.",
     )
     sign_in_attempts_per_address: int = live(
         30,
         kinds.whole_number(1, 100_000),
-        "Failed sign-ins from one IP address within the window before it is blocked.",
+        "Number of failed sign-ins from an IP address within the window after which the address is "
+        "blocked.",
     )
     second_factor_attempts_per_account: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Wrong codes or passkeys of one account within the window before further attempts are "
-        "blocked.",
+        "Number of wrong codes or passkeys of an account within the window after which further "
+        "attempts are blocked.",
     )
     sign_in_attempts_window_seconds: int = live(
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting failed sign-ins."
@@ -120,9 +124,9 @@ class Settings(HostSettings):
     refresh_replay_seconds: int = live(
         10,
         kinds.whole_number(0, 60, "seconds"),
-        "How long a used refresh token returns the same new tokens: for clients that refresh in "
-        "two places at the same time or lost a response. Later reuse counts as theft. 0 disables "
-        "this.",
+        "Time in which a used refresh token returns the same new tokens, for clients that refresh "
+        "in two places at the same time or lose a response. Later reuse counts as theft. 0 turns "
+        "this off.",
     )
     pushed_request_lifetime_seconds: int = live(
         90,
@@ -136,14 +140,14 @@ class Settings(HostSettings):
         "Allow users to register clients with a token that has the scope api (RFC 7591).", on=False
     )
     open_client_registration: bool = switch(
-        "Allow everybody to register clients, without a token (RFC 7591).", on=False
+        "Allow anyone to register clients without a token (RFC 7591).", on=False
     )
     client_registration_rate_limit: str = live(
         "20/hour", kinds.rate(), "Rate limit for client registrations from one IP address."
     )
     oauth2_device_grant_flow: bool = switch(
-        "Enable the device authorization grant (RFC 8628). Introduced in release 17.2, on by "
-        "default from 17.3.",
+        "Enable the device authorization grant (RFC 8628), which was introduced in release 17.2 "
+        "and is on by default from 17.3.",
         on=True,
     )
     device_code_lifetime_seconds: int = live(
@@ -155,69 +159,76 @@ class Settings(HostSettings):
     user_code_attempts_per_user: int = live(
         10,
         kinds.whole_number(1, 10_000),
-        "Wrong device codes of one user within the window before the user is blocked.",
+        "Number of wrong device codes of a user within the window after which the user is blocked.",
     )
     user_code_attempts_per_address: int = live(
         30,
         kinds.whole_number(1, 100_000),
-        "Wrong device codes from one IP address within the window before it is blocked.",
+        "Number of wrong device codes from an IP address within the window after which the address "
+        "is blocked.",
     )
     user_code_attempts_in_all: int = live(
         1_000,
         kinds.whole_number(1, 10_000_000),
-        "Wrong device codes of all users within the window before all users are blocked.",
+        "Number of wrong device codes of all users within the window after which all users are "
+        "blocked.",
     )
     user_code_attempts_window_seconds: int = live(
         600, kinds.whole_number(1, _DAY, "seconds"), "Window for counting wrong device codes."
     )
     password_authentication_enabled_for_git: bool = switch(
-        "Enable the password grant of OAuth. The name is GitLab's: it changes nothing for Git, "
-        "which takes access tokens and never passwords of accounts.",
+        "Enable the password grant of OAuth. The name is GitLab's. The setting has no effect on "
+        "Git, which only accepts access tokens.",
         on=True,
     )
     password_grant_without_client: bool = switch(
-        "Allow the password grant without an application: a user name and a password alone "
-        "then get a token with the scope api, unless the request names less. Clients written for "
-        "GitLab rely on it.",
+        "Allow the password grant without an application. A user name and a password are then "
+        "sufficient for a token with the scope api, or with the requested scopes. Clients written "
+        "for GitLab rely on this.",
         on=True,
     )
     personal_access_token_lifetime_days: int = live(
         365,
         kinds.whole_number(1, 3_650, "days"),
-        "Longest lifetime of a personal, project or group access token. Tokens without an expiry "
-        "date get it, or a year if that is shorter. Before release 16.0 they never expire, unless "
-        "this is under 365 days.",
+        "Maximum lifetime of a personal, project or group access token. Tokens without an expiry "
+        "date get this lifetime, or a year if that is shorter. Before release 16.0, they never "
+        "expire unless this is less than 365 days.",
     )
     expiring_token_notice_days: int = live(
         7,
         kinds.whole_number(0, 60, "days"),
-        "How many days before an access token expires its owner gets an e-mail; 0 disables it.",
+        "Number of days before the expiry of an access token at which its owner gets an email; 0 "
+        "turns this off.",
     )
     require_https_redirect_uris: bool = switch(
-        "Reject new redirect URIs with http, except for loopback.", on=False
+        "Reject new redirect URIs with http, except for loopback addresses.", on=False
     )
 
     alert_body_limit_bytes: int = live(
         _MIB,
         kinds.whole_number(1_024, 64 * _MIB, "bytes"),
-        "Limit for a webhook body of an HTTP endpoint, which must be smaller.",
+        "Size limit for the body of a request to an HTTP endpoint. A body of exactly this size is "
+        "rejected.",
     )
     metrics_body_limit_bytes: int = live(
         8 * _MIB,
         kinds.whole_number(1_024, 64 * _MIB, "bytes"),
-        "Limit for a webhook body of an Alertmanager endpoint, which must be smaller.",
+        "Size limit for the body of a request to an Alertmanager endpoint. A body of exactly this "
+        "size is rejected.",
     )
     alert_nesting_limit: int = live(
-        100, kinds.whole_number(1, 500, "levels"), "Maximum nesting depth of a webhook body."
+        100,
+        kinds.whole_number(1, 500, "levels"),
+        "Maximum nesting depth of the body of a request to an integration.",
     )
-    alert_rate_limit: str = live("", kinds.rate(), "Rate limit for the webhooks of an integration.")
+    alert_rate_limit: str = live("", kinds.rate(), "Rate limit for requests to an integration.")
     events_address_rate_limit: str = live(
         "6000/minute",
         kinds.rate(),
         "Rate limit for requests from one IP address to /v2/enqueue.",
     )
     longest_silence_days: int = live(
-        90, kinds.whole_number(1, 366, "days"), "Longest duration of a silence."
+        90, kinds.whole_number(1, 366, "days"), "Maximum duration of a silence."
     )
     api_rate_limit: str = live(
         "2000/minute",
@@ -227,57 +238,58 @@ class Settings(HostSettings):
     search_rate_limit: int = live(
         0,
         kinds.whole_number(0, 1_000_000, "searches"),
-        "API requests with the parameter search of a user per minute; 0 for no limit.",
+        "Maximum number of API requests with the parameter search per user and minute; 0 turns "
+        "this off.",
     )
     users_api_rate_limit: str = live(
         "300/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for lists of users, by user or IP address.",
+        "API rate limit for lists of users, per user or IP address.",
     )
     user_api_rate_limit: str = live(
         "300/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for a single user and its subresources, by user or IP address.",
+        "API rate limit for a single user and its subresources, per user or IP address.",
     )
     projects_api_rate_limit: str = live(
         "2000/10 minutes from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for lists of projects, by user.",
+        "API rate limit for lists of projects, per user.",
     )
     anonymous_projects_api_rate_limit: str = live(
         "400/10 minutes from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for lists of projects, by IP address without a token.",
+        "API rate limit for lists of projects without a token, per IP address.",
     )
     project_api_rate_limit: str = live(
         "400/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for a single project, by user or IP address.",
+        "API rate limit for a single project, per user or IP address.",
     )
     groups_api_rate_limit: str = live(
         "200/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for lists of groups, by user or IP address.",
+        "API rate limit for lists of groups, per user or IP address.",
     )
     group_api_rate_limit: str = live(
         "400/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for a single group, by user or IP address.",
+        "API rate limit for a single group, per user or IP address.",
     )
     group_projects_api_rate_limit: str = live(
         "600/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for lists of a group's projects, by user or IP address.",
+        "API rate limit for lists of a group's projects, per user or IP address.",
     )
     members_api_rate_limit: str = live(
         "200/minute from 18.0",
         kinds.rate_from_release(),
-        "API rate limit for members of projects and groups, by user or IP address.",
+        "API rate limit for members of projects and groups, per user or IP address.",
     )
     release_check_rate_limit: str = live(
         "120/minute",
         kinds.rate(),
-        "Rate limit for the release checker, by user or IP address.",
+        "Rate limit for the release checker, per user or IP address.",
     )
     git_rate_limit: str = live(
         "3000/minute",
@@ -290,12 +302,14 @@ class Settings(HostSettings):
         "Rate limit for requests from one IP address to the OAuth endpoints.",
     )
     page_rate_limit: str = live(
-        "", kinds.rate(), "Rate limit for pages, by user, or by IP address if nobody is signed in."
+        "",
+        kinds.rate(),
+        "Rate limit for pages, per user, or per IP address for visitors who are not signed in.",
     )
     ratelimit_storage_uri: str = secret(
         "memory://",
         kinds.counter_storage(),
-        "Storage of rate limit counters; with memory://, each host counts separately.",
+        "Storage of rate limit counters. With memory://, each host counts separately.",
     )
     generic_alert_fingerprinting: bool = switch(
         "Group alerts without a fingerprint by their content.", on=True
@@ -303,8 +317,8 @@ class Settings(HostSettings):
     late_copy_seconds: int = live(
         300,
         kinds.whole_number(0, 86_400, "seconds"),
-        "How long after a recovery arrived a report with an earlier start counts as a late copy of "
-        "its alert and opens nothing; 0 turns this off.",
+        "Time after a recovery in which a report with an earlier start is treated as a late copy, "
+        "which does not open an alert; 0 turns this off.",
     )
     delivery_keep_count: int = live(
         1_000,
@@ -317,25 +331,25 @@ class Settings(HostSettings):
     alert_keep_days: int = live(
         0,
         kinds.whole_number(0, 3_650, "days"),
-        "Retention of resolved alerts, with their activity; 0 keeps them forever.",
+        "Retention of resolved alerts with their activity; 0 keeps them forever.",
     )
     refused_delivery_samples_per_minute: int = live(
         30,
         kinds.whole_number(0, 10_000),
-        "Rejected webhooks that are stored per minute, integration and status; others are only "
-        "counted.",
+        "Maximum number of rejected deliveries that are stored per minute, integration and status. "
+        "Further ones are only counted.",
     )
 
-    registry_url: str = fixed("", kinds.origin(), "URL of the container registry for its users.")
+    registry_url: str = fixed("", kinds.origin(), "URL of the container registry for users.")
     registry_api_url: str = fixed(
         "",
         kinds.origin(),
-        "URL at which this service reaches the registry; if empty, REGISTRY_URL.",
+        "URL at which this service reaches the registry. The default is REGISTRY_URL.",
     )
     registry_notification_secrets: tuple[str, ...] = secret(
         (),
         kinds.long_secrets(),
-        "Secrets of the registry's notifications; if empty, derived from SECRET_KEY.",
+        "Secrets of the registry's notifications. If empty, they are derived from SECRET_KEY.",
     )
     registry_token_lifetime_seconds: int = live(
         300, kinds.whole_number(60, 3_600, "seconds"), "Lifetime of a registry token."
@@ -350,7 +364,7 @@ class Settings(HostSettings):
     audit_stream_keep_days: int = live(
         14,
         kinds.whole_number(1, 90, "days"),
-        "How long audit events wait for a destination that does not accept them.",
+        "Time for which audit events wait for a destination that does not accept them.",
     )
     webhook_delivery_keep_days: int = live(
         30, kinds.whole_number(1, 365, "days"), "Retention of the delivery log of webhooks."
@@ -358,34 +372,36 @@ class Settings(HostSettings):
     webhook_pause_days: int = live(
         5,
         kinds.whole_number(1, 90, "days"),
-        "A webhook whose receiver accepts nothing for so long is paused, and the maintainers of "
-        "the project get an e-mail.",
+        "Time without an accepted delivery after which a webhook is paused and the maintainers of "
+        "the project get an email.",
     )
     call_keep_days: int = live(
         90,
         kinds.whole_number(1, 730, "days"),
-        "Retention of the counts of API calls by consumer, which show who a release affects.",
+        "Retention of the counts of API calls by consumer, which show the consumers that a release "
+        "affects.",
     )
     call_flush_seconds: int = fixed(
         15,
         kinds.whole_number(1, 300, "seconds"),
-        "Interval at which a web process stores its counts of calls; a crash loses one interval.",
+        "Interval at which a web process stores its counts of API calls. A crash loses the counts "
+        "of one interval.",
     )
     removal_notice_days: int = live(
         30,
         kinds.whole_number(0, 60, "days"),
-        "How many days before a release the owners of tokens and applications get an e-mail "
-        "about calls that it breaks; 0 disables it.",
+        "Number of days before a release at which the owners of tokens and applications get an "
+        "email about API calls that it breaks; 0 turns this off.",
     )
     mail_url: str = secret(
         "",
         kinds.mail_url(),
-        "SMTP server for e-mail; if empty, no e-mail is sent.",
+        "SMTP server for email. If empty, no email is sent.",
     )
     mail_from: str = fixed(
         "",
         kinds.mail_address(),
-        "Sender address of e-mail; by default gatebell@ with the host of BASE_URL.",
+        "Sender address of emails. The default is gatebell@ with the host of BASE_URL.",
     )
 
     form_body_limit_bytes: int = fixed(
@@ -398,9 +414,11 @@ class Settings(HostSettings):
         kinds.whole_number(16_384, 64 * _MIB, "bytes"),
         "Maximum size of an input of the release checker.",
     )
-    page_size: int = live(20, kinds.whole_number(5, 200), "Rows on each page of a list.")
-    tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "The feature tier.")
-    release: str = live("18.0", kinds.release(), "The running release of the interfaces.")
+    page_size: int = live(20, kinds.whole_number(5, 200), "Number of rows on a page of a list.")
+    tier: str = live("ultimate", kinds.one_of("free", "premium", "ultimate"), "Feature tier.")
+    release: str = live(
+        "18.0", kinds.release(), "Running release, which determines the behavior of the API."
+    )
     release_dates: str = live(
         "",
         kinds.release_dates(),
@@ -413,8 +431,7 @@ class Settings(HostSettings):
     appearance_description: str = live(
         "",
         kinds.text(4_000),
-        "Text on the sign-in page, in Markdown: for example who the installation is for, and who "
-        "creates accounts.",
+        "Text on the sign-in page, in Markdown, for example about the purpose of the installation.",
     )
     header_message: str = live("", kinds.line_of_text(500), "Message at the top of every page.")
     footer_message: str = live("", kinds.line_of_text(500), "Message at the bottom of every page.")

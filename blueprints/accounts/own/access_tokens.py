@@ -6,29 +6,29 @@ from flask import url_for
 from flask.typing import ResponseReturnValue
 
 from blueprints.token_pages import TokenPages
-from domain.access.scopes import BY_NAME, views
+from domain.access.scopes import SCOPES_BY_NAME, describe_scopes
 from domain.oauth.personal_tokens import actions
 from domain.oauth.personal_tokens.lists import TokenFilter
 from domain.oauth.personal_tokens.tokens import ORDINARY_SCOPES, PERSONAL_SCOPES
 from domain.oauth.personal_tokens.types import AccessToken, NewAccessToken, OwnTokenBody
 from forms.access_token import AccessTokenForm
-from web.access.decorators import get_current_user, signed_in, signed_in_afresh
+from web.access.decorators import get_current_user, sign_in_required, sign_in_required_for_tokens
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
+from web.http.work import unit_of_work
 
 access_tokens = PageBlueprint(
     "access_tokens", __name__, url_prefix="/-/user_settings/access_tokens"
 )
 
 
-class _OwnTokens(TokenPages[AccessTokenForm]):
+class _PersonalTokenPages(TokenPages[AccessTokenForm]):
     """Pages for the signed-in user's personal access tokens."""
 
     session_key = "personal_access_token"
-    scope_words: ClassVar = {scope.name: scope for scope in views(BY_NAME)}
+    scopes_by_name: ClassVar = {scope.name: scope for scope in describe_scopes(SCOPES_BY_NAME)}
 
     @property
-    def offered(self) -> tuple[str, ...]:  # type: ignore[override]
+    def offered_scopes(self) -> tuple[str, ...]:  # type: ignore[override]
         """Return the scopes that the user can select for a new token."""
         return PERSONAL_SCOPES if get_current_user().is_admin else ORDINARY_SCOPES
 
@@ -42,41 +42,41 @@ class _OwnTokens(TokenPages[AccessTokenForm]):
         return AccessTokenForm()
 
     def create(self, form: AccessTokenForm) -> NewAccessToken:
-        return actions.create_own_token(work(), form.read(OwnTokenBody))
+        return actions.create_own_token(unit_of_work(), form.read(OwnTokenBody))
 
     def renew(self, token_id: int) -> NewAccessToken:
-        return actions.renew_token(work(), token_id)
+        return actions.renew_token(unit_of_work(), token_id)
 
     def end(self, token_id: int) -> AccessToken:
-        return actions.revoke_token(work(), token_id)
+        return actions.revoke_token(unit_of_work(), token_id)
 
 
-_PAGES = _OwnTokens()
+_TOKEN_PAGES = _PersonalTokenPages()
 
 
 @access_tokens.get("")
-@signed_in
+@sign_in_required
 def index() -> ResponseReturnValue:
     """List the user's tokens, and show a new token once."""
-    return _PAGES.index()
+    return _TOKEN_PAGES.index()
 
 
 @access_tokens.route("/new", methods=["GET", "POST"])
-@signed_in_afresh
+@sign_in_required_for_tokens
 def new() -> ResponseReturnValue:
     """Create a token and show it."""
-    return _PAGES.new()
+    return _TOKEN_PAGES.new()
 
 
 @access_tokens.post("/<int:token_id>/rotate")
-@signed_in_afresh
+@sign_in_required_for_tokens
 def rotate(token_id: int) -> ResponseReturnValue:
     """Replace a token with a new token of the same lifetime, and show it."""
-    return _PAGES.rotate(token_id)
+    return _TOKEN_PAGES.rotate(token_id)
 
 
 @access_tokens.post("/<int:token_id>/revoke")
-@signed_in
+@sign_in_required
 def revoke(token_id: int) -> ResponseReturnValue:
     """Revoke a token."""
-    return _PAGES.revoke(token_id)
+    return _TOKEN_PAGES.revoke(token_id)

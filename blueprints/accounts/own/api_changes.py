@@ -5,25 +5,25 @@ from itertools import groupby
 from flask import render_template
 from flask.typing import ResponseReturnValue
 
-from domain.releases.usage.reading import uses_of_person
-from web.access.decorators import signed_in, viewer
+from domain.releases.usage.reading import find_user_usage
+from web.access.decorators import get_request_viewer, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.pages.list_query import list_query
-from web.releases.rehearsal import whole_period
+from web.pages.list_query import get_list_query
+from web.releases.rehearsal import get_stored_period
 from web.services import now, settings
 
 api_changes = PageBlueprint("api_changes", __name__, url_prefix="/-/user_settings/api_changes")
 
 
 @api_changes.get("")
-@signed_in
+@sign_in_required
 def index() -> ResponseReturnValue:
     """List the scheduled API changes that affect calls by the user's tokens and applications."""
-    list_query()
+    get_list_query()
     current, moment = settings(), now()
-    period = whole_period(current, moment)
-    uses = uses_of_person(viewer(), period, session=db.session(), now=moment)
+    period = get_stored_period(current, moment)
+    uses = find_user_usage(get_request_viewer(), period, session=db.session(), now=moment)
     changes = [(change, list(some)) for change, some in groupby(uses, lambda use: use.change)]
     return render_template(
         "api_usage/index.html",

@@ -4,14 +4,14 @@ from flask import flash, redirect, render_template, url_for
 from flask.typing import ResponseReturnValue
 
 from domain.oauth.consent.authorized_applications import (
-    list_authorized,
-    revoke_application,
-    revoke_tokens_of_passwords,
+    list_authorized_applications,
+    revoke_own_application,
+    revoke_own_password_tokens,
 )
-from web.access.decorators import get_current_user, signed_in
+from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.services import now
 
 authorized_applications = PageBlueprint(
@@ -20,26 +20,26 @@ authorized_applications = PageBlueprint(
 
 
 @authorized_applications.get("")
-@signed_in
+@sign_in_required
 def index() -> ResponseReturnValue:
     """List the applications, and password grants without an application, with active tokens."""
-    found = list_authorized(get_current_user().id, session=db.session(), now=now())
+    found = list_authorized_applications(get_current_user().id, session=db.session(), now=now())
     return render_template("authorized_applications/index.html", applications=found)
 
 
 @authorized_applications.post("/<int:application_id>/revoke")
-@signed_in
+@sign_in_required
 def revoke(application_id: int) -> ResponseReturnValue:
     """Revoke all access of an application to the user's account."""
-    name = revoke_application(work(), application_id)
+    name = revoke_own_application(unit_of_work(), application_id)
     flash(f"{name} no longer has access to your account.")
     return redirect(url_for("authorized_applications.index"))
 
 
 @authorized_applications.post("/without_application/revoke")
-@signed_in
+@sign_in_required
 def revoke_passwords() -> ResponseReturnValue:
     """Revoke all tokens from password grants without an application."""
-    revoke_tokens_of_passwords(work())
-    flash("Tokens from password sign-ins are revoked.")
+    revoke_own_password_tokens(unit_of_work())
+    flash("Tokens from password sign-ins revoked.")
     return redirect(url_for("authorized_applications.index"))

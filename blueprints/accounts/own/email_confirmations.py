@@ -10,23 +10,23 @@ from flask.typing import ResponseReturnValue
 
 from domain.accounts import email_addresses as domain
 from domain.core.errors import TooManyAttemptsError
-from web.access.decorators import get_current_user, signed_in
+from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
-from web.sealing.sealer import NOT_KEPT
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
+from web.sealing.sealer import SECRET_URL_HEADERS
 from web.services import now, services
 
 email_confirmations = PageBlueprint("email_confirmations", __name__)
-_WAITING = "/-/user_settings/profile/email"
+_UNCONFIRMED_ADDRESS_URL = "/-/user_settings/profile/email"
 
 
 @email_confirmations.get("/-/email_confirmations/<token>")
-@signed_in
+@sign_in_required
 def show(token: str) -> ResponseReturnValue:
     """Show the address of a link, with a button to confirm it."""
-    waiting = domain.get_waiting(
+    waiting = domain.get_unconfirmed_address(
         token,
         get_current_user().id,
         session=db.session(),
@@ -34,31 +34,31 @@ def show(token: str) -> ResponseReturnValue:
         now=now(),
     )
     page = render_template("account/email_confirmation.html", waiting=waiting, token=token)
-    return page, 200, NOT_KEPT
+    return page, 200, SECRET_URL_HEADERS
 
 
 @email_confirmations.post("/-/email_confirmations/<token>")
-@signed_in
+@sign_in_required
 def confirm(token: str) -> ResponseReturnValue:
     """Confirm the address of a link."""
-    flash(f"{domain.confirm(work(), token).email} is confirmed.")
+    flash(f"Email address {domain.confirm_by_link(unit_of_work(), token).email} confirmed.")
     return redirect(url_for("account.profile"))
 
 
-@email_confirmations.post(f"{_WAITING}/send_link")
-@signed_in
+@email_confirmations.post(f"{_UNCONFIRMED_ADDRESS_URL}/send_link")
+@sign_in_required
 def send_link() -> ResponseReturnValue:
     """Send a new link to the unconfirmed address, or to the account's own address."""
-    with refusals_shown(TooManyAttemptsError):
-        domain.send_link(work())
-        flash("A new link is on its way. Earlier ones do not work any more.")
+    with show_errors_on_next_page(TooManyAttemptsError):
+        domain.send_link(unit_of_work())
+        flash("A new link was sent. Earlier links no longer work.")
     return redirect(url_for("account.profile"))
 
 
-@email_confirmations.post(f"{_WAITING}/cancel")
-@signed_in
+@email_confirmations.post(f"{_UNCONFIRMED_ADDRESS_URL}/cancel")
+@sign_in_required
 def cancel() -> ResponseReturnValue:
     """Keep the current address and discard the unconfirmed one."""
-    if domain.keep_address(work()):
-        flash("Your e-mail address stays as it is.")
+    if domain.discard_unconfirmed_address(unit_of_work()):
+        flash("Your email address was not changed.")
     return redirect(url_for("account.profile"))

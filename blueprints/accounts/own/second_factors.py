@@ -3,106 +3,108 @@
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.accounts.own.password_confirmation import is_confirmed
+from blueprints.accounts.own.password_confirmation import validate_with_password
 from blueprints.accounts.signing_in.attempts import (
     finish_adding_factor,
+    pop_recovery_codes,
+    pop_return_url,
+    redirect_to_recovery_codes,
     renew_this_sign_in,
-    take_page,
-    take_recovery_codes,
-    to_recovery_codes,
 )
 from domain.accounts.factors import recovery_codes, totp
-from domain.accounts.factors.second_factors import factors_of, has_second_factor
+from domain.accounts.factors.second_factors import get_second_factors, has_second_factor
 from domain.accounts.lifecycle import own_account
 from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError
 from forms.account import AuthenticatorForm, PasswordConfirmationForm
-from web.access.decorators import get_current_user, signed_in
+from web.access.decorators import get_current_user, sign_in_required
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.pages.qr_codes import qr_code
-from web.sealing.sealer import find_secret, keep_secret, take_secret
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.qr_codes import build_qr_code
+from web.sealing.sealer import find_secret, store_secret, take_secret
 from web.services import settings
 
 second_factors = PageBlueprint("second_factors", __name__, url_prefix="/-/user_settings/security")
 
 #: Session key of a new app's secret, which is kept until a code proves that the app has it.
-_SEED = "authenticator_seed"
+_SEED_SESSION_KEY = "authenticator_seed"
 
 
 @second_factors.route("/authenticator", methods=["GET", "POST"])
-@signed_in.but(open_before_second_factor=True)
+@sign_in_required.but(open_before_second_factor=True)
 def authenticator() -> ResponseReturnValue:
     """Show a new secret, and store it after the user enters a valid code."""
-    if factors_of(get_current_user().id, session=db.session()).has_app:
+    if get_second_factors(get_current_user().id, session=db.session()).has_app:
         return redirect(url_for("account.security"))
-    form, seed = AuthenticatorForm(), _seed()
-    if not is_confirmed(form):
-        return _authenticator_page(form, seed)
+    form, seed = AuthenticatorForm(), _get_or_create_seed()
+    if not validate_with_password(form):
+        return _render_authenticator_page(form, seed)
     try:
         codes = own_account.add_app(
-            work(), get_current_user().sign_in_id, seed, form.code.data or ""
+            unit_of_work(), get_current_user().sign_in_id, seed, form.code.data or ""
         )
     except InvalidError as error:
-        form.object_to(error.field, str(error))
-        return _authenticator_page(form, seed)
-    take_secret(_SEED)
-    return finish_adding_factor(own_account.APP, codes)
+        form.add_error(error.field, str(error))
+        return _render_authenticator_page(form, seed)
+    take_secret(_SEED_SESSION_KEY)
+    return finish_adding_factor(own_account.AUTHENTICATOR_APP, codes)
 
 
 @second_factors.route("/authenticator/remove", methods=["GET", "POST"])
-@signed_in
+@sign_in_required
 def remove_authenticator() -> ResponseReturnValue:
     """Remove the authenticator app after checking the password."""
     form = PasswordConfirmationForm()
-    if not is_confirmed(form):
-        return form_page("second_factors/remove_authenticator.html", form)
-    if own_account.remove_app(work()):
+    if not validate_with_password(form):
+        return render_form_page("second_factors/remove_authenticator.html", form)
+    if own_account.remove_app(unit_of_work()):
         renew_this_sign_in()
         flash("Authenticator app removed.")
     return redirect(url_for("account.security"))
 
 
 @second_factors.route("/recovery_codes/renew", methods=["GET", "POST"])
-@signed_in
+@sign_in_required
 def renew_recovery_codes() -> ResponseReturnValue:
     """Replace the recovery codes after checking the password."""
     if not has_second_factor(get_current_user().id, session=db.session()):
         return redirect(url_for("account.security"))
     form = PasswordConfirmationForm()
-    if not is_confirmed(form):
-        return form_page("second_factors/renew_recovery_codes.html", form)
+    if not validate_with_password(form):
+        return render_form_page("second_factors/renew_recovery_codes.html", form)
     renew_this_sign_in()
-    return to_recovery_codes(own_account.renew_recovery_codes(work()))
+    return redirect_to_recovery_codes(own_account.renew_recovery_codes(unit_of_work()))
 
 
 @second_factors.get("/recovery_codes")
-@signed_in.but(open_before_second_factor=True)
+@sign_in_required.but(open_before_second_factor=True)
 def show_recovery_codes() -> ResponseReturnValue:
     """Show newly issued recovery codes once."""
-    codes = take_recovery_codes()
+    codes = pop_recovery_codes()
     if not codes:
-        return redirect(take_page())
-    page = render_template("second_factors/recovery_codes.html", codes=codes, next_page=take_page())
+        return redirect(pop_return_url())
+    page = render_template(
+        "second_factors/recovery_codes.html", codes=codes, next_page=pop_return_url()
+    )
     return page, 200, {"Cache-Control": "no-store"}
 
 
 @second_factors.post("/recovery_codes/download")
-@signed_in.but(open_before_second_factor=True)
+@sign_in_required.but(open_before_second_factor=True)
 def download_recovery_codes() -> ResponseReturnValue:
     """Return the submitted recovery codes as a file.
 
     The page sends the codes because they are not stored in plaintext.
     """
-    codes = [code for code in request.form.getlist("code") if recovery_codes.read_code(code)]
+    codes = [code for code in request.form.getlist("code") if recovery_codes.normalize_code(code)]
     lines = (
-        f"Recovery codes of {get_current_user().username} for {settings().instance_name}",
+        f"Recovery codes of {get_current_user().username} at {settings().instance_name}",
         settings().base_url,
-        "Each can be used once instead of your authenticator app or passkey.",
+        "Each code can be used once instead of your authenticator app or passkey.",
         "",
-        *codes[: recovery_codes.HOW_MANY],
+        *codes[: recovery_codes.RECOVERY_CODE_COUNT],
     )
     file = Response("\n".join(lines) + "\n", mimetype="text/plain")
     file.headers["Content-Disposition"] = 'attachment; filename="recovery-codes.txt"'
@@ -110,21 +112,21 @@ def download_recovery_codes() -> ResponseReturnValue:
     return file
 
 
-def _seed() -> str:
+def _get_or_create_seed() -> str:
     """Return the secret that this browser was shown before, or a new one."""
-    seed = find_secret(_SEED)
+    seed = find_secret(_SEED_SESSION_KEY)
     if seed is None:
-        seed = totp.new_seed()
-        keep_secret(_SEED, seed)
+        seed = totp.generate_seed()
+        store_secret(_SEED_SESSION_KEY, seed)
     return seed
 
 
-def _authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
-    uri = totp.provisioning_uri(
+def _render_authenticator_page(form: AuthenticatorForm, seed: str) -> ResponseReturnValue:
+    uri = totp.build_provisioning_uri(
         seed, username=get_current_user().username, instance=settings().instance_name
     )
     release_locks(db.session())  # drawing the QR code takes a while
-    picture = qr_code(uri)
+    picture = build_qr_code(uri)
     page = render_template(
         "second_factors/authenticator.html",
         form=form,

@@ -5,33 +5,33 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from blueprints.accounts.signing_in.attempts import (
-    known_accounts,
-    next_url,
-    requested_page,
+    get_device_ids,
+    get_next_url,
+    get_requested_page,
     sign_in_as,
 )
-from domain.accounts.factors.passkeys import PasskeyRefusedError, request_options_for
-from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.factors.passkeys import InvalidPasskeyError, build_second_factor_options
+from domain.accounts.factors.second_factors import get_second_factors
 from domain.accounts.signing_in import actions as signing_in
 from domain.accounts.signing_in.actions import WrongCodeError
-from domain.accounts.signing_in.sessions import key_of
-from domain.accounts.users import lock_account
+from domain.accounts.signing_in.sessions import get_passkey_method
+from domain.accounts.users import lock_account_row
 from domain.core.errors import InvalidError, TooManyAttemptsError
 from forms.signing_in import CodeForm, PasskeyResponseForm
 from web.access.decorators import open_to_anyone
-from web.access.kept_pages import short_address
+from web.access.kept_pages import shorten_address
 from web.extensions import db
 from web.http.endpoints import PageBlueprint
-from web.http.outdated_forms import OUTDATED_FORM, leads_back
-from web.http.work import work
+from web.http.outdated_forms import OUTDATED_FORM_MESSAGE, redirect_outdated_form
+from web.http.work import unit_of_work
 from web.sealing.sign_ins import (
     PendingSignIn,
-    consume,
+    consume_pending_sign_in,
     find_pending_sign_in,
     find_relying_party,
     get_relying_party,
-    remember_challenge,
-    take_response,
+    store_challenge,
+    take_passkey_response,
 )
 
 two_factor = PageBlueprint(
@@ -44,32 +44,34 @@ two_factor = PageBlueprint(
 def enter() -> ResponseReturnValue:
     """Show the form for the second factor."""
     pending = find_pending_sign_in()
-    return _page(CodeForm(formdata=None), pending) if pending else _begin_again()
+    return _render_form(CodeForm(formdata=None), pending) if pending else _restart_sign_in()
 
 
-def _back_to_step() -> ResponseReturnValue:
+def _redirect_to_step() -> ResponseReturnValue:
     """Redirect to this step, which redirects again if there is nothing left to check."""
-    flash(OUTDATED_FORM, "warning")
-    next_page = short_address(requested_page())
+    flash(OUTDATED_FORM_MESSAGE, "warning")
+    next_page = shorten_address(get_requested_page())
     return redirect(url_for("two_factor.enter", next=next_page or None), code=303)
 
 
 @two_factor.post("")
 @open_to_anyone
-@leads_back(_back_to_step)
+@redirect_outdated_form(_redirect_to_step)
 def check_code() -> ResponseReturnValue:
     """Check an app code or a recovery code."""
     pending, form = find_pending_sign_in(), CodeForm()
     if pending is None:
-        return _begin_again()
+        return _restart_sign_in()
     if not form.validate_on_submit():
-        return _page(form, pending), 422
+        return _render_form(form, pending), 422
     try:
         user_id, typed = pending.user.id, form.code.data or ""
-        signing_in.prove_code(work(), user_id, typed, device_id=_device_id(pending))
+        signing_in.check_second_factor_code(
+            unit_of_work(), user_id, typed, device_id=_find_device_id(pending)
+        )
     except (InvalidError, TooManyAttemptsError) as error:
-        return _refused(form, pending, error)
-    return _go_on(pending, "otp")
+        return _render_error(form, pending, error)
+    return _complete_pending_sign_in(pending, "otp")
 
 
 @two_factor.post("/passkey.json")
@@ -79,70 +81,72 @@ def ask_for_passkey() -> ResponseReturnValue:
     pending = find_pending_sign_in()
     if pending is None:
         return {"message": "Your sign-in has expired. Reload the page and sign in again."}, 403
-    ceremony = request_options_for(pending.user.id, get_relying_party(), session=db.session())
-    return remember_challenge(ceremony, purpose=_purpose(pending))
+    ceremony = build_second_factor_options(
+        pending.user.id, get_relying_party(), session=db.session()
+    )
+    return store_challenge(ceremony, purpose=_format_challenge_purpose(pending))
 
 
 @two_factor.post("/passkey")
 @open_to_anyone
-@leads_back(_back_to_step)
+@redirect_outdated_form(_redirect_to_step)
 def check_passkey() -> ResponseReturnValue:
     """Check a passkey."""
     pending, form = find_pending_sign_in(), CodeForm(formdata=None)
     if pending is None:
-        return _begin_again()
+        return _restart_sign_in()
     try:
-        reply = take_response(
-            PasskeyResponseForm().credential.data or "", purpose=_purpose(pending)
+        reply = take_passkey_response(
+            PasskeyResponseForm().credential.data or "", purpose=_format_challenge_purpose(pending)
         )
-        assertion = signing_in.prove_passkey(
-            work(), pending.user.id, reply, device_id=_device_id(pending)
+        assertion = signing_in.check_second_factor_passkey(
+            unit_of_work(), pending.user.id, reply, device_id=_find_device_id(pending)
         )
-    except (PasskeyRefusedError, TooManyAttemptsError) as error:
-        return _refused(form, pending, error)
-    return _go_on(pending, key_of(assertion))
+    except (InvalidPasskeyError, TooManyAttemptsError) as error:
+        return _render_error(form, pending, error)
+    return _complete_pending_sign_in(pending, get_passkey_method(assertion))
 
 
-def _purpose(pending: PendingSignIn) -> str:
+def _format_challenge_purpose(pending: PendingSignIn) -> str:
     return f"second factor {pending.number}"
 
 
-def _device_id(pending: PendingSignIn) -> str | None:
-    return known_accounts().get(pending.user.id)
+def _find_device_id(pending: PendingSignIn) -> str | None:
+    return get_device_ids().get(pending.user.id)
 
 
-def _go_on(pending: PendingSignIn, method: str) -> ResponseReturnValue:
+def _complete_pending_sign_in(pending: PendingSignIn, method: str) -> ResponseReturnValue:
     """Sign in, unless the pending sign-in was already used or has ended in the meantime."""
-    lock_account(pending.user.id, session=db.session())
-    if find_pending_sign_in() is None or not consume(pending):
-        return _begin_again()
-    return sign_in_as(pending.first.and_then(method))
+    lock_account_row(pending.user.id, session=db.session())
+    if find_pending_sign_in() is None or not consume_pending_sign_in(pending):
+        return _restart_sign_in()
+    return sign_in_as(pending.first.with_second_factor(method))
 
 
-def _begin_again() -> ResponseReturnValue:
+def _restart_sign_in() -> ResponseReturnValue:
     if current_user.is_authenticated:
-        return redirect(next_url())  # the user went back after completing both steps
+        return redirect(get_next_url())  # the user went back after completing both steps
     flash(
-        "Sign in again: two-factor authentication has to be completed within ten minutes.",
+        "Sign in again. Two-factor authentication has to be completed within ten minutes.",
         "warning",
     )
-    return redirect(url_for("sessions.sign_in", next=requested_page() or None))
+    return redirect(url_for("sessions.sign_in", next=get_requested_page() or None))
 
 
-def _refused(
+def _render_error(
     form: CodeForm, pending: PendingSignIn, error: InvalidError | TooManyAttemptsError
 ) -> ResponseReturnValue:
     if isinstance(error, TooManyAttemptsError):
-        form.object_to("code", str(error))
-        return _page(form, pending), 429, {"Retry-After": str(error.retry_after)}
-    if isinstance(error, WrongCodeError | PasskeyRefusedError):
+        form.add_error("code", str(error))
+        return _render_form(form, pending), 429, {"Retry-After": str(error.retry_after)}
+    if isinstance(error, WrongCodeError | InvalidPasskeyError):
         form.code.data = ""  # a used code cannot be corrected
-    form.object_to(error.field, str(error))
-    return _page(form, pending), 422
+    form.add_error(error.field, str(error))
+    return _render_form(form, pending), 422
 
 
-def _page(form: CodeForm, pending: PendingSignIn) -> str:
-    factors = factors_of(pending.user.id, session=db.session())
+def _render_form(form: CodeForm, pending: PendingSignIn) -> str:
+    factors = get_second_factors(pending.user.id, session=db.session())
     return render_template(
         "sessions/two_factor.html",
         form=form if factors.has_app else form.without_app(),

@@ -15,73 +15,76 @@ from domain.incidents.link_actions import acknowledge_by_link
 from domain.paging.escalations.manual_actions import snooze_by_link
 from domain.paging.notifications.acknowledging import (
     AcknowledgementLink,
-    Chosen,
-    open_link,
-    things_of_link,
+    LinkSelection,
+    find_linked_subjects,
+    parse_signed_link,
 )
-from domain.paging.notifications.page_targets import About, Subject
+from domain.paging.notifications.page_targets import PageSubject, SubjectKind
 from web.access.decorators import open_to_anyone
 from web.extensions import db
 from web.http.endpoints import ErrorFormat, MachineBlueprint
-from web.http.work import work
-from web.sealing.sealer import NOT_KEPT
+from web.http.work import unit_of_work
+from web.sealing.sealer import SECRET_URL_HEADERS
 from web.services import now, services
 
 acknowledgement: Blueprint = MachineBlueprint(
     "acknowledgement", __name__, url_prefix="/-/acknowledge", errors=ErrorFormat.PAGE
 )
-_THING = re.compile("(incident-)?([0-9]{1,19})")
-_SNOOZES = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
+_SUBJECT_PATTERN = re.compile("(incident-)?([0-9]{1,19})")
+_SNOOZE_LENGTHS = {"1h": timedelta(hours=1), "4h": timedelta(hours=4)}
 
 
 @acknowledgement.get("/<sealed>")
 @open_to_anyone
 def show(sealed: str) -> ResponseReturnValue:
     """Show the alerts and incidents of a message, with a button to acknowledge them."""
-    return _page(_opened(sealed)), 200, NOT_KEPT
+    return _render_page(_parse_link(sealed)), 200, SECRET_URL_HEADERS
 
 
 @acknowledgement.post("/<sealed>")
 @open_to_anyone
 def confirm(sealed: str) -> ResponseReturnValue:
     """Acknowledge or snooze the selected alerts and incidents of a message that are still open."""
-    link, length = _opened(sealed), request.form.get("snooze", "")
+    link, length = _parse_link(sealed), request.form.get("snooze", "")
     try:
-        if length in _SNOOZES:
-            done = snooze_by_link(work(), link, _chosen(), _SNOOZES[length])
+        if length in _SNOOZE_LENGTHS:
+            done = snooze_by_link(unit_of_work(), link, _read_selection(), _SNOOZE_LENGTHS[length])
         else:
-            done = acknowledge_by_link(work(), link, _chosen())
+            done = acknowledge_by_link(unit_of_work(), link, _read_selection())
     except InvalidError as error:
-        return _page(link, problem=str(error)), 422, NOT_KEPT
-    return _page(link, done=done, snoozed_for=length), 200, NOT_KEPT
+        return _render_page(link, problem=str(error)), 422, SECRET_URL_HEADERS
+    return _render_page(link, done=done, snoozed_for=length), 200, SECRET_URL_HEADERS
 
 
-def _page(
+def _render_page(
     link: AcknowledgementLink, *, done: int = 0, snoozed_for: str = "", problem: str = ""
 ) -> str:
     return render_template(
         "notifications/acknowledge.html",
-        found=things_of_link(link, session=db.session(), now=now()),
+        found=find_linked_subjects(link, session=db.session(), now=now()),
         done=done,
-        snoozed_for=snoozed_for if snoozed_for in _SNOOZES else "",
+        snoozed_for=snoozed_for if snoozed_for in _SNOOZE_LENGTHS else "",
         problem=problem,
     )
 
 
-def _chosen() -> Chosen:
-    others_of = frozenset(each.id for each in _things("others_of"))
-    return Chosen(things=_things("alert"), others_of=others_of, named=_things("named"))
-
-
-def _things(name: str) -> frozenset[About]:
-    """Return the alerts and incidents that a form field names; malformed values are ignored."""
-    found = filter(None, map(_THING.fullmatch, request.form.getlist(name)))
-    return frozenset(
-        About(Subject.INCIDENT if each[1] else Subject.ALERT, int(each[2])) for each in found
+def _read_selection() -> LinkSelection:
+    others_of = frozenset(each.id for each in _parse_subjects("others_of"))
+    return LinkSelection(
+        things=_parse_subjects("alert"), others_of=others_of, named=_parse_subjects("named")
     )
 
 
-def _opened(sealed: str) -> AcknowledgementLink:
+def _parse_subjects(name: str) -> frozenset[PageSubject]:
+    """Return the alerts and incidents that a form field names; malformed values are ignored."""
+    found = filter(None, map(_SUBJECT_PATTERN.fullmatch, request.form.getlist(name)))
+    return frozenset(
+        PageSubject(SubjectKind.INCIDENT if each[1] else SubjectKind.ALERT, int(each[2]))
+        for each in found
+    )
+
+
+def _parse_link(sealed: str) -> AcknowledgementLink:
     settings = services().live_settings.environment
     keys = (settings.secret_key, *settings.secret_key_fallbacks)
-    return open_link(sealed, keys, now=now())
+    return parse_signed_link(sealed, keys, now=now())

@@ -3,22 +3,24 @@
 from flask import flash
 
 from domain.paging.contacts.types import ContactTest
-from domain.paging.notifications.contact_types.registry import proposed_type
+from domain.paging.notifications.contact_types.registry import get_default_contact_type
 from forms.contacts import ContactForm
 from web.services import settings
 
 
-def empty_form() -> ContactForm:
+def build_empty_form() -> ContactForm:
     """Return an empty form with a type that this service can send to."""
-    return ContactForm(formdata=None, data={"type": proposed_type(settings().mail_url).name})
+    return ContactForm(
+        formdata=None, data={"type": get_default_contact_type(settings().mail_url).name}
+    )
 
 
-def waits_for_mail(form: ContactForm) -> bool:
+def is_waiting_for_mail(form: ContactForm) -> bool:
     """Return whether messages to a posted contact wait until the service can send email."""
     return form.chosen_type.uses_mail_server and not settings().mail_url
 
 
-def say_result(result: ContactTest) -> None:
+def flash_test_result(result: ContactTest) -> None:
     """Show the result of a test message on the next page."""
     if result.delivered:
         flash("Test message sent. Check that it has arrived.")

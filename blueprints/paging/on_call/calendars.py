@@ -11,62 +11,66 @@ from urllib.parse import urlsplit
 from flask import Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.types.reading import read_query
+from domain.core.types.reading import validate_query
 from domain.paging.on_call import feeds
 from domain.paging.on_call.actions import show_schedule
-from domain.paging.on_call.feeds import PAST, OpenedFeed
+from domain.paging.on_call.feeds import CALENDAR_PAST_PERIOD, CalendarFeed
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.shifts import shifts_by_schedule
+from domain.paging.on_call.shifts import find_shifts_by_schedule
 from domain.paging.on_call.types import CalendarQuery, OnCallSchedule, OnCallShift
-from domain.projects.views import Holder
-from web.access.decorators import open_to_anyone, permitted
-from web.api.description.described import METADATA, Description
+from domain.projects.views import ProjectOrGroup
+from web.access.decorators import open_to_anyone, permission_required
+from web.api.description.described import METADATA, ViewDescription
 from web.http.endpoints import ErrorFormat, MachineBlueprint, NamespaceBlueprint
-from web.http.public_urls import public_url
-from web.http.work import work
+from web.http.public_urls import build_public_url
+from web.http.work import unit_of_work
 from web.services import now, settings
 
-_AHEAD = timedelta(days=120)
-_REFRESHED_EVERY = timedelta(hours=1)
+_CALENDAR_FUTURE_PERIOD = timedelta(days=120)
+_REFRESH_INTERVAL = timedelta(hours=1)
 #: Headers of pages that show a secret address.
-NEVER_STORED = {"Cache-Control": "no-store"}
+NO_STORE_HEADERS = {"Cache-Control": "no-store"}
 
 
-def calendar_of(opened: OpenedFeed, *, only_own: bool) -> bytes:
+def build_calendar(opened: CalendarFeed, *, only_own: bool) -> bytes:
     """Return a calendar with shifts from the past month to the next four months.
 
     With `only_own`, it contains only the owner's shifts.
     """
     from icalendar import Calendar  # noqa: PLC0415 - see above
 
-    name, uid, url = _title(opened)
+    name, uid, url = _build_title(opened)
     made = Calendar.new(prodid="-//Gatebell//On-call//EN", name=name, uid=uid, url=url)
     # The value type must be declared (RFC 7986 section 5.7).
-    made.add("REFRESH-INTERVAL", _REFRESHED_EVERY, parameters={"VALUE": "DURATION"})
+    made.add("REFRESH-INTERVAL", _REFRESH_INTERVAL, parameters={"VALUE": "DURATION"})
     # The period covers whole days, so the calendar and its ETag do not change within a day.
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    within = Period(today - PAST, today + _AHEAD)
-    shifts = shifts_by_schedule(work(), [each.id for _, each in opened.schedules], within)
+    within = Period(today - CALENDAR_PAST_PERIOD, today + _CALENDAR_FUTURE_PERIOD)
+    ids = [each.id for _, each in opened.schedules]
+    shifts = find_shifts_by_schedule(unit_of_work(), ids, within)
     for holder, schedule in opened.schedules:
         for shift in shifts[schedule.id]:
             is_own = any(person.id == opened.user_id for person in shift.users)
             if is_own or (shift.on_call and not only_own):
-                made.add_component(_event(holder, schedule, shift, is_named=not opened.is_own))
+                event = _build_event(holder, schedule, shift, is_named=not opened.is_own)
+                made.add_component(event)
     content: bytes = made.to_ical()
     return content
 
 
-def _title(opened: OpenedFeed) -> tuple[str, str, str]:
+def _build_title(opened: CalendarFeed) -> tuple[str, str, str]:
     """Return the name of a calendar, its id, and the URL of its page."""
     if opened.is_own:
-        url = public_url(url_for("own_on_call.index"))
-        return "My on-call", f"on-call-of-{opened.user_id}@{_host()}", url
+        url = build_public_url(url_for("own_on_call.index"))
+        return "My on-call", f"on-call-of-{opened.user_id}@{_get_host()}", url
     ((holder, schedule),) = opened.schedules
     name = f"On-call: {schedule.name} ({holder.path})"
-    return name, f"on-call-{schedule.id}@{_host()}", schedule.web_url
+    return name, f"on-call-{schedule.id}@{_get_host()}", schedule.web_url
 
 
-def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool) -> Any:
+def _build_event(
+    holder: ProjectOrGroup, schedule: OnCallSchedule, shift: OnCallShift, *, is_named: bool
+) -> Any:
     """Return a shift as an event, titled with the users on call or, for its owner, the schedule."""
     from icalendar import Event  # noqa: PLC0415 - see above
     from icalendar.enums import TRANSP  # noqa: PLC0415 - see above
@@ -74,9 +78,9 @@ def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_n
     names = ", ".join(each.name or each.username for each in shift.users)
     reasons = sorted({duty.source for duty in shift.on_call})
     event: Event = Event.new(
-        uid=f"on-call-{schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_host()}",
+        uid=f"on-call-{schedule.id}-{shift.starts_at:%Y%m%dT%H%M%SZ}@{_get_host()}",
         summary=f"{names}: {schedule.name}" if is_named else f"{schedule.name} ({holder.path})",
-        description=f"On call by {', '.join(reasons)}, as of {holder.path}.",
+        description=f"On call in {holder.path} ({', '.join(reasons)}).",
         start=shift.starts_at,
         end=shift.ends_at,
         stamp=schedule.created_at,
@@ -87,7 +91,7 @@ def _event(holder: Holder, schedule: OnCallSchedule, shift: OnCallShift, *, is_n
     return event
 
 
-def _host() -> str:
+def _get_host() -> str:
     return urlsplit(settings().base_url).hostname or ""
 
 
@@ -99,29 +103,29 @@ _ETAG_BYTES = 16
 
 
 @on_call_calendars.post("")
-@permitted("on_call_calendars.renew")
-def renew(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+@permission_required("on_call_calendars.renew")
+def renew(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Show a new secret address of the calendar once; the previous address stops working."""
-    schedule = show_schedule(work(), holder, schedule_id)
-    token = feeds.renew_feed(work(), holder, schedule_id)
-    url = public_url(url_for("on_call_feeds.show", token=token))
+    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    token = feeds.renew_feed(unit_of_work(), holder, schedule_id)
+    url = build_public_url(url_for("on_call_feeds.show", token=token))
     page = render_template(
         "on_call/calendar_address.html", holder=holder, schedule=schedule, url=url
     )
-    return page, 200, NEVER_STORED
+    return page, 200, NO_STORE_HEADERS
 
 
 @on_call_calendars.post("/end")
-@permitted("on_call_calendars.end")
-def end(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+@permission_required("on_call_calendars.end")
+def end(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Revoke the secret address of the user's calendar."""
-    feeds.end_feed(work(), holder, schedule_id)
+    feeds.end_feed(unit_of_work(), holder, schedule_id)
     flash("The calendar address was revoked.")
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
 
 @on_call_feeds.get("/-/on_call/<token>.ics")
-@Description(
+@ViewDescription(
     name="on_call_feeds.show",
     tag=METADATA,
     query=CalendarQuery,
@@ -135,9 +139,9 @@ def show(token: str) -> Response:
 
     `?shifts=mine` selects your own shifts.
     """
-    query = read_query(CalendarQuery, dict(request.args.lists()))
-    opened = feeds.open_feed(work(), token)
-    content = calendar_of(opened, only_own=opened.is_own or query.shifts == "mine")
+    query = validate_query(CalendarQuery, dict(request.args.lists()))
+    opened = feeds.find_feed_by_token(unit_of_work(), token)
+    content = build_calendar(opened, only_own=opened.is_own or query.shifts == "mine")
     response = Response(content, content_type="text/calendar; charset=utf-8")
     response.set_etag(blake2b(content, digest_size=_ETAG_BYTES).hexdigest())
     response.cache_control.private = True

@@ -8,57 +8,59 @@ from flask.typing import ResponseReturnValue
 from domain.core.errors import ConflictError
 from domain.paging.escalations import actions
 from domain.paging.escalations.policies import (
-    Choices,
-    all_policies,
-    choices,
-    default_among,
-    named_steps,
-    used_policies,
+    TargetChoices,
+    build_named_steps,
+    find_default_policy,
+    find_target_choices,
+    list_applicable_policies,
+    list_own_policies,
 )
-from domain.paging.escalations.recipients import read_recipients
-from domain.paging.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe
-from domain.projects.owners import lineage_of
-from domain.projects.views import Holder
-from forms.escalations import EscalationPolicyForm, policy_form_for
-from web.access.decorators import get_current_user, permitted
+from domain.paging.escalations.recipients import load_recipients
+from domain.paging.escalations.types import EscalationPolicy, NewPolicy, PolicyChange, describe_plan
+from domain.projects.owners import find_group_chain
+from domain.projects.views import ProjectOrGroup
+from forms.escalations import EscalationPolicyForm, build_policy_form
+from web.access.decorators import get_current_user, permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
-from web.pages.list_query import list_query
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
+from web.pages.list_query import get_list_query
 from web.services import now, settings
 
 escalation_policies = NamespaceBlueprint("escalation_policies", __name__, below="on_call/policies")
-_SAVE = "save"
-_FIRST_NAME = "On call"
+_SAVE_ACTION = "save"
+_DEFAULT_NAME = "On call"
 #: Maximum number of users in a choice list.
-_MOST_PEOPLE = 200
+_MAX_USER_CHOICES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Editor:
+class _PolicyEditor:
     """The form of a policy, with a preview of the policy in words."""
 
     form: EscalationPolicyForm
-    choices: Choices
+    choices: TargetChoices
     policy: EscalationPolicy | None = None
     preview: tuple[str, ...] = field(default=())
 
 
 @escalation_policies.get("")
-@permitted("escalation_policies.index")
-def index(holder: Holder) -> ResponseReturnValue:
+@permission_required("escalation_policies.index")
+def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """List escalation policies, each described in words."""
-    list_query()
-    found = used_policies([lineage_of(holder, session=db.session())], session=db.session())
+    get_list_query()
+    found = list_applicable_policies(
+        [find_group_chain(holder, session=db.session())], session=db.session()
+    )
     place = holder.namespace
-    recipients = read_recipients(
+    recipients = load_recipients(
         {(place, True): [policy.plan for policy in found]},
         sends_mail=bool(settings().mail_url),
         session=db.session(),
         now=now(),
     )
-    gaps = {policy.id: recipients.gaps_of(place, policy.plan) for policy in found}
+    gaps = {policy.id: recipients.find_gaps(place, policy.plan) for policy in found}
     own = holder.path if holder.is_group else None
     return render_template(
         "escalations/policies.html",
@@ -70,93 +72,101 @@ def index(holder: Holder) -> ResponseReturnValue:
 
 
 @escalation_policies.route("/new", methods=["GET", "POST"])
-@permitted("escalation_policies.create")
-def new(holder: Holder) -> ResponseReturnValue:
+@permission_required("escalation_policies.create")
+def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create an escalation policy."""
-    form = _first_form(holder) or EscalationPolicyForm()
-    if not _is_saved():
-        return _page(holder, form)
-    made = form.carry_out(lambda: actions.create_policy(work(), holder, form.policy(NewPolicy)))
+    form = _build_first_form(holder) or EscalationPolicyForm()
+    if not _is_save_request():
+        return _render_page(holder, form)
+    made = form.run_if_valid(
+        lambda: actions.create_policy(unit_of_work(), holder, form.policy(NewPolicy))
+    )
     if made is None:
-        return _page(holder, form)
-    flash(f"Policy {made.name} created. {_APPLIES[made.default]}")
-    return _to_list(holder)
+        return _render_page(holder, form)
+    flash(f"Policy {made.name} created. {_CREATED_MESSAGES[made.default]}")
+    return _redirect_to_list(holder)
 
 
-_APPLIES = {
+_CREATED_MESSAGES = {
     True: "It applies to new alerts.",
-    False: "It applies to new alerts once a route leads to it, or once it is the default policy.",
+    False: "It applies to new alerts when a route leads to it or it is the default policy.",
 }
 
 
-def _first_form(holder: Holder) -> EscalationPolicyForm | None:
+def _build_first_form(holder: ProjectOrGroup) -> EscalationPolicyForm | None:
     """Return a form with a working first step if the project or group has no policy yet."""
-    if request.method == "POST" or all_policies(holder, session=db.session()):
+    if request.method == "POST" or list_own_policies(holder, session=db.session()):
         return None
-    offered, me = _offered(holder), get_current_user().id
+    offered, me = _find_choices(holder), get_current_user().id
     likely = [*offered.schedules, *(each for each in offered.people if each.id == me)]
     step = {"after": "0s", "targets": [each.text for each in likely[:1]]}
-    used = used_policies([lineage_of(holder, session=db.session())], session=db.session())
-    is_default = default_among(used) is None
+    used = list_applicable_policies(
+        [find_group_chain(holder, session=db.session())], session=db.session()
+    )
+    is_default = find_default_policy(used) is None
     return EscalationPolicyForm(
-        data={"name": _FIRST_NAME, "steps": [step], "is_default": is_default}
+        data={"name": _DEFAULT_NAME, "steps": [step], "is_default": is_default}
     )
 
 
 @escalation_policies.route("/<int:policy_id>", methods=["GET", "POST"])
-@permitted("escalation_policies.change")
-def edit(holder: Holder, policy_id: int) -> ResponseReturnValue:
+@permission_required("escalation_policies.change")
+def edit(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Change an escalation policy."""
-    policy = actions.show_policy(work(), holder, policy_id)
-    form = policy_form_for(policy)
-    if not _is_saved():
-        return _page(holder, form, policy)
-    changed = form.carry_out(
-        lambda: actions.change_policy(work(), holder, policy_id, form.policy(PolicyChange))
+    policy = actions.show_policy(unit_of_work(), holder, policy_id)
+    form = build_policy_form(policy)
+    if not _is_save_request():
+        return _render_page(holder, form, policy)
+    changed = form.run_if_valid(
+        lambda: actions.change_policy(unit_of_work(), holder, policy_id, form.policy(PolicyChange))
     )
     if changed is None:
-        return _page(holder, form, policy)
+        return _render_page(holder, form, policy)
     flash(f"Policy {changed.name} saved.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
 @escalation_policies.post("/<int:policy_id>/delete")
-@permitted("escalation_policies.delete")
-def delete(holder: Holder, policy_id: int) -> ResponseReturnValue:
+@permission_required("escalation_policies.delete")
+def delete(holder: ProjectOrGroup, policy_id: int) -> ResponseReturnValue:
     """Delete an escalation policy that no route uses."""
-    with refusals_shown(ConflictError):
-        gone = actions.delete_policy(work(), holder, policy_id)
+    with show_errors_on_next_page(ConflictError):
+        gone = actions.delete_policy(unit_of_work(), holder, policy_id)
         flash(f"Policy {gone.name} deleted.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
-def _is_saved() -> bool:
-    return request.method == "POST" and request.form.get("do", _SAVE) == _SAVE
+def _is_save_request() -> bool:
+    return request.method == "POST" and request.form.get("do", _SAVE_ACTION) == _SAVE_ACTION
 
 
-def _page(
-    holder: Holder, form: EscalationPolicyForm, policy: EscalationPolicy | None = None
+def _render_page(
+    holder: ProjectOrGroup, form: EscalationPolicyForm, policy: EscalationPolicy | None = None
 ) -> ResponseReturnValue:
     action = request.form.get("do", "")
     is_posted = request.method == "POST"
-    preview = _preview(holder, form) if is_posted and action == "preview" else ()
-    if is_posted and action not in {_SAVE, "preview", ""}:
+    preview = _describe_form(holder, form) if is_posted and action == "preview" else ()
+    if is_posted and action not in {_SAVE_ACTION, "preview", ""}:
         form = form.changed(action)
-    editor = _Editor(form=form, choices=_offered(holder), policy=policy, preview=preview)
+    editor = _PolicyEditor(form=form, choices=_find_choices(holder), policy=policy, preview=preview)
     page = render_template("escalations/policy.html", holder=holder, editor=editor)
     return page, 422 if form.errors else 200
 
 
-def _offered(holder: Holder) -> Choices:
-    return choices(holder, most=_MOST_PEOPLE, session=db.session(), today=now().date())
+def _find_choices(holder: ProjectOrGroup) -> TargetChoices:
+    return find_target_choices(
+        holder, most=_MAX_USER_CHOICES, session=db.session(), today=now().date()
+    )
 
 
-def _preview(holder: Holder, form: EscalationPolicyForm) -> tuple[str, ...]:
-    plan = form.carry_out(lambda: actions.read_plan(work(), holder, form.policy(NewPolicy)))
+def _describe_form(holder: ProjectOrGroup, form: EscalationPolicyForm) -> tuple[str, ...]:
+    plan = form.run_if_valid(
+        lambda: actions.resolve_plan(unit_of_work(), holder, form.policy(NewPolicy))
+    )
     if plan is None:
         return ()
-    return describe(plan, named_steps(plan, session=db.session()))
+    return describe_plan(plan, build_named_steps(plan, session=db.session()))
 
 
-def _to_list(holder: Holder) -> ResponseReturnValue:
+def _redirect_to_list(holder: ProjectOrGroup) -> ResponseReturnValue:
     return redirect(url_for("escalation_policies.index", **holder.url_values))

@@ -3,17 +3,17 @@
 from flask import flash, redirect, request, url_for
 from flask.typing import ResponseReturnValue
 
-from blueprints.paging.on_call.schedule_page import names_to_choose
+from blueprints.paging.on_call.schedule_page import list_eligible_names
 from domain.core.errors import InvalidError, NotFoundError
 from domain.paging.on_call.actions import preview_rotation, put_rotation, show_schedule
 from domain.paging.on_call.types import OnCallRotation, OnCallSchedule
-from domain.projects.views import Holder
-from forms.on_call import MovingForm, RotationForm
-from web.access.decorators import get_current_user, permitted
+from domain.projects.views import ProjectOrGroup
+from forms.on_call import MoveConfirmationForm, RotationForm
+from web.access.decorators import get_current_user, permission_required
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import work
-from web.pages.form_errors import refusals_shown
-from web.pages.form_pages import form_page
+from web.http.work import unit_of_work
+from web.pages.form_errors import show_errors_on_next_page
+from web.pages.form_pages import render_form_page
 
 on_call_rotations = NamespaceBlueprint(
     "on_call_rotations", __name__, below="on_call/schedules/<int:schedule_id>/rotations"
@@ -21,75 +21,81 @@ on_call_rotations = NamespaceBlueprint(
 
 
 @on_call_rotations.route("/new", methods=["GET", "POST"])
-@permitted("on_call_rotations.put")
-def new(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+@permission_required("on_call_rotations.put")
+def new(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     """Add a rotation above the others."""
-    schedule = show_schedule(work(), holder, schedule_id)
-    form = _with_rows(RotationForm(users=_first_user(holder, schedule)))
-    if _is_put(holder, schedule_id, form, None):
+    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    form = _add_requested_rows(RotationForm(users=_propose_first_user(holder, schedule)))
+    if _save_rotation(holder, schedule_id, form, None):
         flash("Rotation added.")
-        return _to_schedule(holder, schedule_id)
-    return _form_page(holder, schedule, form, None)
+        return _redirect_to_schedule(holder, schedule_id)
+    return _render_form(holder, schedule, form, None)
 
 
 @on_call_rotations.route("/<int:rotation_id>/edit", methods=["GET", "POST"])
-@permitted("on_call_rotations.put")
-def edit(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
+@permission_required("on_call_rotations.put")
+def edit(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """Change a rotation from now on; past shifts stay unchanged."""
-    schedule = show_schedule(work(), holder, schedule_id)
-    rotation = _rotation(schedule, rotation_id)
-    form = _with_rows(RotationForm.of(rotation))
-    if _is_put(holder, schedule_id, form, rotation_id):
-        flash("Rotation saved. It applies from now on; past shifts do not change.")
-        return _to_schedule(holder, schedule_id)
-    return _form_page(holder, schedule, form, rotation)
+    schedule = show_schedule(unit_of_work(), holder, schedule_id)
+    rotation = _get_rotation(schedule, rotation_id)
+    form = _add_requested_rows(RotationForm.of(rotation))
+    if _save_rotation(holder, schedule_id, form, rotation_id):
+        flash("Rotation saved. It applies from now on. Past shifts do not change.")
+        return _redirect_to_schedule(holder, schedule_id)
+    return _render_form(holder, schedule, form, rotation)
 
 
 @on_call_rotations.post("/<int:rotation_id>/delete")
-@permitted("on_call_rotations.put")
-def delete(holder: Holder, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
+@permission_required("on_call_rotations.put")
+def delete(holder: ProjectOrGroup, schedule_id: int, rotation_id: int) -> ResponseReturnValue:
     """End a rotation; its past shifts stay unchanged."""
-    form = MovingForm()
-    with refusals_shown(InvalidError):
-        if not form.confirms(preview_rotation(work(), holder, schedule_id, rotation_id, None)):
-            schedule = show_schedule(work(), holder, schedule_id)
+    form = MoveConfirmationForm()
+    with show_errors_on_next_page(InvalidError):
+        if not form.confirms(
+            preview_rotation(unit_of_work(), holder, schedule_id, rotation_id, None)
+        ):
+            schedule = show_schedule(unit_of_work(), holder, schedule_id)
             page = "on_call/confirm_removal.html"
-            return form_page(page, form, holder=holder, schedule=schedule)
-        put_rotation(work(), holder, schedule_id, rotation_id, None)
+            return render_form_page(page, form, holder=holder, schedule=schedule)
+        put_rotation(unit_of_work(), holder, schedule_id, rotation_id, None)
         flash("Rotation removed.")
-    return _to_schedule(holder, schedule_id)
+    return _redirect_to_schedule(holder, schedule_id)
 
 
-def _first_user(holder: Holder, schedule: OnCallSchedule) -> list[str]:
+def _propose_first_user(holder: ProjectOrGroup, schedule: OnCallSchedule) -> list[str]:
     """Return the user who adds the first rotation, as its most likely first user."""
     me = get_current_user().username
-    return [me] if not schedule.rotations and me in names_to_choose(holder) else []
+    return [me] if not schedule.rotations and me in list_eligible_names(holder) else []
 
 
-def _with_rows(form: RotationForm) -> RotationForm:
+def _add_requested_rows(form: RotationForm) -> RotationForm:
     """Return the form with more rows if the user requested them without a script."""
-    return form.with_more_rows() if _asks_for_rows() else form
+    return form.with_more_rows() if _is_row_request() else form
 
 
-def _asks_for_rows() -> bool:
+def _is_row_request() -> bool:
     return request.form.get("do") == "add_rows"
 
 
-def _is_put(holder: Holder, schedule_id: int, form: RotationForm, replaced: int | None) -> bool:
+def _save_rotation(
+    holder: ProjectOrGroup, schedule_id: int, form: RotationForm, replaced: int | None
+) -> bool:
     """Store the posted rotation, or show the errors and return False."""
-    if not form.is_submitted() or _asks_for_rows():
+    if not form.is_submitted() or _is_row_request():
         return False
 
     def put() -> OnCallSchedule | None:
         wanted = form.rotation
-        if not form.confirms(preview_rotation(work(), holder, schedule_id, replaced, wanted)):
+        if not form.confirms(
+            preview_rotation(unit_of_work(), holder, schedule_id, replaced, wanted)
+        ):
             return None
-        return put_rotation(work(), holder, schedule_id, replaced, wanted)
+        return put_rotation(unit_of_work(), holder, schedule_id, replaced, wanted)
 
-    return form.carry_out(put) is not None
+    return form.run_if_valid(put) is not None
 
 
-def _rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
+def _get_rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
     found = next((each for each in schedule.rotations if each.id == rotation_id), None)
     if found is None:
         message = "This rotation was changed or removed in the meantime. Check its schedule."
@@ -97,21 +103,21 @@ def _rotation(schedule: OnCallSchedule, rotation_id: int) -> OnCallRotation:
     return found
 
 
-def _to_schedule(holder: Holder, schedule_id: int) -> ResponseReturnValue:
+def _redirect_to_schedule(holder: ProjectOrGroup, schedule_id: int) -> ResponseReturnValue:
     return redirect(url_for("on_call_schedules.show", **holder.url_values, schedule_id=schedule_id))
 
 
-def _form_page(
-    holder: Holder,
+def _render_form(
+    holder: ProjectOrGroup,
     schedule: OnCallSchedule,
     form: RotationForm,
     rotation: OnCallRotation | None,
 ) -> ResponseReturnValue:
-    return form_page(
+    return render_form_page(
         "on_call/rotation_form.html",
         form,
         holder=holder,
         schedule=schedule,
         rotation=rotation,
-        names=names_to_choose(holder),
+        names=list_eligible_names(holder),
     )

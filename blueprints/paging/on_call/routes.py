@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from flask import flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from domain.core.database.paging import one_of
+from domain.core.database.paging import get_choice
 from domain.paging.escalations import actions
-from domain.paging.escalations.dry_run import MOST_ALERTS
-from domain.paging.escalations.policies import default_among, used_policies
-from domain.paging.escalations.routes import used_routes
+from domain.paging.escalations.policies import find_default_policy, list_applicable_policies
+from domain.paging.escalations.routes import list_applicable_routes
 from domain.paging.escalations.types import (
     AlertRoute,
     DryRunBody,
@@ -17,113 +16,117 @@ from domain.paging.escalations.types import (
     NewRoute,
     RouteChange,
 )
-from domain.projects.owners import lineage_of
-from domain.projects.views import Holder
-from forms.escalations import AlertRouteForm, route_form_for
-from web.access.decorators import permitted
+from domain.projects.owners import find_group_chain
+from domain.projects.views import ProjectOrGroup
+from forms.escalations import AlertRouteForm, build_route_form
+from web.access.decorators import permission_required
 from web.extensions import db
 from web.http.endpoints import NamespaceBlueprint
-from web.http.work import work
-from web.pages.form_pages import form_page
-from web.pages.list_query import list_query
+from web.http.work import unit_of_work
+from web.pages.form_pages import render_form_page
+from web.pages.list_query import get_list_query
 
 alert_routes = NamespaceBlueprint("alert_routes", __name__, below="on_call/routes")
-_DAYS = ("1", "7", "30", "90")
+_DRY_RUN_DAYS = ("1", "7", "30", "90")
 
 
 @alert_routes.get("")
-@permitted("alert_routes.index")
-def index(holder: Holder) -> ResponseReturnValue:
+@permission_required("alert_routes.index")
+def index(holder: ProjectOrGroup) -> ResponseReturnValue:
     """List routes in the order in which they are checked, and the default policy."""
-    list_query()
-    used, own = lineage_of(holder, session=db.session()), holder.path if holder.is_group else None
-    policies = used_policies([used], session=db.session())
-    found = used_routes(used, session=db.session())
+    get_list_query()
+    used, own = (
+        find_group_chain(holder, session=db.session()),
+        holder.path if holder.is_group else None,
+    )
+    policies = list_applicable_policies([used], session=db.session())
+    found = list_applicable_routes(used, session=db.session())
     return render_template(
         "escalations/routes.html",
         holder=holder,
         routes=[each for each in found if each.group == own],
         above=[each for each in found if each.group != own],
         names={each.id: each.name for each in policies},
-        default=default_among(policies),
+        default=find_default_policy(policies),
     )
 
 
 @alert_routes.get("/dry_run")
-@permitted("alert_routes.dry_run")
-def dry_run(holder: Holder) -> ResponseReturnValue:
+@permission_required("alert_routes.dry_run")
+def dry_run(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Show who would have been paged for the alerts of the last days, and when."""
-    days = one_of(list_query("days"), "days", _DAYS, "7")
+    days = get_choice(get_list_query("days"), "days", _DRY_RUN_DAYS, "7")
     return render_template(
         "escalations/dry_run.html",
         holder=holder,
-        found=actions.show_dry_run(work(), holder, DryRunBody(days=int(days))),
+        found=actions.show_dry_run(unit_of_work(), holder, DryRunBody(days=int(days))),
         days=days,
-        choices=_DAYS,
-        most=MOST_ALERTS,
+        choices=_DRY_RUN_DAYS,
     )
 
 
 @alert_routes.route("/new", methods=["GET", "POST"])
-@permitted("alert_routes.create")
-def new(holder: Holder) -> ResponseReturnValue:
+@permission_required("alert_routes.create")
+def new(holder: ProjectOrGroup) -> ResponseReturnValue:
     """Create a route."""
-    form = AlertRouteForm().offer(_policies(holder))
+    form = AlertRouteForm().set_policy_choices(_list_policies(holder))
     if request.method == "POST":
-        made = form.carry_out(lambda: actions.create_route(work(), holder, form.route(NewRoute)))
+        made = form.run_if_valid(
+            lambda: actions.create_route(unit_of_work(), holder, form.route(NewRoute))
+        )
         if made is not None:
             flash(f"Route {made.name} created.")
-            return _to_list(holder)
-    return _page(holder, form)
+            return _redirect_to_list(holder)
+    return _render_form(holder, form)
 
 
 @alert_routes.route("/<int:route_id>", methods=["GET", "POST"])
-@permitted("alert_routes.change")
-def edit(holder: Holder, route_id: int) -> ResponseReturnValue:
+@permission_required("alert_routes.change")
+def edit(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Change a route."""
-    route = actions.show_route(work(), holder, route_id)
-    form = route_form_for(route).offer(_policies(holder))
+    route = actions.show_route(unit_of_work(), holder, route_id)
+    form = build_route_form(route).set_policy_choices(_list_policies(holder))
     if request.method == "POST":
-        changed = form.carry_out(
-            lambda: actions.change_route(work(), holder, route_id, form.route(RouteChange))
+        changed = form.run_if_valid(
+            lambda: actions.change_route(unit_of_work(), holder, route_id, form.route(RouteChange))
         )
         if changed is not None:
             flash(f"Route {changed.name} saved.")
-            return _to_list(holder)
-    return _page(holder, form, route)
+            return _redirect_to_list(holder)
+    return _render_form(holder, form, route)
 
 
 @alert_routes.post("/<int:route_id>/move")
-@permitted("alert_routes.change")
-def move(holder: Holder, route_id: int) -> ResponseReturnValue:
+@permission_required("alert_routes.change")
+def move(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Move a route one position up or down."""
-    route = actions.show_route(work(), holder, route_id)
+    route = actions.show_route(unit_of_work(), holder, route_id)
     step = -1 if request.form.get("to") == "up" else 1
     change = RouteChange.model_validate({"position": max(route.position + step, 1)})
-    moved = actions.change_route(work(), holder, route_id, change)
-    flash(f"Route {moved.name} is number {moved.position} now.")
-    return _to_list(holder)
+    moved = actions.change_route(unit_of_work(), holder, route_id, change)
+    flash(f"Route {moved.name} is now number {moved.position}.")
+    return _redirect_to_list(holder)
 
 
 @alert_routes.post("/<int:route_id>/delete")
-@permitted("alert_routes.delete")
-def delete(holder: Holder, route_id: int) -> ResponseReturnValue:
+@permission_required("alert_routes.delete")
+def delete(holder: ProjectOrGroup, route_id: int) -> ResponseReturnValue:
     """Delete a route."""
-    gone = actions.delete_route(work(), holder, route_id)
+    gone = actions.delete_route(unit_of_work(), holder, route_id)
     flash(f"Route {gone.name} deleted.")
-    return _to_list(holder)
+    return _redirect_to_list(holder)
 
 
-def _policies(holder: Holder) -> Sequence[EscalationPolicy]:
-    used = lineage_of(holder, session=db.session())
-    return used_policies([used], session=db.session())
+def _list_policies(holder: ProjectOrGroup) -> Sequence[EscalationPolicy]:
+    used = find_group_chain(holder, session=db.session())
+    return list_applicable_policies([used], session=db.session())
 
 
-def _page(
-    holder: Holder, form: AlertRouteForm, route: AlertRoute | None = None
+def _render_form(
+    holder: ProjectOrGroup, form: AlertRouteForm, route: AlertRoute | None = None
 ) -> ResponseReturnValue:
-    return form_page("escalations/route.html", form, holder=holder, route=route)
+    return render_form_page("escalations/route.html", form, holder=holder, route=route)
 
 
-def _to_list(holder: Holder) -> ResponseReturnValue:
+def _redirect_to_list(holder: ProjectOrGroup) -> ResponseReturnValue:
     return redirect(url_for("alert_routes.index", **holder.url_values))

@@ -11,37 +11,41 @@ from flask.typing import ResponseReturnValue
 from flask_login import current_user
 
 from domain.accounts.profiles import UserReference
-from domain.core.database.paging import one_of
+from domain.core.database.paging import get_choice
 from domain.core.errors import QueryError
-from domain.core.time_zones import instant, zone
-from domain.paging.escalations.policies import policies_with
+from domain.core.time_zones import convert_to_utc, get_zone
+from domain.paging.escalations.policies import find_policies_paging
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.change_actions import overrides_ahead, swaps_ahead
-from domain.paging.on_call.dependent_rules import rules_that_call
-from domain.paging.on_call.eligible_users import candidates
+from domain.paging.on_call.change_actions import list_upcoming_overrides, list_upcoming_swaps
+from domain.paging.on_call.dependent_rules import find_dependent_rules
+from domain.paging.on_call.eligible_users import list_eligible_usernames
 from domain.paging.on_call.feeds import find_feed
-from domain.paging.on_call.final_schedule import Source
-from domain.paging.on_call.my_on_call import TURNS_BEGAN_WITHIN, holder_of, turns_of
+from domain.paging.on_call.final_schedule import DutySource
+from domain.paging.on_call.my_on_call import MAX_TURN_LOOKBACK, get_schedule_owner, list_turns
 from domain.paging.on_call.own_types import OwnSchedule
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.shifts import balance_of, schedules_now, shifts_of
+from domain.paging.on_call.shifts import (
+    build_schedules_on_call,
+    compute_balance,
+    list_schedule_shifts,
+)
 from domain.paging.on_call.types import OnCallSchedule, OnCallShift, OnCallTurn
-from domain.projects.views import Holder
-from domain.reports.actions import notes_of_schedule
+from domain.projects.views import ProjectOrGroup
+from domain.reports.actions import list_latest_handoff_notes
 from web.access.decorators import get_current_user
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.services import now
 
 _DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
-_DAYS_OF_A_WEEK = 7
+_DAYS_PER_WEEK = 7
 #: First and last day that a calendar can show.
-FIRST, LAST = date(2000, 2, 1), date(2099, 11, 1)
+FIRST_CALENDAR_DAY, LAST_CALENDAR_DAY = date(2000, 2, 1), date(2099, 11, 1)
 #: Number of users with distinct colors.
-COLOURS = 6
+USER_COLORS = 6
 #: Period ahead in which turns can be chosen for a swap, and the maximum number of these turns.
-_SWAPPED_WITHIN, _MOST_TURNS = timedelta(days=56), 120
-_MOST_CANDIDATES = 500
+_SWAP_PERIOD, _MAX_TURNS = timedelta(days=56), 120
+_MAX_CANDIDATES = 500
 
 
 class CalendarView(StrEnum):
@@ -52,7 +56,7 @@ class CalendarView(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class CalendarEntry:
     """A part of a day in which the same users are on call."""
 
     #: Start and end in local time. Empty at the edges of the day.
@@ -65,22 +69,22 @@ class Entry:
     @property
     def colour(self) -> int | None:
         """Color number of the first user, or None in a gap."""
-        return self.people[0].id % COLOURS if self.people else None
+        return self.people[0].id % USER_COLORS if self.people else None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Day:
+class CalendarDay:
     """A day of a calendar."""
 
     day: date
     is_today: bool
     #: True if the day belongs to the month that is shown.
     is_inside: bool
-    entries: tuple[Entry, ...]
+    entries: tuple[CalendarEntry, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
+class CalendarGrid:
     """The days of a calendar, in whole weeks that start on Monday."""
 
     view: CalendarView
@@ -92,7 +96,7 @@ class Grid:
     time_zone: str
 
     @classmethod
-    def around(cls, day: date, view: CalendarView, time_zone: str) -> "Grid":
+    def around(cls, day: date, view: CalendarView, time_zone: str) -> "CalendarGrid":
         """Return the grid that contains a day."""
         monday = day - timedelta(days=day.weekday())
         if view is CalendarView.WEEKS:
@@ -100,157 +104,169 @@ class Grid:
             title = f"{first} to {last}"
         else:
             begin = day.replace(day=1)
-            end = _next_month(begin) - _DAY
+            end = _get_next_month(begin) - _DAY
             first = begin - timedelta(days=begin.weekday())
-            last = end + timedelta(days=_DAYS_OF_A_WEEK - 1 - end.weekday())
+            last = end + timedelta(days=_DAYS_PER_WEEK - 1 - end.weekday())
             title = f"{begin:%Y-%m}"
         return cls(view=view, day=day, title=title, first=first, last=last, time_zone=time_zone)
 
     @property
     def period(self) -> Period:
         """Period from the start of the first day to the end of the last day."""
-        place = zone(self.time_zone)
-        return Period(_midnight(self.first, place), _midnight(self.last + _DAY, place))
+        place = get_zone(self.time_zone)
+        return Period(_get_midnight(self.first, place), _get_midnight(self.last + _DAY, place))
 
     @property
     def previous(self) -> date:
         """A day in the previous period."""
         if self.view is CalendarView.WEEKS:
-            return max(self.first - 2 * _WEEK, FIRST)
-        return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST)
+            return max(self.first - 2 * _WEEK, FIRST_CALENDAR_DAY)
+        return max((self.day.replace(day=1) - _DAY).replace(day=1), FIRST_CALENDAR_DAY)
 
     @property
     def following(self) -> date:
         """A day in the following period."""
         if self.view is CalendarView.WEEKS:
-            return min(self.first + 2 * _WEEK, LAST)
-        return min(_next_month(self.day.replace(day=1)), LAST)
+            return min(self.first + 2 * _WEEK, LAST_CALENDAR_DAY)
+        return min(_get_next_month(self.day.replace(day=1)), LAST_CALENDAR_DAY)
 
-    def weeks(self, shifts: Sequence[OnCallShift], *, now: datetime) -> list[list[Day]]:
+    def weeks(self, shifts: Sequence[OnCallShift], *, now: datetime) -> list[list[CalendarDay]]:
         """Return the days with their on-call users, grouped by week."""
-        place = zone(self.time_zone)
+        place = get_zone(self.time_zone)
         today = now.astimezone(place).date()
         count = (self.last - self.first).days + 1
         days = [
-            Day(
+            CalendarDay(
                 day=day,
                 is_today=day == today,
                 is_inside=self.view is CalendarView.WEEKS or day.month == self.day.month,
-                entries=_entries(day, place, shifts),
+                entries=_build_entries(day, place, shifts),
             )
             for day in (self.first + _DAY * number for number in range(count))
         ]
-        return [days[begin : begin + _DAYS_OF_A_WEEK] for begin in range(0, count, _DAYS_OF_A_WEEK)]
+        return [days[begin : begin + _DAYS_PER_WEEK] for begin in range(0, count, _DAYS_PER_WEEK)]
 
 
-def _entries(day: date, place: ZoneInfo, shifts: Sequence[OnCallShift]) -> tuple[Entry, ...]:
-    start, end = _midnight(day, place), _midnight(day + _DAY, place)
+def _build_entries(
+    day: date, place: ZoneInfo, shifts: Sequence[OnCallShift]
+) -> tuple[CalendarEntry, ...]:
+    start, end = _get_midnight(day, place), _get_midnight(day + _DAY, place)
     return tuple(
-        Entry(
-            start=_clock(shift.starts_at, place) if shift.starts_at > start else "",
-            end=_clock(shift.ends_at, place) if shift.ends_at < end else "",
+        CalendarEntry(
+            start=_format_clock_time(shift.starts_at, place) if shift.starts_at > start else "",
+            end=_format_clock_time(shift.ends_at, place) if shift.ends_at < end else "",
             people=shift.users,
-            is_changed=any(each.source != Source.ROTATION for each in shift.on_call),
+            is_changed=any(each.source != DutySource.ROTATION for each in shift.on_call),
         )
         for shift in shifts
         if shift.starts_at < end and shift.ends_at > start
     )
 
 
-def _clock(moment: datetime, place: ZoneInfo) -> str:
+def _format_clock_time(moment: datetime, place: ZoneInfo) -> str:
     return f"{moment.astimezone(place):%H:%M}"
 
 
-def _midnight(day: date, place: ZoneInfo) -> datetime:
-    return instant(datetime.combine(day, time()), place)
+def _get_midnight(day: date, place: ZoneInfo) -> datetime:
+    return convert_to_utc(datetime.combine(day, time()), place)
 
 
-def _next_month(first: date) -> date:
+def _get_next_month(first: date) -> date:
     return (first + timedelta(days=31)).replace(day=1)
 
 
-def names_to_choose(holder: Holder) -> tuple[str, ...]:
+def list_eligible_names(holder: ProjectOrGroup) -> tuple[str, ...]:
     """Return the names of users who can be on call."""
-    return candidates(
-        holder.namespace, most=_MOST_CANDIDATES, session=db.session(), today=now().date()
+    return list_eligible_usernames(
+        holder.namespace, most=_MAX_CANDIDATES, session=db.session(), today=now().date()
     )
 
 
-def turns_to_swap(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
+def list_swappable_turns(schedule: OnCallSchedule) -> Sequence[OnCallTurn]:
     """Return the current and upcoming turns that can be swapped."""
     moment = now()
     # The period starts at midnight, so that a submitted form finds the same turns as the shown
     # form.
     today = moment.replace(hour=0, minute=0, second=0, microsecond=0)
-    within = Period(today - TURNS_BEGAN_WITHIN, today + _SWAPPED_WITHIN)
+    within = Period(today - MAX_TURN_LOOKBACK, today + _SWAP_PERIOD)
     shown = [
         each
-        for each in turns_of(work(), schedule.id, within)
+        for each in list_turns(unit_of_work(), schedule.id, within)
         # The last turn may continue after the end of the period.
-        if moment < each.ends_at < within.end and each.source != Source.OVERRIDE
+        if moment < each.ends_at < within.end and each.source != DutySource.OVERRIDE
     ]
-    return shown[:_MOST_TURNS]
+    return shown[:_MAX_TURNS]
 
 
-def names_who_cover(schedules: Sequence[OwnSchedule]) -> list[str]:
+def list_cover_names(schedules: Sequence[OwnSchedule]) -> list[str]:
     """Return the names of other users who can be on call in one of these schedules."""
     holders = {each.path: each for each in schedules}.values()
-    found = {name for each in holders for name in names_to_choose(holder_of(work(), each))}
+    found = {
+        name
+        for each in holders
+        for name in list_eligible_names(get_schedule_owner(unit_of_work(), each))
+    }
     return sorted(found - {current_user.username}, key=str.lower)
 
 
-def zone_of(schedules: Sequence[OwnSchedule]) -> str:
+def get_common_zone(schedules: Sequence[OwnSchedule]) -> str:
     """Return the common time zone of schedules, or the user's time zone if they differ."""
     zones = {each.time_zone for each in schedules}
     return zones.pop() if len(zones) == 1 else get_current_user().time_zone
 
 
-def asked_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> Grid:
+def parse_grid(given: Mapping[str, str], schedule: OnCallSchedule) -> CalendarGrid:
     """Return the requested part of the calendar, which is two weeks from now by default."""
-    view = one_of(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
+    view = get_choice(given, "view", [each.value for each in CalendarView], CalendarView.WEEKS)
     text = given.get("day", "")
     try:
         day = (
-            date.fromisoformat(text) if text else now().astimezone(zone(schedule.time_zone)).date()
+            date.fromisoformat(text)
+            if text
+            else now().astimezone(get_zone(schedule.time_zone)).date()
         )
     except ValueError as error:
         raise QueryError("day must be a date like 2027-05-31.", field="day") from error
-    if not FIRST <= day <= LAST:
-        raise QueryError(f"day must be between {FIRST} and {LAST}.", field="day")
-    return Grid.around(day, CalendarView(view), schedule.time_zone)
+    if not FIRST_CALENDAR_DAY <= day <= LAST_CALENDAR_DAY:
+        raise QueryError(
+            f"day must be between {FIRST_CALENDAR_DAY} and {LAST_CALENDAR_DAY}.", field="day"
+        )
+    return CalendarGrid.around(day, CalendarView(view), schedule.time_zone)
 
 
-def _shifts(schedule: OnCallSchedule, grid: Grid) -> Sequence[OnCallShift]:
+def _list_shown_shifts(schedule: OnCallSchedule, grid: CalendarGrid) -> Sequence[OnCallShift]:
     """Return the shifts to show.
 
     The time before the first rotation is not shown as a gap.
     """
     within = Period(max(grid.period.start, schedule.created_at), grid.period.end)
-    found = shifts_of(work(), schedule.id, within)
+    found = list_schedule_shifts(unit_of_work(), schedule.id, within)
     begins_late = bool(found) and found[0].is_gap and found[0].starts_at == schedule.created_at
     return found[1:] if begins_late and found[0].ends_at <= now() else found
 
 
-def schedule_page(holder: Holder, schedule: OnCallSchedule, grid: Grid) -> ResponseReturnValue:
+def render_schedule_page(
+    holder: ProjectOrGroup, schedule: OnCallSchedule, grid: CalendarGrid
+) -> ResponseReturnValue:
     """Render the page of a schedule."""
-    session, moment = db.session(), now()
-    shifts = _shifts(schedule, grid)
-    able = set(names_to_choose(holder))
+    session, moment, work = db.session(), now(), unit_of_work()
+    target, able = Target(TargetKind.SCHEDULE, schedule.id), set(list_eligible_names(holder))
+    shifts = _list_shown_shifts(schedule, grid)
     users = {user.id: user for each in schedule.rotations for user in each.users}
     return render_template(
         "on_call/schedule.html",
         holder=holder,
         schedule=schedule,
-        schedules=schedules_now(work(), [schedule]),
+        schedules=build_schedules_on_call(work, [schedule]),
         grid=grid,
         weeks=grid.weeks(shifts, now=moment),
-        policies=policies_with(Target(TargetKind.SCHEDULE, schedule.id), holder, session=session),
-        rules=rules_that_call([schedule.id], holder, session=session),
-        balance=balance_of(shifts, grid.period),
+        policies=find_policies_paging(target, holder, session=session),
+        rules=find_dependent_rules([schedule.id], holder, session=session),
+        balance=compute_balance(shifts, grid.period),
         gaps=[each for each in shifts if each.is_gap and each.ends_at > moment],
         absent=[each for each in users.values() if each.username not in able],
-        overrides=overrides_ahead(work(), holder, schedule.id),
-        swaps=swaps_ahead(work(), holder, schedule.id),
-        notes=notes_of_schedule(work(), holder, schedule.id),
+        overrides=list_upcoming_overrides(work, holder, schedule.id),
+        swaps=list_upcoming_swaps(work, holder, schedule.id),
+        notes=list_latest_handoff_notes(work, holder, schedule.id),
         feed=find_feed(schedule.id, current_user.id, session=session, now=now()),
     )

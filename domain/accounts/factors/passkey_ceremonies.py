@@ -28,32 +28,32 @@ from webauthn.helpers.structs import (
 )
 
 from domain.accounts.factors.passkeys import (
-    REQUIRED,
-    Assertion,
+    VERIFICATION_REQUIRED,
     CeremonyOptions,
     CeremonyResponse,
-    PasskeyRefusedError,
+    InvalidPasskeyError,
+    PasskeyAssertion,
+    PasskeyRelyingParty,
     PasskeyUser,
-    RelyingParty,
     StoredPasskey,
 )
-from domain.core.encryption import RefusedKeyError, check_key, check_rsa
+from domain.core.encryption import UnacceptableKeyError, check_key, check_rsa
 from domain.core.randomness import random_hex
 
 #: Maximum length of a response in characters. Authenticators send less.
-_LONGEST_REPLY = 65_536
+_MAX_RESPONSE_CHARACTERS = 65_536
 #: Maximum length of a credential ID in bytes (section 4).
-_LONGEST_CREDENTIAL_ID = 1023
-_WAIT_MILLISECONDS = 300_000
+_MAX_CREDENTIAL_ID_BYTES = 1023
+_TIMEOUT_MILLISECONDS = 300_000
 
 Result = TypeVar("Result")
 
 
-def creation_options(
-    holder: PasskeyUser, known: Sequence[StoredPasskey], party: RelyingParty
+def generate_creation_options(
+    holder: PasskeyUser, known: Sequence[StoredPasskey], party: PasskeyRelyingParty
 ) -> CeremonyOptions:
     """Return options to create a passkey on an authenticator without a known passkey."""
-    challenge = _new_challenge()
+    challenge = _generate_challenge()
     options = webauthn.generate_registration_options(
         rp_id=party.id,
         rp_name=party.name,
@@ -61,36 +61,36 @@ def creation_options(
         user_name=holder.username,
         user_display_name=holder.name,
         challenge=challenge,
-        timeout=_WAIT_MILLISECONDS,
+        timeout=_TIMEOUT_MILLISECONDS,
         authenticator_selection=AuthenticatorSelectionCriteria(
             resident_key=ResidentKeyRequirement.PREFERRED,
             user_verification=UserVerificationRequirement.PREFERRED,
         ),
-        exclude_credentials=_descriptors(known),
+        exclude_credentials=_build_descriptors(known),
     )
     return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
-def request_options(
-    known: Sequence[StoredPasskey], party: RelyingParty, verification: str
+def generate_request_options(
+    known: Sequence[StoredPasskey], party: PasskeyRelyingParty, verification: str
 ) -> CeremonyOptions:
     """Return options to authenticate with one of these passkeys, or with any if none are given."""
-    challenge = _new_challenge()
+    challenge = _generate_challenge()
     options = webauthn.generate_authentication_options(
         rp_id=party.id,
         challenge=challenge,
-        timeout=_WAIT_MILLISECONDS,
-        allow_credentials=_descriptors(known),
+        timeout=_TIMEOUT_MILLISECONDS,
+        allow_credentials=_build_descriptors(known),
         user_verification=UserVerificationRequirement(verification),
     )
     return CeremonyOptions(options=options_to_json_dict(options), challenge=challenge)
 
 
-def _new_challenge() -> bytes:
+def _generate_challenge() -> bytes:
     return bytes.fromhex(random_hex(32))
 
 
-def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
+def _build_descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDescriptor]:
     return [
         PublicKeyCredentialDescriptor(
             id=each.credential_id,
@@ -103,20 +103,20 @@ def _descriptors(known: Sequence[StoredPasskey]) -> list[PublicKeyCredentialDesc
 def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
     """Verify a registration response (section 7.1).
 
-    Raise PasskeyRefusedError if it is not valid.
+    Raise InvalidPasskeyError if it is not valid.
     """
-    credential = _understood(parse_registration_credential_json, _text(reply))
-    attested = _understood(parse_attestation_object, credential.response.attestation_object)
-    _understood(_check_attested_keys, attested)
-    made = _understood(
+    credential = _parse_untrusted(parse_registration_credential_json, _check_response_length(reply))
+    attested = _parse_untrusted(parse_attestation_object, credential.response.attestation_object)
+    _parse_untrusted(_check_attested_keys, attested)
+    made = _parse_untrusted(
         webauthn.verify_registration_response,
         credential=credential,
         expected_challenge=reply.challenge,
         expected_rp_id=reply.party.id,
         expected_origin=reply.party.origin,
     )
-    if len(made.credential_id) > _LONGEST_CREDENTIAL_ID:
-        raise PasskeyRefusedError
+    if len(made.credential_id) > _MAX_CREDENTIAL_ID_BYTES:
+        raise InvalidPasskeyError
     transports = (each.value for each in credential.response.transports or ())
     return StoredPasskey(
         credential_id=made.credential_id,
@@ -129,14 +129,14 @@ def verify_registration(reply: CeremonyResponse) -> StoredPasskey:
 def _check_attested_keys(attested: AttestationObject) -> None:
     """Reject a weak or huge key before anything is verified with it.
 
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     data, statement = attested.auth_data.attested_credential_data, attested.att_stmt
     if data is not None:
         _check_cose_key(data.credential_public_key)
     if statement.response is not None:
         # SafetyNet, which Google has discontinued, contains its certificates in another format.
-        raise PasskeyRefusedError
+        raise InvalidPasskeyError
     for encoded in statement.x5c or ():
         check_key(load_der_x509_certificate(encoded).public_key())
 
@@ -144,7 +144,7 @@ def _check_attested_keys(attested: AttestationObject) -> None:
 def _check_cose_key(encoded: bytes) -> None:
     """Reject a weak or huge RSA key (RFC 8230); COSE has no weak curves.
 
-    Raise RefusedKeyError for such a key.
+    Raise UnacceptableKeyError for such a key.
     """
     if encoded[:1] == b"\x04":  # A point of P-256, as sent by security keys older than FIDO2.
         return
@@ -154,54 +154,56 @@ def _check_cose_key(encoded: bytes) -> None:
         check_rsa(modulus.bit_length(), exponent)
 
 
-def credential_id_of(reply: CeremonyResponse) -> bytes:
+def parse_credential_id(reply: CeremonyResponse) -> bytes:
     """Return the unverified credential ID of a response.
 
-    Raise PasskeyRefusedError if the response is malformed.
+    Raise InvalidPasskeyError if the response is malformed.
     """
-    return _assertion(reply).raw_id
+    return _parse_assertion(reply).raw_id
 
 
-def verify_assertion(reply: CeremonyResponse, known: StoredPasskey, verification: str) -> Assertion:
+def verify_assertion(
+    reply: CeremonyResponse, known: StoredPasskey, verification: str
+) -> PasskeyAssertion:
     """Verify an authentication response (section 7.2).
 
-    Raise PasskeyRefusedError if it is not valid. A signature counter that does not increase
+    Raise InvalidPasskeyError if it is not valid. A signature counter that does not increase
     indicates a cloned authenticator. A weak key that was stored before the strength check existed
     is rejected here.
     """
-    _understood(_check_cose_key, known.public_key)
-    held = _understood(
+    _parse_untrusted(_check_cose_key, known.public_key)
+    held = _parse_untrusted(
         webauthn.verify_authentication_response,
-        credential=_assertion(reply),
+        credential=_parse_assertion(reply),
         expected_challenge=reply.challenge,
         expected_rp_id=reply.party.id,
         expected_origin=reply.party.origin,
         credential_public_key=known.public_key,
         credential_current_sign_count=known.sign_count,
-        require_user_verification=verification == REQUIRED,
+        require_user_verification=verification == VERIFICATION_REQUIRED,
     )
-    return Assertion(
+    return PasskeyAssertion(
         sign_count=held.new_sign_count,
         is_bound_to_device=held.credential_device_type is CredentialDeviceType.SINGLE_DEVICE,
     )
 
 
-def _assertion(reply: CeremonyResponse) -> AuthenticationCredential:
-    return _understood(parse_authentication_credential_json, _text(reply))
+def _parse_assertion(reply: CeremonyResponse) -> AuthenticationCredential:
+    return _parse_untrusted(parse_authentication_credential_json, _check_response_length(reply))
 
 
-def _text(reply: CeremonyResponse) -> str:
-    if len(reply.credential) > _LONGEST_REPLY:
-        raise PasskeyRefusedError
+def _check_response_length(reply: CeremonyResponse) -> str:
+    if len(reply.credential) > _MAX_RESPONSE_CHARACTERS:
+        raise InvalidPasskeyError
     return reply.credential
 
 
-def _understood(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
-    """Parse untrusted bytes with the library; convert every exception to PasskeyRefusedError."""
+def _parse_untrusted(read: Callable[..., Result], *arguments: object, **more: object) -> Result:
+    """Parse untrusted bytes with the library; convert every exception to InvalidPasskeyError."""
     try:
         return read(*arguments, **more)
-    except RefusedKeyError as error:
-        raise PasskeyRefusedError(str(error)) from error
+    except UnacceptableKeyError as error:
+        raise InvalidPasskeyError(str(error)) from error
     except Exception as error:
         # The parsers for JSON, CBOR and keys raise exceptions of many classes.
-        raise PasskeyRefusedError from error
+        raise InvalidPasskeyError from error

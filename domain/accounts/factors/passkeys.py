@@ -13,25 +13,25 @@ from urllib.parse import urlsplit
 from sqlalchemy import Select, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.attempt_limits import claim_once
-from domain.accounts.factors.second_factors import PasskeyView, view_of
+from domain.accounts.attempt_limits import claim_single_use
+from domain.accounts.factors.second_factors import PasskeyView, build_passkey_view
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import Passkey, User
 
 #: Lifetime of a challenge.
-CHALLENGE_LIFETIME = timedelta(minutes=10)
+PASSKEY_CHALLENGE_LIFETIME = timedelta(minutes=10)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 #: User verification by the authenticator, for example with a fingerprint or a PIN.
-PREFERRED, REQUIRED = "preferred", "required"
+VERIFICATION_PREFERRED, VERIFICATION_REQUIRED = "preferred", "required"
 
-LONGEST_NAME = 100
-MOST_PASSKEYS = 20
+MAX_PASSKEY_NAME_LENGTH = 100
+MAX_PASSKEYS = 20
 
 
-class PasskeyRefusedError(InvalidError):
+class InvalidPasskeyError(InvalidError):
     """The authenticator's response is not valid."""
 
     def __init__(self, message: str = "This passkey was not accepted. Try again.") -> None:
@@ -40,7 +40,7 @@ class PasskeyRefusedError(InvalidError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelyingParty:
+class PasskeyRelyingParty:
     """The WebAuthn relying party; its ID is the host name of the service."""
 
     id: str
@@ -62,7 +62,7 @@ class CeremonyResponse:
 
     credential: str = field(repr=False)
     challenge: bytes
-    party: RelyingParty
+    party: PasskeyRelyingParty
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class StoredPasskey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assertion:
+class PasskeyAssertion:
     """A verified assertion."""
 
     sign_count: int
@@ -94,7 +94,7 @@ class Assertion:
     is_bound_to_device: bool
 
 
-def relying_party(base_url: str, name: str) -> RelyingParty | None:
+def build_passkey_relying_party(base_url: str, name: str) -> PasskeyRelyingParty | None:
     """Return the relying party, or None if browsers do not support passkeys at this URL.
 
     Browsers require a host name (not an IP address), and https except for localhost. The host comes
@@ -103,14 +103,14 @@ def relying_party(base_url: str, name: str) -> RelyingParty | None:
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     is_this_computer = host == "localhost" or host.endswith(".localhost")
-    if _is_number(host) or (parts.scheme != "https" and not is_this_computer):
+    if _is_ip_address(host) or (parts.scheme != "https" and not is_this_computer):
         return None
     is_usual = parts.port in {None, _DEFAULT_PORTS[parts.scheme]}
     port = "" if is_usual else f":{parts.port}"
-    return RelyingParty(id=host, origin=f"{parts.scheme}://{host}{port}", name=name)
+    return PasskeyRelyingParty(id=host, origin=f"{parts.scheme}://{host}{port}", name=name)
 
 
-def _is_number(host: str) -> bool:
+def _is_ip_address(host: str) -> bool:
     try:
         ip_address(host)
     except ValueError:
@@ -118,9 +118,9 @@ def _is_number(host: str) -> bool:
     return True
 
 
-def creation_options_for(
+def build_creation_options(
     user_id: int,
-    party: RelyingParty,
+    party: PasskeyRelyingParty,
     *,
     username: str,
     name: str,
@@ -132,29 +132,35 @@ def creation_options_for(
 
     handle = keyring.digest(f"passkey user {user_id}")
     holder = PasskeyUser(handle=handle, username=username, name=name)
-    return passkey_ceremonies.creation_options(holder, _known_of(user_id, session), party)
+    return passkey_ceremonies.generate_creation_options(
+        holder, _list_stored_passkeys(user_id, session), party
+    )
 
 
-def request_options_for(user_id: int, party: RelyingParty, *, session: Session) -> CeremonyOptions:
+def build_second_factor_options(
+    user_id: int, party: PasskeyRelyingParty, *, session: Session
+) -> CeremonyOptions:
     """Return options to authenticate with one of the user's passkeys, after the password."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
-    return passkey_ceremonies.request_options(_known_of(user_id, session), party, PREFERRED)
+    return passkey_ceremonies.generate_request_options(
+        _list_stored_passkeys(user_id, session), party, VERIFICATION_PREFERRED
+    )
 
 
-def request_options_for_anyone(party: RelyingParty) -> CeremonyOptions:
+def build_passkey_sign_in_options(party: PasskeyRelyingParty) -> CeremonyOptions:
     """Return options to authenticate with any passkey; user verification is required."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
-    return passkey_ceremonies.request_options((), party, REQUIRED)
+    return passkey_ceremonies.generate_request_options((), party, VERIFICATION_REQUIRED)
 
 
-def _known_of(user_id: int, session: Session) -> list[StoredPasskey]:
-    return [_known(each) for each in session.scalars(_passkeys_of(user_id))]
+def _list_stored_passkeys(user_id: int, session: Session) -> list[StoredPasskey]:
+    return [_build_stored_passkey(each) for each in session.scalars(_select_passkeys(user_id))]
 
 
-def _known(passkey: Passkey) -> StoredPasskey:
-    return StoredPasskey(**columns_of(passkey, StoredPasskey))
+def _build_stored_passkey(passkey: Passkey) -> StoredPasskey:
+    return StoredPasskey(**get_column_values(passkey, StoredPasskey))
 
 
 def add_passkey(
@@ -168,35 +174,35 @@ def add_passkey(
 ) -> None:
     """Verify and store a new passkey.
 
-    Raise PasskeyRefusedError if the response is not valid or the user has too many passkeys.
+    Raise InvalidPasskeyError if the response is not valid or the user has too many passkeys.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
     made = passkey_ceremonies.verify_registration(reply)
-    _check_room(user_id, session)
-    if _find(made.credential_id, session) is not None:
-        raise PasskeyRefusedError
+    _check_passkey_limit(user_id, session)
+    if _find_by_credential_id(made.credential_id, session) is not None:
+        raise InvalidPasskeyError
     stored = {"user_id": user_id, "name": name, "created_at": now, "last_used_at": None}
     session.add(Passkey(**vars(made), **stored))
 
 
-def _check_room(user_id: int, session: Session) -> None:
+def _check_passkey_limit(user_id: int, session: Session) -> None:
     # Lock the user, so that two concurrent requests cannot both pass the limit.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     count = select(func.count(Passkey.id)).where(Passkey.user_id == user_id)
-    if (session.scalar(count) or 0) >= MOST_PASSKEYS:
-        message = f"You have {MOST_PASSKEYS} passkeys. Remove one that you no longer use."
-        raise PasskeyRefusedError(message)
+    if (session.scalar(count) or 0) >= MAX_PASSKEYS:
+        message = f"You can have at most {MAX_PASSKEYS} passkeys. Remove a passkey first."
+        raise InvalidPasskeyError(message)
 
 
-def find_owner(reply: CeremonyResponse, *, session: Session) -> int | None:
+def find_passkey_owner_id(reply: CeremonyResponse, *, session: Session) -> int | None:
     """Return the user id of the passkey in a response, which is not verified yet."""
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     try:
-        passkey = _find(passkey_ceremonies.credential_id_of(reply), session)
-    except PasskeyRefusedError:
+        passkey = _find_by_credential_id(passkey_ceremonies.parse_credential_id(reply), session)
+    except InvalidPasskeyError:
         return None
     return passkey.user_id if passkey else None
 
@@ -209,19 +215,21 @@ def use_passkey(
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> Assertion:
+) -> PasskeyAssertion:
     """Verify a response by a passkey of this user.
 
-    Raise PasskeyRefusedError if it is not valid.
+    Raise InvalidPasskeyError if it is not valid.
     """
     from domain.accounts.factors import passkey_ceremonies  # noqa: PLC0415 - see above
 
     _consume_challenge(reply, session=session, keyring=keyring, now=now)
-    passkey = _find(passkey_ceremonies.credential_id_of(reply), session)
+    passkey = _find_by_credential_id(passkey_ceremonies.parse_credential_id(reply), session)
     if passkey is None or passkey.user_id != user_id:
-        raise PasskeyRefusedError
-    assertion = passkey_ceremonies.verify_assertion(reply, _known(passkey), verification)
-    _count_use(passkey, assertion, session=session, now=now)
+        raise InvalidPasskeyError
+    assertion = passkey_ceremonies.verify_assertion(
+        reply, _build_stored_passkey(passkey), verification
+    )
+    _record_passkey_use(passkey, assertion, session=session, now=now)
     return assertion
 
 
@@ -230,14 +238,16 @@ def _consume_challenge(
 ) -> None:
     """Accept each challenge only once, because many authenticators have no signature counter."""
     challenge = f"passkey challenge {reply.challenge.hex()}"
-    is_first = claim_once(
-        challenge, lifetime=CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
+    is_first = claim_single_use(
+        challenge, lifetime=PASSKEY_CHALLENGE_LIFETIME, session=session, keyring=keyring, now=now
     )
     if not is_first:
-        raise PasskeyRefusedError
+        raise InvalidPasskeyError
 
 
-def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now: datetime) -> None:
+def _record_passkey_use(
+    passkey: Passkey, assertion: PasskeyAssertion, *, session: Session, now: datetime
+) -> None:
     """Store the signature counter; of two responses with the same counter, one is rejected."""
     # An authenticator without a counter always sends zero (section 6.1.1).
     grows = (
@@ -252,7 +262,7 @@ def _count_use(passkey: Passkey, assertion: Assertion, *, session: Session, now:
         .returning(Passkey.id)
     )
     if session.scalar(claim) is None:
-        raise PasskeyRefusedError
+        raise InvalidPasskeyError
 
 
 def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyView:
@@ -260,7 +270,7 @@ def get_passkey(passkey_id: int, *, owner_id: int, session: Session) -> PasskeyV
 
     Raise NotFoundError if the user has none with this id.
     """
-    return view_of(_get_row(passkey_id, owner_id, session))
+    return build_passkey_view(_get_passkey_row(passkey_id, owner_id, session))
 
 
 def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Session) -> None:
@@ -268,11 +278,11 @@ def rename_passkey(passkey_id: int, name: str, *, owner_id: int, session: Sessio
 
     Raise NotFoundError if the user has none with this id.
     """
-    _get_row(passkey_id, owner_id, session).name = name
+    _get_passkey_row(passkey_id, owner_id, session).name = name
 
 
-def _get_row(passkey_id: int, owner_id: int, session: Session) -> Passkey:
-    found = session.scalar(_passkeys_of(owner_id).where(Passkey.id == passkey_id))
+def _get_passkey_row(passkey_id: int, owner_id: int, session: Session) -> Passkey:
+    found = session.scalar(_select_passkeys(owner_id).where(Passkey.id == passkey_id))
     if found is None:
         raise NotFoundError("Passkey not found.")
     return found
@@ -283,9 +293,9 @@ def remove_passkey(passkey_id: int, *, owner_id: int, session: Session) -> None:
     session.execute(delete(Passkey).where(Passkey.id == passkey_id, Passkey.user_id == owner_id))
 
 
-def _passkeys_of(user_id: int) -> Select[Passkey]:
+def _select_passkeys(user_id: int) -> Select[Passkey]:
     return select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
 
 
-def _find(credential_id: bytes, session: Session) -> Passkey | None:
+def _find_by_credential_id(credential_id: bytes, session: Session) -> Passkey | None:
     return session.scalar(select(Passkey).where(Passkey.credential_id == credential_id))

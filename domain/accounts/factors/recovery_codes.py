@@ -12,15 +12,15 @@ from models import RecoveryCode, User
 
 #: Crockford's Base32 in lower case, which has no look-alike characters.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_AS_MEANT = str.maketrans("oil", "011")
-HOW_MANY = 10
+_LOOKALIKES = str.maketrans("oil", "011")
+RECOVERY_CODE_COUNT = 10
 #: Number of characters of a code. They have 60 bits, which is enough: attempts are limited, and the
 #: stored digests are keyed.
-_LENGTH = 12
-_GROUP = 4
+_CODE_LENGTH = 12
+_GROUP_LENGTH = 4
 
 
-def renew_codes(
+def replace_recovery_codes(
     user_id: int, *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[str, ...]:
     """Replace all recovery codes of a user and return the new codes in plain text."""
@@ -28,19 +28,21 @@ def renew_codes(
     # first.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))
-    codes = [random_letters(_ALPHABET, _LENGTH) for _ in range(HOW_MANY)]
+    codes = [random_letters(_ALPHABET, _CODE_LENGTH) for _ in range(RECOVERY_CODE_COUNT)]
     session.add_all(
-        RecoveryCode(user_id=user_id, digest=keyring.digest(_secret(code)), created_at=now)
+        RecoveryCode(
+            user_id=user_id, digest=keyring.digest(_build_digest_input(code)), created_at=now
+        )
         for code in codes
     )
-    return tuple(_shown(code) for code in codes)
+    return tuple(_format_code(code) for code in codes)
 
 
-def read_code(typed: str) -> str | None:
+def normalize_code(typed: str) -> str | None:
     """Normalize a typed code (case, spaces, dashes); return None if it is malformed."""
-    folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_AS_MEANT)
+    folded = unicodedata.normalize("NFKC", typed).lower().replace("-", "").translate(_LOOKALIKES)
     bare = "".join(folded.split())
-    return bare if len(bare) == _LENGTH and set(bare) <= set(_ALPHABET) else None
+    return bare if len(bare) == _CODE_LENGTH and set(bare) <= set(_ALPHABET) else None
 
 
 def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now: datetime) -> bool:
@@ -49,7 +51,7 @@ def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now
         update(RecoveryCode)
         .where(
             RecoveryCode.user_id == user_id,
-            RecoveryCode.digest.in_(keyring.digests(_secret(code))),
+            RecoveryCode.digest.in_(keyring.digests(_build_digest_input(code))),
             RecoveryCode.used_at.is_(None),
         )
         .values(used_at=now)
@@ -58,9 +60,11 @@ def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now
     return session.scalar(claim) is not None
 
 
-def _secret(code: str) -> str:
+def _build_digest_input(code: str) -> str:
     return f"recovery code {code}"
 
 
-def _shown(code: str) -> str:
-    return "-".join(code[start : start + _GROUP] for start in range(0, _LENGTH, _GROUP))
+def _format_code(code: str) -> str:
+    return "-".join(
+        code[start : start + _GROUP_LENGTH] for start in range(0, _CODE_LENGTH, _GROUP_LENGTH)
+    )

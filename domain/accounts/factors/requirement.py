@@ -18,15 +18,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import aliased
 
-from domain.accounts.factors.second_factors import has_any_factor
-from domain.core.database.statements import KeptConnection
+from domain.accounts.factors.second_factors import build_second_factor_condition
+from domain.core.database.statements import StatementConnection
 from models import Group, Member, Project
 
-NOBODY, ADMINISTRATORS, EVERYBODY = "nobody", "administrators", "everybody"
+REQUIRED_FOR_NOBODY, REQUIRED_FOR_ADMINISTRATORS, REQUIRED_FOR_EVERYBODY = (
+    "nobody",
+    "administrators",
+    "everybody",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Requirement:
+class SecondFactorRequirement:
     """The requirement that a user has a second factor, with its start and origin."""
 
     begins: datetime
@@ -38,7 +42,8 @@ class Requirement:
 class SecondFactorRule:
     """The rule of the instance."""
 
-    #: Users who need a second factor: `NOBODY`, `ADMINISTRATORS` or `EVERYBODY`.
+    #: Users who need a second factor: `REQUIRED_FOR_NOBODY`, `REQUIRED_FOR_ADMINISTRATORS` or
+    #: `REQUIRED_FOR_EVERYBODY`.
     whom: str
     #: Day (UTC) on which the rule takes effect. Before that, users get a notice. None if it is
     #: already in effect.
@@ -46,24 +51,26 @@ class SecondFactorRule:
 
     def names(self, *, is_admin: bool) -> bool:
         """Return whether the rule applies to a user, now or from its start."""
-        return self.whom == EVERYBODY or (self.whom == ADMINISTRATORS and is_admin)
+        return self.whom == REQUIRED_FOR_EVERYBODY or (
+            self.whom == REQUIRED_FOR_ADMINISTRATORS and is_admin
+        )
 
     def holds(self, today: date) -> bool:
         """Return whether the rule is in effect."""
         return self.begins is None or self.begins <= today
 
-    def binds(self, today: date, *, is_admin: bool) -> bool:
+    def requires_factor(self, today: date, *, is_admin: bool) -> bool:
         """Return whether a user needs a second factor now."""
         return self.names(is_admin=is_admin) and self.holds(today)
 
     @property
-    def requirement(self) -> Requirement:
+    def requirement(self) -> SecondFactorRequirement:
         """Return the requirement that the rule imposes on the users it covers."""
         day = self.begins or date.min
-        return Requirement(begins=datetime.combine(day, time(), UTC))
+        return SecondFactorRequirement(begins=datetime.combine(day, time(), UTC))
 
 
-_Above = aliased(Group)
+_MemberGroup = aliased(Group)
 
 
 def _is_below(
@@ -74,9 +81,9 @@ def _is_below(
 
 
 _USER_ID: BindParameter[int] = bindparam("user_id", type_=Integer)
-_PLACE = func.coalesce(_Above.path_key, Project.path_key)
+_MEMBERSHIP_PATH = func.coalesce(_MemberGroup.path_key, Project.path_key)
 # Each page runs this query. It is built once, because building it costs more than running it.
-_REQUIRED_BY_GROUPS = (
+_GROUP_REQUIREMENTS_QUERY = (
     select(
         Group.path,
         Group.two_factor_required_at,
@@ -85,28 +92,28 @@ _REQUIRED_BY_GROUPS = (
     )
     .select_from(Group)
     .join(Member, Member.user_id == _USER_ID)
-    .outerjoin(_Above, _Above.id == Member.group_id)
+    .outerjoin(_MemberGroup, _MemberGroup.id == Member.group_id)
     .outerjoin(Project, Project.id == Member.project_id)
     .where(
         Group.two_factor_required_at.is_not(None),
         Group.deleted_at.is_(None),
-        _Above.deleted_at.is_(None),
+        _MemberGroup.deleted_at.is_(None),
         Project.deleted_at.is_(None),
         or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
         or_(
-            Group.path_key == _PLACE,
-            _is_below(_PLACE, Group.path_key),
-            _is_below(Group.path_key, _PLACE),
+            Group.path_key == _MEMBERSHIP_PATH,
+            _is_below(_MEMBERSHIP_PATH, Group.path_key),
+            _is_below(Group.path_key, _MEMBERSHIP_PATH),
         ),
-        not_(has_any_factor(_USER_ID)),
+        not_(build_second_factor_condition(_USER_ID)),
     )
     .group_by(Group.id)
 )
 
 
 def find_group_requirement(
-    user_id: int, *, connection: KeptConnection, now: datetime
-) -> Requirement | None:
+    user_id: int, *, connection: StatementConnection, now: datetime
+) -> SecondFactorRequirement | None:
     """Return the earliest requirement that the groups of a user impose, or None.
 
     Return None if the user has a second factor. A group's requirement applies to members of the
@@ -115,7 +122,9 @@ def find_group_requirement(
     """
     values = {"user_id": user_id, "today": now.date()}
     found = [
-        Requirement(path=path, begins=max(required_at or since, since) + timedelta(hours=hours))
-        for path, required_at, hours, since in connection.look_up(_REQUIRED_BY_GROUPS, values)
+        SecondFactorRequirement(
+            path=path, begins=max(required_at or since, since) + timedelta(hours=hours)
+        )
+        for path, required_at, hours, since in connection.look_up(_GROUP_REQUIREMENTS_QUERY, values)
     ]
     return min(found, key=lambda each: each.begins, default=None)

@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import BindParameter, ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import Passkey, RecoveryCode, TotpDevice
 
 
@@ -20,9 +20,9 @@ class PasskeyView:
     last_used_at: datetime | None
 
 
-def view_of(passkey: Passkey) -> PasskeyView:
+def build_passkey_view(passkey: Passkey) -> PasskeyView:
     """Return the view of a row."""
-    return PasskeyView(**columns_of(passkey, PasskeyView))
+    return PasskeyView(**get_column_values(passkey, PasskeyView))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class SecondFactors:
         return self.has_app or bool(self.passkeys)
 
 
-def has_any_factor(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
+def build_second_factor_condition(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
     """Return the condition that an account has a second factor."""
     has_app = (
         select(TotpDevice.id)
@@ -58,10 +58,10 @@ def has_any_factor(user_id: int | BindParameter[int]) -> ColumnElement[bool]:
 
 def has_second_factor(user_id: int, *, session: Session) -> bool:
     """Return whether an account has a second factor, which is then required."""
-    return bool(session.scalar(select(has_any_factor(user_id))))
+    return bool(session.scalar(select(build_second_factor_condition(user_id))))
 
 
-def factors_of(user_id: int, *, session: Session) -> SecondFactors:
+def get_second_factors(user_id: int, *, session: Session) -> SecondFactors:
     """Return the second factors of a user."""
     app_since = select(TotpDevice.confirmed_at).where(TotpDevice.user_id == user_id)
     passkeys = select(Passkey).where(Passkey.user_id == user_id).order_by(Passkey.id)
@@ -70,12 +70,12 @@ def factors_of(user_id: int, *, session: Session) -> SecondFactors:
     )
     return SecondFactors(
         app_since=session.scalar(app_since),
-        passkeys=tuple(view_of(each) for each in session.scalars(passkeys)),
+        passkeys=tuple(build_passkey_view(each) for each in session.scalars(passkeys)),
         recovery_codes_left=session.scalar(codes_left) or 0,
     )
 
 
-def remove_second_factors(user_id: int, *, session: Session) -> bool:
+def delete_second_factors(user_id: int, *, session: Session) -> bool:
     """Remove all second factors of a user; return whether there were any.
 
     This is for users who have lost their authenticator app, passkeys and recovery codes.
@@ -86,7 +86,7 @@ def remove_second_factors(user_id: int, *, session: Session) -> bool:
     return had_any
 
 
-def forget_useless_recovery_codes(user_id: int, *, session: Session) -> None:
+def delete_orphaned_recovery_codes(user_id: int, *, session: Session) -> None:
     """Delete the recovery codes of a user who has no other second factor left."""
     if not has_second_factor(user_id, session=session):
         session.execute(delete(RecoveryCode).where(RecoveryCode.user_id == user_id))

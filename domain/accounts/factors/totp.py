@@ -16,28 +16,28 @@ from domain.core.randomness import random_letters
 from models import TotpDevice
 
 #: Alphabet of Base32 (RFC 4648 section 6), in which apps accept the key.
-_BASE32 = string.ascii_uppercase + "234567"
+_BASE32_ALPHABET = string.ascii_uppercase + "234567"
 #: Number of letters of a key: 160 bits, as RFC 4226 section 4 recommends.
-_SEED_LETTERS = 32
-_DIGITS = 6
+_SEED_LENGTH = 32
+_CODE_DIGITS = 6
 #: Accepted clock drift of the app in time steps, in either direction (RFC 6238 section 5.2).
-_DRIFT = 1
+_MAX_DRIFT_STEPS = 1
 
 
-def new_seed() -> str:
+def generate_seed() -> str:
     """Return a new secret key in Base32."""
-    return random_letters(_BASE32, _SEED_LETTERS)
+    return random_letters(_BASE32_ALPHABET, _SEED_LENGTH)
 
 
-def provisioning_uri(seed: str, *, username: str, instance: str) -> str:
+def build_provisioning_uri(seed: str, *, username: str, instance: str) -> str:
     """Return the otpauth URI for the QR code."""
     return TOTP(seed).provisioning_uri(name=username, issuer_name=instance)
 
 
-def read_code(typed: str) -> str | None:
+def normalize_code(typed: str) -> str | None:
     """Normalize a typed code (spaces, dashes); return None if it is malformed."""
     bare = "".join(unicodedata.normalize("NFKC", typed).replace("-", "").split())
-    is_code = len(bare) == _DIGITS and bare.isascii() and bare.isdigit()
+    is_code = len(bare) == _CODE_DIGITS and bare.isascii() and bare.isdigit()
     return bare if is_code else None
 
 
@@ -48,9 +48,9 @@ def set_up_app(
 
     Raise InvalidError for a wrong code. Raise ConflictError if the user already has an app.
     """
-    step = _step_of(code, seed, now)
+    step = _find_time_step(code, seed, now)
     if step is None:
-        message = "This code is not valid for this key. Also check the clock of your device."
+        message = "This code does not match the key. Check the key and the clock of your device."
         raise InvalidError(message, field="code")
     insert = insert_into(TotpDevice, session=session).values(
         user_id=user_id,
@@ -75,7 +75,7 @@ def use_code(user_id: int, code: str, *, session: Session, keyring: Keyring, now
             TotpDevice.user_id == user_id, TotpDevice.confirmed_at.is_not(None)
         )
     )
-    step = _step_of(code, keyring.decrypt(app.seed_ciphertext), now) if app else None
+    step = _find_time_step(code, keyring.decrypt(app.seed_ciphertext), now) if app else None
     if app is None or step is None:
         return False
     is_newer = or_(TotpDevice.last_used_step.is_(None), TotpDevice.last_used_step < step)
@@ -94,9 +94,9 @@ def remove_app(user_id: int, *, session: Session) -> bool:
     return session.scalar(gone) is not None
 
 
-def _step_of(code: str, seed: str, now: datetime) -> int | None:
+def _find_time_step(code: str, seed: str, now: datetime) -> int | None:
     """Return the time step of a code within the accepted drift, or None."""
     try:
-        return TOTP(seed).verify_and_get_timecode(code, for_time=now, valid_window=_DRIFT)
+        return TOTP(seed).verify_and_get_timecode(code, for_time=now, valid_window=_MAX_DRIFT_STEPS)
     except OTPVerificationError:
         return None

@@ -6,13 +6,17 @@ from typing import Any
 from sqlalchemy import func, inspect, select
 from sqlalchemy.exc import IntegrityError
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.identity_providers.errors import ProviderAnswerError, ProviderError
-from domain.accounts.identity_providers.github import GitHub
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.identity_providers.errors import InvalidProviderResponseError, ProviderError
+from domain.accounts.identity_providers.github import GitHubClient
 from domain.accounts.identity_providers.identities import remove_identity
 from domain.accounts.identity_providers.presets import PRESETS
-from domain.accounts.identity_providers.relying_party import Client, RelyingParty, Upstream
+from domain.accounts.identity_providers.relying_party import (
+    ProviderAccess,
+    ProviderClient,
+    ProviderRegistration,
+)
 from domain.accounts.identity_providers.types import (
     ConnectionTest,
     GroupRole,
@@ -25,96 +29,96 @@ from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import ConflictError, InvalidError, NotFoundError, TakenError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.types.base import Found, columns_of
-from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.core.types.base import ListPage, get_column_values
+from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.projects.access import follow_to_group
-from domain.projects.members import OPERATOR
+from domain.projects.access import resolve_group
+from domain.projects.members import OPERATOR_VIEWER
 from models import Identity
 from models import IdentityProvider as Row
 
-_LOST_SECRET = (
-    "its client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
+_LOST_SECRET_REASON = (
+    "the client secret was encrypted with a SECRET_KEY that is no longer known: enter it again"  # noqa: S105 - a sentence
 )
 #: Fields that take the preset's value if they are omitted or empty.
-_OF_PRESET = ("issuer", "scopes", "groups_claim", "vouches_for_email")
+_PRESET_FIELDS = ("issuer", "scopes", "groups_claim", "vouches_for_email")
 
 
-@question("identity_providers.index")
-def list_providers(work: Work, query: IdentityProviderQuery) -> Found[IdentityProvider]:
+@read_action("identity_providers.index")
+def list_providers(work: UnitOfWork, query: IdentityProviderQuery) -> ListPage[IdentityProvider]:
     """List the identity providers."""
     rows = work.session.scalars(select(Row).order_by(Row.id)).all()
     shown = rows[query.offset : query.offset + query.size]
-    return Found(items=[_shown(work, each) for each in shown], total=len(rows))
+    return ListPage(items=[_build_resource(work, each) for each in shown], total=len(rows))
 
 
-@question("identity_providers.show")
-def show_provider(work: Work, provider_id: int) -> IdentityProvider:
+@read_action("identity_providers.show")
+def show_provider(work: UnitOfWork, provider_id: int) -> IdentityProvider:
     """Show an identity provider."""
-    return _shown(work, _get(work, provider_id))
+    return _build_resource(work, _get_provider(work, provider_id))
 
 
 @action("identity_providers.create")
-def create_provider(work: Work, new: IdentityProviderBody) -> IdentityProvider:
+def create_provider(work: UnitOfWork, new: IdentityProviderBody) -> IdentityProvider:
     """Create an identity provider.
 
     People can sign in through the provider immediately.
     """
     row = Row(slug=new.slug, preset=new.preset, created_at=work.now)
-    _set(work, row, {name: getattr(new, name) for name in type(new).model_fields})
+    _set_columns(work, row, {name: getattr(new, name) for name in type(new).model_fields})
     try:
         with work.session.begin_nested():
             work.session.add(row)
     except IntegrityError as error:
-        message = f"There is an identity provider “{new.slug}” already."
+        message = f'An identity provider with the slug "{new.slug}" already exists.'
         raise TakenError(message, field="slug") from error
-    _record(work, EventKind.IDENTITY_PROVIDER_CREATED, row, client_id=row.client_id)
-    return _shown(work, row)
+    _record_event(work, EventKind.IDENTITY_PROVIDER_CREATED, row, client_id=row.client_id)
+    return _build_resource(work, row)
 
 
 @action("identity_providers.change")
 def change_provider(
-    work: Work, provider_id: int, change: IdentityProviderChangeBody
+    work: UnitOfWork, provider_id: int, change: IdentityProviderChangeBody
 ) -> IdentityProvider:
     """Change an identity provider, except for its slug.
 
     The slug is part of the URL that is registered at the provider.
     """
-    row = _get(work, provider_id)
-    before = columns_of(row, IdentityProvider)
-    _set(work, row, change.given)
-    after = columns_of(row, IdentityProvider)
-    if before["issuer"] != after["issuer"] and _shown(work, row).identities:
+    row = _get_provider(work, provider_id)
+    before = get_column_values(row, IdentityProvider)
+    _set_columns(work, row, change.given)
+    after = get_column_values(row, IdentityProvider)
+    if before["issuer"] != after["issuer"] and _build_resource(work, row).identities:
         # Another issuer may use the same subject for a different person.
         message = "Accounts are connected through this issuer. Create another identity provider."
         raise ConflictError(message, field="issuer")
     changed = [name for name, value in after.items() if before[name] != value]
     changed += ["client_secret"] if change.given.get("client_secret") else []
     if changed:
-        _record(work, EventKind.IDENTITY_PROVIDER_CHANGED, row, changed=", ".join(changed))
-    return _shown(work, row)
+        _record_event(work, EventKind.IDENTITY_PROVIDER_CHANGED, row, changed=", ".join(changed))
+    return _build_resource(work, row)
 
 
 @action("identity_providers.delete")
-def delete_provider(work: Work, provider_id: int) -> IdentityProvider:
+def delete_provider(work: UnitOfWork, provider_id: int) -> IdentityProvider:
     """Delete an identity provider and end the sessions of users who signed in through it.
 
     Accounts are kept.
     """
-    row = _get(work, provider_id)
-    shown = _shown(work, row)
+    row = _get_provider(work, provider_id)
+    shown = _build_resource(work, row)
     for each in work.session.scalars(select(Identity).where(Identity.provider_id == row.id)).all():
         remove_identity(work, row, each)
     work.session.delete(row)
-    _record(work, EventKind.IDENTITY_PROVIDER_REMOVED, row, identities=shown.identities)
+    _record_event(work, EventKind.IDENTITY_PROVIDER_REMOVED, row, identities=shown.identities)
     return shown
 
 
 @action("identity_providers.test", command="test")
-def test_connection(work: Work, provider_id: int) -> ConnectionTest:
+def test_connection(work: UnitOfWork, provider_id: int) -> ConnectionTest:
     """Test the connection to an identity provider and report problems."""
     try:
-        party = relying_party(work, _get(work, provider_id))
+        party = build_provider_client(work, _get_provider(work, provider_id))
         release_locks(work.session)  # The following request may be slow.
         found = party.metadata(afresh=True)
         keys = len(party.keys(afresh=True).keys) if "jwks_uri" in found else None
@@ -125,92 +129,92 @@ def test_connection(work: Work, provider_id: int) -> ConnectionTest:
     return ConnectionTest(**{**found, **of_ours})
 
 
-def get_active(work: Work, slug: str) -> Row:
+def get_active_provider(work: UnitOfWork, slug: str) -> Row:
     """Return an active provider.
 
     Raise NotFoundError if there is none with this slug.
     """
     row = work.session.scalar(select(Row).where(Row.slug == slug.replace("\x00", ""), Row.active))
     if row is None:
-        raise NotFoundError("It is not possible to sign in through this provider.")
+        raise NotFoundError("You cannot sign in through this identity provider.")
     return row
 
 
-def relying_party(work: Work, row: Row) -> RelyingParty:
+def build_provider_client(work: UnitOfWork, row: Row) -> ProviderClient:
     """Return the client that communicates with a provider.
 
-    Raise ProviderAnswerError if the client secret cannot be decrypted.
+    Raise InvalidProviderResponseError if the client secret cannot be decrypted.
     """
     try:
         client_secret = work.policy(Keyring).decrypt(row.client_secret_ciphertext)
     except UndecipherableError as error:
-        raise ProviderAnswerError(row.title, _LOST_SECRET) from error
-    client = Client(
+        raise InvalidProviderResponseError(row.title, _LOST_SECRET_REASON) from error
+    client = ProviderRegistration(
         title=row.title,
         preset=row.preset,
         issuer=row.issuer,
         client_id=row.client_id,
         client_secret=client_secret,
         scopes=row.scopes,
-        redirect_uri=redirect_uri_of(work, row.slug),
+        redirect_uri=build_provider_redirect_uri(work, row.slug),
         groups_claim=row.groups_claim if row.group_roles or row.administrators_group else None,
     )
-    kind = RelyingParty if PRESETS[row.preset].is_openid else GitHub
-    return kind(client, work.policy(Upstream), now=work.now)
+    kind = ProviderClient if PRESETS[row.preset].is_openid else GitHubClient
+    return kind(client, work.policy(ProviderAccess), now=work.now)
 
 
-def redirect_uri_of(work: Work, slug: str) -> str:
+def build_provider_redirect_uri(work: UnitOfWork, slug: str) -> str:
     """Return the redirect URI that is registered at the provider with this slug."""
     return f"{work.settings.base_url}/users/auth/{slug}/callback"
 
 
-def _get(work: Work, provider_id: int) -> Row:
+def _get_provider(work: UnitOfWork, provider_id: int) -> Row:
     row = work.session.get(Row, provider_id)
     if row is None:
         raise NotFoundError("Identity provider not found.")
     return row
 
 
-def _shown(work: Work, row: Row) -> IdentityProvider:
+def _build_resource(work: UnitOfWork, row: Row) -> IdentityProvider:
     identities = select(func.count(Identity.id)).where(Identity.provider_id == row.id)
     return IdentityProvider(
-        **columns_of(row, IdentityProvider),
-        redirect_uri=redirect_uri_of(work, row.slug),
+        **get_column_values(row, IdentityProvider),
+        redirect_uri=build_provider_redirect_uri(work, row.slug),
         identities=work.session.scalar(identities) or 0,
     )
 
 
-def _set(work: Work, row: Row, given: Mapping[str, Any]) -> None:
+def _set_columns(work: UnitOfWork, row: Row, given: Mapping[str, Any]) -> None:
     """Set and check the columns of a provider.
 
     Raise InvalidError for a value that cannot be used.
     """
     preset = PRESETS[row.preset]
     for name, value in given.items():
-        if name in _OF_PRESET and value in (None, ""):
+        if name in _PRESET_FIELDS and value in (None, ""):
             setattr(row, name, getattr(preset, name))
         elif name != "client_secret":
             setattr(row, name, list(value) if isinstance(value, tuple) else value)
         elif value:
             row.client_secret_ciphertext = work.policy(Keyring).encrypt(value)
-    _check(work, row)
+    _check_provider(work, row)
 
 
-def _check(work: Work, row: Row) -> None:
+def _check_provider(work: UnitOfWork, row: Row) -> None:
     url = parse_outgoing_url(row.issuer, field="issuer")
     if inspect(row).attrs.issuer.history.has_changes():
         networks = work.settings.outgoing_private_addresses
-        check_can_be_reached(url, networks, field="issuer")
+        check_address_allowed(url, networks, field="issuer")
     if "?" in url.target:
-        raise InvalidError("An issuer has no query.", field="issuer")
+        raise InvalidError("The issuer must not have a query.", field="issuer")
     if PRESETS[row.preset].is_openid and "openid" not in row.scopes.split():
         raise InvalidError("The scopes must include openid.", field="scopes")
     for each in map(GroupRole.read, row.group_roles):
         try:
-            follow_to_group(each.path, OPERATOR, session=work.session)
+            resolve_group(each.path, OPERATOR_VIEWER, session=work.session)
         except NotFoundError as error:
             raise InvalidError(f"{each.path}: {error}", field="group_roles") from error
 
 
-def _record(work: Work, kind: EventKind, row: Row, **details: object) -> None:
+def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **details: object) -> None:
     work.record(kind, subject=row.slug, details={"issuer": row.issuer, **details})

@@ -5,7 +5,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrived:
+class ProviderUser:
     """A user whose identity the provider confirmed."""
 
     subject: str

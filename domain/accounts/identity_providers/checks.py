@@ -6,12 +6,15 @@ from datetime import datetime, timedelta
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.accounts.identity_providers.actions import relying_party
-from domain.accounts.identity_providers.errors import GoneThereError
-from domain.accounts.identity_providers.group_roles import follow_groups
-from domain.accounts.identity_providers.identities import close_sign_ins, has_other_way_in
-from domain.accounts.lifecycle.own_account import end_access
+from domain.access.actor import UnitOfWork
+from domain.accounts.identity_providers.actions import build_provider_client
+from domain.accounts.identity_providers.errors import ProviderTokenRejectedError
+from domain.accounts.identity_providers.group_roles import sync_group_roles
+from domain.accounts.identity_providers.identities import (
+    close_identity_sign_ins,
+    has_other_sign_in_method,
+)
+from domain.accounts.lifecycle.own_account import revoke_access
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.core.clock import CLOCK_TOLERANCE
@@ -19,14 +22,16 @@ from domain.core.database.locks import release_locks
 from domain.core.keyring import Keyring, UndecipherableError
 from models import Identity, IdentityProvider, User
 
-EVERY = timedelta(hours=1)
+IDENTITY_CHECK_INTERVAL = timedelta(hours=1)
 
 
-def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple[int, int] | None:
+def claim_due_identity(
+    *, but: Collection[int], session: Session, now: datetime
+) -> tuple[int, int] | None:
     """Claim the identity that has gone unchecked for the longest time, if it is due.
 
     Return its id and the id of its provider. Providers in `but` are skipped. The identity is due
-    again after `EVERY`.
+    again after `IDENTITY_CHECK_INTERVAL`.
     """
     found = session.scalar(
         select(Identity)
@@ -35,7 +40,10 @@ def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple
         .where(
             Identity.refresh_token_ciphertext.is_not(None),
             # A future time was stored while the clock was wrong.
-            or_(Identity.checked_at <= now - EVERY, Identity.checked_at > now + CLOCK_TOLERANCE),
+            or_(
+                Identity.checked_at <= now - IDENTITY_CHECK_INTERVAL,
+                Identity.checked_at > now + CLOCK_TOLERANCE,
+            ),
             Identity.provider_id.not_in(but),
             IdentityProvider.active,
             User.state == ACTIVE,
@@ -51,7 +59,7 @@ def claim_due(*, but: Collection[int], session: Session, now: datetime) -> tuple
     return claimed
 
 
-def check_identity(work: Work, identity_id: int) -> None:
+def check_identity(work: UnitOfWork, identity_id: int) -> None:
     """Refresh what is known about an identity, and revoke its access if it no longer exists.
 
     Raise ProviderError, without any change, if the provider gives no valid response.
@@ -65,43 +73,43 @@ def check_identity(work: Work, identity_id: int) -> None:
     except UndecipherableError:
         identity.refresh_token_ciphertext = None  # The secret key was replaced in the meantime.
         return
-    party = relying_party(work, provider)
+    party = build_provider_client(work, provider)
     release_locks(session)  # The following request may be slow.
     try:
         tokens = party.refresh(token)
         if tokens.refresh_token is not None and tokens.refresh_token != token:
             # Store it immediately, because the former token may no longer work.
-            if (found := _unchanged(identity_id, kept, session=session)) is None:
+            if (found := _lock_if_unchanged(identity_id, kept, session=session)) is None:
                 return
             kept = found.refresh_token_ciphertext = keyring.encrypt(tokens.refresh_token)
             release_locks(session)
         seen = party.checked(tokens, subject)
-    except GoneThereError:
-        if (found := _unchanged(identity_id, kept, session=session)) is not None:
-            _end(work, found)
+    except ProviderTokenRejectedError:
+        if (found := _lock_if_unchanged(identity_id, kept, session=session)) is not None:
+            _revoke_identity_access(work, found)
         return
-    found = _unchanged(identity_id, kept, session=session)
+    found = _lock_if_unchanged(identity_id, kept, session=session)
     if seen is not None and found is not None:
         found.name, found.email = seen.name or seen.username, seen.email
         provider = session.get_one(IdentityProvider, found.provider_id)
-        follow_groups(work, provider, found, seen.groups)
+        sync_group_roles(work, provider, found, seen.groups)
 
 
-def _unchanged(identity_id: int, kept: str | None, *, session: Session) -> Identity | None:
+def _lock_if_unchanged(identity_id: int, kept: str | None, *, session: Session) -> Identity | None:
     """Return the identity, unless it was removed or a sign-in has replaced its token."""
     found = session.get(Identity, identity_id, populate_existing=True, with_for_update=True)
     return found if found is not None and found.refresh_token_ciphertext == kept else None
 
 
-def _end(work: Work, identity: Identity) -> None:
+def _revoke_identity_access(work: UnitOfWork, identity: Identity) -> None:
     """Sign out the user of an identity that no longer exists at its provider.
 
     If it was the only way to sign in, the user's tokens and applications are revoked as well.
     """
     identity.refresh_token_ciphertext = None
-    ended = {"browsers": close_sign_ins(identity, session=work.session)}
-    if not has_other_way_in(identity, session=work.session):
-        ended |= end_access(work, identity.user_id, applications=True, tokens=True)
+    ended = {"browsers": close_identity_sign_ins(identity, session=work.session)}
+    if not has_other_sign_in_method(identity, session=work.session):
+        ended |= revoke_access(work, identity.user_id, applications=True, tokens=True)
     provider = work.session.get_one(IdentityProvider, identity.provider_id)
     work.record(
         EventKind.IDENTITY_ENDED,

@@ -18,62 +18,62 @@ class ProviderError(DomainError):
         self.reason = reason
 
 
-class ProviderAwayError(ProviderError):
+class ProviderUnreachableError(ProviderError):
     """The provider could not be reached, so its response is unknown."""
 
     sentence = "{title} cannot be reached at the moment. Try again in a few minutes."
 
 
-class ProviderAnswerError(ProviderError):
+class InvalidProviderResponseError(ProviderError):
     """The response of the provider is not valid, or comes from another sender."""
 
     sentence = (
-        "The response of {title} could not be verified. Try again; if it happens again, tell an "
-        "administrator."
+        "The response of {title} could not be verified. Try again. If the error persists, contact "
+        "an administrator."
     )
 
 
-class RefusedThereError(ProviderError):
+class DeniedByProviderError(ProviderError):
     """The provider denied the sign-in, or the user canceled it."""
 
-    sentence = "You were not signed in at {title}, or did not allow it to tell who you are."
+    sentence = "You did not sign in at {title}, or did not allow it to share your identity."
 
 
-class ExpiredError(ProviderError):
+class ExpiredProviderSignInError(ProviderError):
     """The sign-in was started in another browser, took too long, or was already completed."""
 
     sentence = (
-        "This sign-in through {title} has expired, was completed before, or was begun in another "
-        "browser. Start again."
+        "This sign-in through {title} has expired, was already completed, or was started in "
+        "another browser. Start again."
     )
 
 
-class NotConnectedError(ProviderError):
+class IdentityNotConnectedError(ProviderError):
     """No account here is connected with the account at the provider."""
 
     sentence = (
-        "No account here is connected with your account at {title}. If you have an account here, "
-        "sign in with your password, and connect both on the page Security of your settings. "
-        "Otherwise ask an administrator of this service for an account."
+        "No account is connected with your account at {title}. If you have an account, sign in "
+        "with your password, and connect the accounts on the page Security of your settings. "
+        "Otherwise, ask an administrator for an account."
     )
 
 
-class CannotSignInError(ProviderError):
+class AccountLockedError(ProviderError):
     """The account here is locked."""
 
-    sentence = "Your account here is locked. Ask an administrator of this service to unlock it."
+    sentence = "Your account is locked. Ask an administrator to unlock it."
 
 
-class NoProofError(ProviderError):
+class SignInNotRecentError(ProviderError):
     """The provider did not confirm a recent sign-in of the user."""
 
     sentence = (
-        "{title} did not confirm that you have just signed in there. Confirm that it is you in "
-        "another way, such as with your password or a passkey."
+        "{title} did not confirm that you have just signed in there. Confirm your identity in "
+        "another way, for example with your password or a passkey."
     )
 
 
-class GoneThereError(ProviderError):
+class ProviderTokenRejectedError(ProviderError):
     """The provider rejects the token, because the account or its consent was removed."""
 
     sentence = "Your account at {title} is no longer valid."

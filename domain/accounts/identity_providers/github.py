@@ -9,29 +9,31 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-from domain.accounts.identity_providers.arrivals import Arrived
-from domain.accounts.identity_providers.errors import GoneThereError, ProviderError
+from domain.accounts.identity_providers.arrivals import ProviderUser
+from domain.accounts.identity_providers.errors import ProviderError, ProviderTokenRejectedError
 from domain.accounts.identity_providers.relying_party import (
-    MISREAD,
-    Document,
-    RelyingParty,
-    Secrets,
-    Tokens,
+    PARSE_ERRORS,
+    JsonDocument,
+    ProviderClient,
+    ProviderSignInSecrets,
+    ProviderTokens,
 )
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 #: Pages are small, because each team includes all details of its organization.
-_ON_A_PAGE, _MOST_PAGES = 10, 100
+_PAGE_SIZE, _MAX_PAGES = 10, 100
 
 
-class GitHub(RelyingParty):
+class GitHubClient(ProviderClient):
     """A client that requests user details from GitHub, with a fixed current time."""
 
-    def metadata(self, *, afresh: bool = False) -> Document:
+    def metadata(self, *, afresh: bool = False) -> JsonDocument:
         """Return the URLs of the endpoints; with `afresh`, check that the API responds."""
         if afresh:
-            with suppress(GoneThereError):  # An Enterprise Server in private mode requires a token.
-                self._json(self._url(self._api, "its API"), {})
+            with suppress(
+                ProviderTokenRejectedError
+            ):  # An Enterprise Server in private mode requires a token.
+                self._fetch_json(self._url(self._api, "its API"), {})
         return {
             "authorization_endpoint": f"{self._oauth}/authorize",
             "token_endpoint": f"{self._oauth}/access_token",
@@ -39,15 +41,15 @@ class GitHub(RelyingParty):
             "userinfo_endpoint": f"{self._api}/user",
         }
 
-    def code_in(self, response: Mapping[str, str]) -> str:
+    def get_authorization_code(self, response: Mapping[str, str]) -> str:
         """Return the code of an authorization response.
 
         GitHub sends an `iss` that differs from the URL that users enter, or none.
         """
         named = {"iss": self._client.issuer} if response.get("iss") == self._oauth else {}
-        return super().code_in({**response, **named})
+        return super().get_authorization_code({**response, **named})
 
-    def redeem(self, code: str, secrets: Secrets) -> Tokens:
+    def redeem(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
         """Exchange a code for tokens.
 
         A token that does not expire is stored as refresh token as well.
@@ -57,14 +59,18 @@ class GitHub(RelyingParty):
             update={"refresh_token": tokens.refresh_token or tokens.access_token}
         )
 
-    def refresh(self, refresh_token: str) -> Tokens:
+    def refresh(self, refresh_token: str) -> ProviderTokens:
         """Return tokens for a refresh token; a token that does not expire is returned unchanged."""
         expires = refresh_token.startswith("ghr_")
-        return super().refresh(refresh_token) if expires else Tokens(access_token=refresh_token)
+        return (
+            super().refresh(refresh_token)
+            if expires
+            else ProviderTokens(access_token=refresh_token)
+        )
 
-    def arrival(self, tokens: Tokens, _nonce: str) -> Arrived:
+    def arrival(self, tokens: ProviderTokens, _nonce: str) -> ProviderUser:
         """Return the user that the token of a sign-in identifies."""
-        return self._described(self._userinfo(tokens.access_token), tokens.access_token)
+        return self._described(self._fetch_userinfo(tokens.access_token), tokens.access_token)
 
     @property
     def _oauth(self) -> str:
@@ -76,11 +82,11 @@ class GitHub(RelyingParty):
         is_cloud = host == "github.com" or host.endswith(".ghe.com")
         return f"{scheme}://api.{host}" if is_cloud else f"{scheme}://{host}/api/v3"
 
-    def _userinfo(self, access_token: str) -> Document:
-        user = super()._userinfo(access_token)
+    def _fetch_userinfo(self, access_token: str) -> JsonDocument:
+        user = super()._fetch_userinfo(access_token)
         try:
-            emails = self._listed("/user/emails", access_token)
-            primary: Document = next((each for each in emails if each["primary"]), {})
+            emails = self._fetch_pages("/user/emails", access_token)
+            primary: JsonDocument = next((each for each in emails if each["primary"]), {})
             return {
                 # This is the first entry, so that a claim with a standard name does not overwrite
                 # that name.
@@ -91,27 +97,29 @@ class GitHub(RelyingParty):
                 "email": primary.get("email"),
                 "email_verified": primary.get("verified"),
             }
-        except MISREAD as error:
-            raise self._wrong("its API did not answer as it is documented") from error
+        except PARSE_ERRORS as error:
+            raise self._build_response_error("its API returned an unexpected response") from error
 
     def _groups(self, token: str) -> Iterator[str]:
         if self._client.groups_claim:
-            yield from (each["login"] for each in self._listed("/user/orgs", token))
-            for each in self._listed("/user/teams", token):
+            yield from (each["login"] for each in self._fetch_pages("/user/orgs", token))
+            for each in self._fetch_pages("/user/teams", token):
                 yield f"{each['organization']['login']}/{each['slug']}"
 
-    def _listed(self, path: str, token: str) -> Iterator[Any]:
-        for page in range(1, _MOST_PAGES + 1):
-            found = self._said(f"{self._api}{path}?per_page={_ON_A_PAGE}&page={page}", token, list)
+    def _fetch_pages(self, path: str, token: str) -> Iterator[Any]:
+        for page in range(1, _MAX_PAGES + 1):
+            found = self._fetch_with_token(
+                f"{self._api}{path}?per_page={_PAGE_SIZE}&page={page}", token, list
+            )
             yield from found
-            if len(found) < _ON_A_PAGE:
+            if len(found) < _PAGE_SIZE:
                 return
-        raise self._wrong(f"{path} has too many pages")
+        raise self._build_response_error(f"{path} has too many pages")
 
-    def _refusal(self, status: int, body: bytes, url: OutgoingUrl) -> ProviderError:
+    def _build_status_error(self, status: int, body: bytes, url: OutgoingUrl) -> ProviderError:
         # For suspended users, GitHub uses the same status as for rate limits and missing
         # permissions.
         is_suspended = re.search(rb"account (is|was) suspended", body) is not None
         if status == HTTPStatus.UNAUTHORIZED or (status == HTTPStatus.FORBIDDEN and is_suspended):
-            return GoneThereError(self._client.title, f"{url.shown} answered {status}")
-        return super()._refusal(status, body, url)
+            return ProviderTokenRejectedError(self._client.title, f"{url.shown} returned {status}")
+        return super()._build_status_error(status, body, url)

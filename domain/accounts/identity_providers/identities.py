@@ -8,13 +8,13 @@ from sqlalchemy import ColumnElement, delete, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.identity_providers.arrivals import Arrived
-from domain.accounts.identity_providers.group_roles import take_back
+from domain.accounts.identity_providers.arrivals import ProviderUser
+from domain.accounts.identity_providers.group_roles import revoke_group_roles
 from domain.accounts.lifecycle.actions import show_account
 from domain.accounts.types import Account
-from domain.accounts.users import lock_account
+from domain.accounts.users import lock_account_row
 from domain.audit.events import EventKind
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
@@ -22,7 +22,7 @@ from models import Identity, IdentityProvider, Passkey, SignIn, User
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProviderView:
+class ProviderConnection:
     """A provider, and the user's account there, if one is connected."""
 
     slug: str
@@ -33,16 +33,16 @@ class ProviderView:
     last_used_at: datetime | None = None
 
 
-def offered(session: Session) -> Sequence[ProviderView]:
+def list_active_providers(session: Session) -> Sequence[ProviderConnection]:
     """Return the providers through which people can sign in, ordered by title."""
     columns = select(IdentityProvider.slug, IdentityProvider.title)
     rows = session.execute(columns.where(IdentityProvider.active).order_by(IdentityProvider.title))
-    return tuple(ProviderView(**each) for each in rows.mappings())
+    return tuple(ProviderConnection(**each) for each in rows.mappings())
 
 
-def connections_of(
+def list_provider_connections(
     user_id: int, session: Session, *, possible: bool = True
-) -> Sequence[ProviderView]:
+) -> Sequence[ProviderConnection]:
     """Return the connected and, with `possible`, the available providers of a user, by title."""
     is_mine = (Identity.provider_id == IdentityProvider.id) & (Identity.user_id == user_id)
     name, email = func.nullif(Identity.name, ""), func.nullif(Identity.email, "")
@@ -58,7 +58,7 @@ def connections_of(
         .where(or_(IdentityProvider.active & possible, Identity.id.is_not(None)))
         .order_by(IdentityProvider.title)
     )
-    return tuple(ProviderView(**each) for each in rows.mappings())
+    return tuple(ProviderConnection(**each) for each in rows.mappings())
 
 
 def find_identity(provider_id: int, subject: str, *, session: Session) -> Identity | None:
@@ -70,21 +70,26 @@ def find_identity(provider_id: int, subject: str, *, session: Session) -> Identi
     )
 
 
-def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: str) -> Identity:
+def add_identity(
+    work: UnitOfWork, provider: IdentityProvider, user_id: int, subject: str
+) -> Identity:
     """Connect an account with an account at a provider.
 
     Raise ConflictError if either of them is already connected.
     """
     session = work.session
-    lock_account(user_id, session=session)
+    lock_account_row(user_id, session=session)
     if find_identity(provider.id, subject, session=session) is not None:
-        message = f"Another account here is connected with this account at {provider.title}."
+        message = f"Another user is already connected with this account at {provider.title}."
         raise ConflictError(message)
     mine = select(Identity.id).where(
         Identity.provider_id == provider.id, Identity.user_id == user_id
     )
     if session.scalar(mine) is not None:
-        message = f"Your account is connected with another one at {provider.title}: disconnect it."
+        message = (
+            f"Your account is already connected with another account at {provider.title}. "
+            "Disconnect that account first."
+        )
         raise ConflictError(message)
     made = Identity(provider_id=provider.id, subject=subject, user_id=user_id, created_at=work.now)
     session.add(made)
@@ -93,7 +98,9 @@ def add_identity(work: Work, provider: IdentityProvider, user_id: int, subject: 
     return made
 
 
-def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | None) -> None:
+def store_identity_details(
+    work: UnitOfWork, identity: Identity, seen: ProviderUser, refresh_token: str | None
+) -> None:
     """Store the details from a sign-in; without a new refresh token, the former one is kept."""
     identity.name, identity.email = seen.name or seen.username, seen.email
     identity.last_used_at = identity.checked_at = work.now
@@ -102,31 +109,31 @@ def note(work: Work, identity: Identity, seen: Arrived, refresh_token: str | Non
 
 
 @action("own_account.change")
-def disconnect(work: Work, sign_in_id: int, identity_id: int) -> str:
+def disconnect_own_identity(work: UnitOfWork, sign_in_id: int, identity_id: int) -> str:
     """Disconnect an account at a provider, and sign out the other browsers that used it.
 
     Return the title of the provider. Raise NotFoundError if it is not connected. Raise
     ConflictError if it is the only way to sign in.
     """
     session, user_id = work.session, work.actor.id or 0
-    lock_account(user_id, session=session)
+    lock_account_row(user_id, session=session)
     identity = session.get(Identity, identity_id)
     if identity is None or identity.user_id != user_id:
-        raise NotFoundError("This account is not connected any more.")
-    if not has_other_way_in(identity, session=session):
+        raise NotFoundError("This account is no longer connected.")
+    if not has_other_sign_in_method(identity, session=session):
         raise ConflictError(
-            "This is the only way into your account. Set a password or add a passkey, then "
+            "This account is your only way to sign in. Set a password or add a passkey before you "
             "disconnect it."
         )
     provider = session.get_one(IdentityProvider, identity.provider_id)
     this = update(SignIn).where(SignIn.id == sign_in_id, SignIn.user_id == user_id)
     session.execute(this.values(identity_id=None))
-    _disconnect(work, provider, identity)
+    _disconnect_identity(work, provider, identity)
     return provider.title
 
 
 @action("users.disconnect")
-def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
+def disconnect_user(work: UnitOfWork, user_id: int, provider: str) -> Account:
     """Disconnect a user from an identity provider, even if it is their only way to sign in.
 
     Browsers that it signed in are signed out, and roles that it gave end. The provider is given by
@@ -134,7 +141,7 @@ def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
 
     Raise NotFoundError if the user is not connected.
     """
-    lock_account(get_account(user_id, session=work.session).id, session=work.session)
+    lock_account_row(get_account(user_id, session=work.session).id, session=work.session)
     slug = provider.replace("\x00", "")
     found = work.session.execute(
         select(IdentityProvider, Identity)
@@ -143,31 +150,31 @@ def disconnect_user(work: Work, user_id: int, provider: str) -> Account:
     ).one_or_none()
     if found is None:
         raise NotFoundError("The user is not connected with this identity provider.")
-    _disconnect(work, *found)
+    _disconnect_identity(work, *found)
     return show_account(work, user_id)
 
 
-def _disconnect(work: Work, provider: IdentityProvider, identity: Identity) -> None:
+def _disconnect_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
     user_id = identity.user_id
     remove_identity(work, provider, identity)
     work.record(EventKind.IDENTITY_DISCONNECTED, subject=provider.slug, user_id=user_id)
 
 
-def remove_identity(work: Work, provider: IdentityProvider, identity: Identity) -> None:
+def remove_identity(work: UnitOfWork, provider: IdentityProvider, identity: Identity) -> None:
     """Delete an identity with its sign-ins and with the roles that its groups gave."""
-    take_back(work, provider, identity)
-    close_sign_ins(identity, session=work.session)
+    revoke_group_roles(work, provider, identity)
+    close_identity_sign_ins(identity, session=work.session)
     work.session.delete(identity)
     work.session.flush()
 
 
-def close_sign_ins(identity: Identity, *, session: Session) -> int:
+def close_identity_sign_ins(identity: Identity, *, session: Session) -> int:
     """Sign out the browsers that an identity signed in, and return their number."""
     mine = SignIn.user_id == identity.user_id, SignIn.identity_id == identity.id
     return len(session.scalars(delete(SignIn).where(*mine).returning(SignIn.id)).all())
 
 
-def has_other_way_in(identity: Identity, *, session: Session) -> bool:
+def has_other_sign_in_method(identity: Identity, *, session: Session) -> bool:
     """Return whether the user can sign in without this identity."""
     user_id = identity.user_id
     ways: tuple[ColumnElement[bool], ...] = (

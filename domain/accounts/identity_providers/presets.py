@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset:
+class ProviderPreset:
     """Default values of a new provider."""
 
     key: str
@@ -26,15 +26,15 @@ class Preset:
     hint: str = ""
 
 
-_PRESETS = (
-    Preset(
+_PRESET_LIST = (
+    ProviderPreset(
         key="keycloak",
         title="Keycloak",
         example="https://keycloak.example/realms/REALM",
         scopes="openid profile email offline_access",
         hint="For groups, add a mapper of the type Group Membership to the client.",
     ),
-    Preset(
+    ProviderPreset(
         key="entra",
         title="Microsoft Entra ID",
         example="https://login.microsoftonline.com/TENANT-ID/v2.0",
@@ -44,7 +44,7 @@ _PRESETS = (
         hint="Use the ID of a single tenant: common and organizations let in everybody. Groups are "
         "named by their object ID.",
     ),
-    Preset(
+    ProviderPreset(
         key="google",
         title="Google",
         issuer="https://accounts.google.com",
@@ -52,20 +52,20 @@ _PRESETS = (
         hint="Google tells no groups, and not when somebody signed in: administrators prove that "
         "it is them with a password or a passkey.",
     ),
-    Preset(
+    ProviderPreset(
         key="okta",
         title="Okta",
         example="https://YOUR-ORG.okta.com",
         scopes="openid profile email groups offline_access",
         hint="For groups, add a groups claim to the application in Okta.",
     ),
-    Preset(
+    ProviderPreset(
         key="gitlab",
         title="GitLab",
         issuer="https://gitlab.com",
         hint="Groups are named by their paths. Another Gatebell is set up like this, too.",
     ),
-    Preset(
+    ProviderPreset(
         key="github",
         title="GitHub",
         issuer="https://github.com",
@@ -75,7 +75,7 @@ _PRESETS = (
         "organizations that approved the OAuth app, and teams, such as acme/sre. Administrators "
         "prove that it is them with a password or a passkey, as GitHub tells no time of sign-in.",
     ),
-    Preset(key="other", title="Other OpenID Connect"),
+    ProviderPreset(key="other", title="Other OpenID Connect"),
 )
 #: Presets by key, in the order in which they are offered.
-PRESETS: Mapping[str, Preset] = {each.key: each for each in _PRESETS}
+PRESETS: Mapping[str, ProviderPreset] = {each.key: each for each in _PRESET_LIST}

@@ -22,39 +22,41 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import GuestProtocol, KeySet
 from pydantic import BaseModel, ConfigDict, Field
 
-from domain.accounts.identity_providers.arrivals import Arrived
+from domain.accounts.identity_providers.arrivals import ProviderUser
 from domain.accounts.identity_providers.errors import (
-    GoneThereError,
-    ProviderAnswerError,
-    ProviderAwayError,
+    DeniedByProviderError,
+    InvalidProviderResponseError,
     ProviderError,
-    RefusedThereError,
+    ProviderTokenRejectedError,
+    ProviderUnreachableError,
 )
 from domain.accounts.identity_providers.presets import PRESETS
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.delivery.outgoing.errors import OutgoingError, TooLargeError
+from domain.delivery.outgoing.errors import OutgoingError, ResponseTooLargeError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
 #: Accepted signature algorithms. A client cannot create these signatures itself, unlike `none` and
 #: HMAC.
-_ALGORITHMS = tuple(f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512))
-_KEPT_FOR = timedelta(hours=1)
+_SIGNATURE_ALGORITHMS = tuple(
+    f"{kind}{size}" for kind in ("RS", "PS", "ES") for size in (256, 384, 512)
+)
+_DOCUMENT_LIFETIME = timedelta(hours=1)
 #: Time before the next attempt, after a provider could not be reached.
-_LEFT_ALONE_FOR = timedelta(seconds=10)
+_RETRY_DELAY = timedelta(seconds=10)
 #: Accepted difference between the clocks of two hosts.
-LEEWAY = timedelta(minutes=2)
+PROVIDER_CLOCK_LEEWAY = timedelta(minutes=2)
 #: Claims from which the name and address of an account are taken.
-_CLAIMS = ("email", "preferred_username", "name")
+_ACCOUNT_CLAIMS = ("email", "preferred_username", "name")
 #: Error codes for an invalid refresh token. RFC 6749 and GitHub define the first two. Dex returns
 #: `invalid_request`, as do servers based on Authlib if the user no longer exists.
-_INVALID_GRANTS = ("invalid_grant", "bad_refresh_token", "invalid_request")
-MISREAD = (ValueError, TypeError, KeyError, AttributeError)
+_INVALID_GRANT_CODES = ("invalid_grant", "bad_refresh_token", "invalid_request")
+PARSE_ERRORS = (ValueError, TypeError, KeyError, AttributeError)
 
-Document = Mapping[str, Any]
+JsonDocument = Mapping[str, Any]
 
 
-class Fetch(Protocol):
+class RequestSender(Protocol):
     """A function that sends a request once. It is a POST if there is a body."""
 
     def __call__(
@@ -68,17 +70,19 @@ class Fetch(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Upstream:
+class ProviderAccess:
     """HTTP access to providers, and a cache of their documents."""
 
-    fetch: Fetch
+    fetch: RequestSender
     #: Cached metadata and keys by URL, which are the same for all users. None stands for a failed
     #: request.
-    documents: MutableMapping[str, tuple[datetime, Document | None]] = field(default_factory=dict)
+    documents: MutableMapping[str, tuple[datetime, JsonDocument | None]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Client:
+class ProviderRegistration:
     """The registration of this service at a provider."""
 
     title: str
@@ -93,7 +97,7 @@ class Client:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Secrets:
+class ProviderSignInSecrets:
     """Values that bind a response to the browser that made the request. They are not stored."""
 
     state: str = field(repr=False)
@@ -102,7 +106,7 @@ class Secrets:
     verifier: str = field(repr=False)
 
     @classmethod
-    def of(cls, number: str, keyring: Keyring) -> "Secrets":
+    def of(cls, number: str, keyring: Keyring) -> "ProviderSignInSecrets":
         """Derive the values from the random number in the browser's session."""
         return cls(
             **{
@@ -112,7 +116,7 @@ class Secrets:
         )
 
 
-class Tokens(BaseModel):
+class ProviderTokens(BaseModel):
     """The response of a token endpoint."""
 
     model_config = ConfigDict(frozen=True, strict=True)
@@ -122,21 +126,25 @@ class Tokens(BaseModel):
     refresh_token: str | None = Field(default=None, repr=False)
 
 
-class RelyingParty:
+class ProviderClient:
     """A client that requests user details from one provider, with a fixed current time."""
 
-    def __init__(self, client: Client, upstream: Upstream, *, now: datetime) -> None:
+    def __init__(
+        self, client: ProviderRegistration, upstream: ProviderAccess, *, now: datetime
+    ) -> None:
         """Store the registration of this service at the provider."""
         self._client = client
         self._upstream = upstream
         self._now = now
 
-    def metadata(self, *, afresh: bool = False) -> Document:
+    def metadata(self, *, afresh: bool = False) -> JsonDocument:
         """Return the provider's metadata (Discovery section 4)."""
         address = get_well_known_url(self._client.issuer, external=True)
-        found = self._document(address, afresh=afresh)
+        found = self._get_document(address, afresh=afresh)
         if found.get("issuer") != self._client.issuer:
-            raise self._wrong("its metadata has another issuer than the one that was entered")
+            raise self._build_response_error(
+                "the issuer in its metadata differs from the configured issuer"
+            )
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             self._url(found.get(name), name)
         if (userinfo := found.get("userinfo_endpoint")) is not None:
@@ -145,19 +153,19 @@ class RelyingParty:
 
     def keys(self, *, afresh: bool = False) -> KeySet:
         """Return the keys with which the provider signs."""
-        found = self._document(str(self.metadata()["jwks_uri"]), afresh=afresh)
+        found = self._get_document(str(self.metadata()["jwks_uri"]), afresh=afresh)
         try:
             return KeySet.import_key_set({"keys": [dict(each) for each in found["keys"]]})
-        except (JoseError, *MISREAD) as error:
-            raise self._wrong("its keys cannot be read") from error
+        except (JoseError, *PARSE_ERRORS) as error:
+            raise self._build_response_error("its keys cannot be read") from error
 
-    def authorization_url(self, secrets: Secrets, *, is_again: bool) -> str:
+    def authorization_url(self, secrets: ProviderSignInSecrets, *, is_again: bool) -> str:
         """Return the URL of the authorization request (Core section 3.1.2.1)."""
         more = dict(PRESETS[self._client.preset].parameters)
         if is_again:
             # `max_age` makes `auth_time` required. With 0, some providers ask for a sign-in
             # forever, because no completed sign-in is that recent.
-            more |= {"prompt": "login", "max_age": str(int(LEEWAY.total_seconds()))}
+            more |= {"prompt": "login", "max_age": str(int(PROVIDER_CLOCK_LEEWAY.total_seconds()))}
         client = OAuth2Client(
             None,
             client_id=self._client.client_id,
@@ -174,59 +182,66 @@ class RelyingParty:
         )
         return str(url)
 
-    def code_in(self, response: Mapping[str, str]) -> str:
+    def get_authorization_code(self, response: Mapping[str, str]) -> str:
         """Return the code of an authorization response whose state was checked.
 
-        Raise ProviderAnswerError if another provider sent it (RFC 9207 section 2.4). Raise
-        RefusedThereError for an error response.
+        Raise InvalidProviderResponseError if another provider sent it (RFC 9207 section 2.4). Raise
+        DeniedByProviderError for an error response.
         """
         names_itself = self.metadata().get("authorization_response_iss_parameter_supported") is True
         issuer = response.get("iss", None if names_itself else self._client.issuer)
         if issuer != self._client.issuer:
-            raise self._wrong("the response is from another provider, or does not say from which")
+            raise self._build_response_error(
+                "the response is from another provider, or does not name its issuer"
+            )
         if "error" in response or not response.get("code"):
             error = response.get("error", "no code")
-            raise RefusedThereError(self._client.title, f"it answered {_printable(error)[:60]}")
+            reason = f"the provider returned {_replace_unprintable(error)[:60]}"
+            raise DeniedByProviderError(self._client.title, reason)
         return response["code"]
 
-    def redeem(self, code: str, secrets: Secrets) -> Tokens:
+    def redeem(self, code: str, secrets: ProviderSignInSecrets) -> ProviderTokens:
         """Exchange a code for tokens (Core section 3.1.3)."""
-        return self._tokens(
-            ProviderAnswerError,
+        return self._request_tokens(
+            InvalidProviderResponseError,
             "authorization_code",
             code=code,
             redirect_uri=self._client.redirect_uri,
             code_verifier=secrets.verifier,
         )
 
-    def refresh(self, refresh_token: str) -> Tokens:
+    def refresh(self, refresh_token: str) -> ProviderTokens:
         """Exchange a refresh token for tokens (Core section 12).
 
-        Raise GoneThereError if it is not valid.
+        Raise ProviderTokenRejectedError if it is not valid.
         """
-        return self._tokens(GoneThereError, "refresh_token", refresh_token=refresh_token)
+        return self._request_tokens(
+            ProviderTokenRejectedError, "refresh_token", refresh_token=refresh_token
+        )
 
-    def arrival(self, tokens: Tokens, nonce: str) -> Arrived:
+    def arrival(self, tokens: ProviderTokens, nonce: str) -> ProviderUser:
         """Return the user that the tokens of a sign-in identify."""
         if tokens.id_token is None:
-            raise self._wrong("there is no ID token")
-        claims = self._verified(tokens.id_token, tokens.access_token, {"nonce": nonce})
+            raise self._build_response_error("the response has no ID token")
+        claims = self._verify_id_token(tokens.id_token, tokens.access_token, {"nonce": nonce})
         return self._described(claims, tokens.access_token)
 
-    def checked(self, tokens: Tokens, subject: str) -> Arrived | None:
+    def checked(self, tokens: ProviderTokens, subject: str) -> ProviderUser | None:
         """Return the user's details from refreshed tokens, or None if they contain none."""
         if tokens.id_token is not None:
             # A refreshed ID token need not have a nonce (Core section 12.2).
-            claims: Document = self._verified(tokens.id_token, tokens.access_token, {})
+            claims: JsonDocument = self._verify_id_token(tokens.id_token, tokens.access_token, {})
         elif self.metadata().get("userinfo_endpoint"):
             claims = {"sub": subject}
         else:
             return None
         if claims["sub"] != subject:
-            raise self._wrong("the refreshed tokens are about somebody else")
+            raise self._build_response_error("the refreshed tokens belong to another user")
         return self._described(claims, tokens.access_token)
 
-    def _tokens(self, invalid_grant: type[ProviderError], grant_type: str, **sent: str) -> Tokens:
+    def _request_tokens(
+        self, invalid_grant: type[ProviderError], grant_type: str, **sent: str
+    ) -> ProviderTokens:
         """Send a request to the token endpoint, and parse the response (RFC 6749 section 5)."""
         metadata, client = self.metadata(), self._client
         methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
@@ -243,17 +258,17 @@ class RelyingParty:
         _, headers, body = auth.prepare("POST", address, dict(DEFAULT_HEADERS), body)
         url = self._url(address, "token_endpoint")
         _, answer = self._ask(url, body.encode(), headers)
-        given = self._value_in(answer, url)
+        given = self._parse_json(answer, url)
         if "error" in given:
-            code = _printable(given["error"])[:60]
-            kind = invalid_grant if code in _INVALID_GRANTS else ProviderAnswerError
-            raise kind(client.title, f"its token endpoint answered {code}")
+            code = _replace_unprintable(given["error"])[:60]
+            kind = invalid_grant if code in _INVALID_GRANT_CODES else InvalidProviderResponseError
+            raise kind(client.title, f"its token endpoint returned {code}")
         try:
-            return Tokens.model_validate(given)
+            return ProviderTokens.model_validate(given)
         except ValueError as error:
-            raise self._wrong("its token endpoint did not answer with tokens") from error
+            raise self._build_response_error("its token endpoint did not return tokens") from error
 
-    def _verified(self, id_token: str, access_token: str, more: Document) -> CodeIDToken:
+    def _verify_id_token(self, id_token: str, access_token: str, more: JsonDocument) -> CodeIDToken:
         """Return the verified claims of an ID token (Core section 3.1.3.7)."""
         client = self._client
         try:
@@ -267,91 +282,93 @@ class RelyingParty:
                 },
                 params={"client_id": client.client_id, "access_token": access_token, **more},
             )
-            claims.validate(now=int(self._now.timestamp()), leeway=int(LEEWAY.total_seconds()))
+            claims.validate(
+                now=int(self._now.timestamp()), leeway=int(PROVIDER_CLOCK_LEEWAY.total_seconds())
+            )
         except JoseError as error:
-            reason = f"its ID token is not valid: {_printable(str(error))[:120]}"
-            raise self._wrong(reason) from error
-        except MISREAD as error:
-            raise self._wrong("its ID token cannot be read") from error
+            reason = f"its ID token is not valid: {_replace_unprintable(str(error))[:120]}"
+            raise self._build_response_error(reason) from error
+        except PARSE_ERRORS as error:
+            raise self._build_response_error("its ID token cannot be read") from error
         subject = claims["sub"]
-        if not _exact(subject):
-            raise self._wrong("its ID token has no usable sub")
+        if not _accept_clean_text(subject):
+            raise self._build_response_error("its ID token has no usable sub")
         return claims
 
     def _decoded(self, id_token: str) -> jwt.Token:
         """Verify the signature; fetch the keys again if the token refers to an unknown key."""
         try:
-            return self._decoded_with(self.keys(), id_token)
+            return self._decode_with_keys(self.keys(), id_token)
         except InvalidKeyIdError:
-            return self._decoded_with(self.keys(afresh=True), id_token)
+            return self._decode_with_keys(self.keys(afresh=True), id_token)
 
     @staticmethod
-    def _decoded_with(keys: KeySet, id_token: str) -> jwt.Token:
+    def _decode_with_keys(keys: KeySet, id_token: str) -> jwt.Token:
         def named(token: GuestProtocol) -> Any:
             return keys.get_by_kid(token.headers().get("kid"))
 
-        return jwt.decode(id_token, named, algorithms=_ALGORITHMS)
+        return jwt.decode(id_token, named, algorithms=_SIGNATURE_ALGORITHMS)
 
-    def _described(self, claims: Document, access_token: str) -> Arrived:
+    def _described(self, claims: JsonDocument, access_token: str) -> ProviderUser:
         """Return a user; claims missing from the ID token come from userinfo (Core section 5.3)."""
         groups_claim = self._client.groups_claim
-        wanted = (*_CLAIMS, *([groups_claim] if groups_claim else ()))
+        wanted = (*_ACCOUNT_CLAIMS, *([groups_claim] if groups_claim else ()))
         endpoint = self.metadata().get("userinfo_endpoint")
         if endpoint and any(name not in claims for name in wanted):
-            said = self._userinfo(access_token)
+            said = self._fetch_userinfo(access_token)
             if said.get("sub") != claims["sub"]:
-                raise self._wrong("its userinfo is about somebody else")
+                raise self._build_response_error("its userinfo belongs to another user")
             claims = {**said, **claims}
         auth_time = claims.get("auth_time")
-        return Arrived(
+        return ProviderUser(
             subject=claims["sub"],
-            name=_clean(claims.get("name")),
-            username=_clean(claims.get("preferred_username")),
-            email=_exact(claims.get("email")),
+            name=_clean_text(claims.get("name")),
+            username=_clean_text(claims.get("preferred_username")),
+            email=_accept_clean_text(claims.get("email")),
             is_email_verified=claims.get("email_verified") in (True, "true"),
-            groups=_groups_in(claims, groups_claim),
+            groups=_parse_groups(claims, groups_claim),
             methods=frozenset(map(str, claims.get("amr") or ())),
-            authenticated_at=_moment(auth_time),
+            authenticated_at=_parse_timestamp(auth_time),
         )
 
-    def _userinfo(self, access_token: str) -> Any:
-        return self._said(self.metadata()["userinfo_endpoint"], access_token)
+    def _fetch_userinfo(self, access_token: str) -> Any:
+        return self._fetch_with_token(self.metadata()["userinfo_endpoint"], access_token)
 
-    def _said(self, address: str, access_token: str, kind: type = dict) -> Any:
+    def _fetch_with_token(self, address: str, access_token: str, kind: type = dict) -> Any:
         headers = {"Authorization": f"Bearer {access_token}"}
-        return self._json(self._url(address, "userinfo_endpoint"), headers, kind)
+        return self._fetch_json(self._url(address, "userinfo_endpoint"), headers, kind)
 
-    def _document(self, address: str, *, afresh: bool) -> Document:
+    def _get_document(self, address: str, *, afresh: bool) -> JsonDocument:
         documents, url = self._upstream.documents, self._url(address, "its address")
-        asked_at, known = documents.get(address, (self._now - _KEPT_FOR, None))
-        if known is not None and not afresh and self._now - asked_at < _KEPT_FOR:
+        asked_at, known = documents.get(address, (self._now - _DOCUMENT_LIFETIME, None))
+        if known is not None and not afresh and self._now - asked_at < _DOCUMENT_LIFETIME:
             return known
-        if known is None and not afresh and self._now - asked_at < _LEFT_ALONE_FOR:
+        if known is None and not afresh and self._now - asked_at < _RETRY_DELAY:
             # Otherwise, strangers could make many requests wait for the provider.
-            reason = f"{url.shown} did not answer a moment ago"
-            raise ProviderAwayError(self._client.title, reason)
+            reason = f"{url.shown} did not respond a moment ago"
+            raise ProviderUnreachableError(self._client.title, reason)
         try:
-            found: Document = self._json(url, {})
-        except ProviderAwayError:
+            found: JsonDocument = self._fetch_json(url, {})
+        except ProviderUnreachableError:
             documents[address] = (self._now, None)
             raise
         documents[address] = (self._now, found)
         return found
 
-    def _json(self, url: OutgoingUrl, headers: Mapping[str, str], kind: type = dict) -> Any:
+    def _fetch_json(self, url: OutgoingUrl, headers: Mapping[str, str], kind: type = dict) -> Any:
         status, body = self._ask(url, None, {"Accept": "application/json", **headers})
         if status != HTTPStatus.OK:
-            raise self._refusal(status, body, url)
-        return self._value_in(body, url, kind)
+            raise self._build_status_error(status, body, url)
+        return self._parse_json(body, url, kind)
 
-    def _value_in(self, body: bytes, url: OutgoingUrl, kind: type = dict) -> Any:
+    def _parse_json(self, body: bytes, url: OutgoingUrl, kind: type = dict) -> Any:
         try:
             found = orjson.loads(body)
         except ValueError:
             found = None
         if not isinstance(found, kind):
             name = "object" if kind is dict else "array"
-            raise self._wrong(f"{url.shown} did not answer with a JSON {name}")
+            raise self._build_response_error(f"{url.shown} did not return a JSON {name}")
         return found
 
     def _ask(
@@ -359,54 +376,54 @@ class RelyingParty:
     ) -> tuple[int, bytes]:
         """Send a request and return the status and body of the response.
 
-        Raise ProviderAwayError or ProviderAnswerError without a usable response.
+        Raise ProviderUnreachableError or InvalidProviderResponseError without a usable response.
         """
         try:
             status, answer = self._upstream.fetch(url, body, headers)
-        except TooLargeError as error:
-            raise self._wrong(f"{url.shown}: {error}") from error
+        except ResponseTooLargeError as error:
+            raise self._build_response_error(f"{url.shown}: {error}") from error
         except OutgoingError as error:
-            raise ProviderAwayError(self._client.title, f"{url.shown}: {error}") from error
+            raise ProviderUnreachableError(self._client.title, f"{url.shown}: {error}") from error
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise self._refusal(status, answer, url)
+            raise self._build_status_error(status, answer, url)
         return status, answer
 
-    def _refusal(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
-        return ProviderAwayError(self._client.title, f"{url.shown} answered {status}")
+    def _build_status_error(self, status: int, _body: bytes, url: OutgoingUrl) -> ProviderError:
+        return ProviderUnreachableError(self._client.title, f"{url.shown} returned {status}")
 
     def _url(self, address: object, name: str) -> OutgoingUrl:
         """Return a URL from the provider's metadata; it must use https if the issuer does."""
         try:
             url = parse_outgoing_url(str(address))
         except InvalidError as error:
-            raise self._wrong(f"{name} is no URL") from error
+            raise self._build_response_error(f"{name} is not a URL") from error
         if self._client.issuer.startswith("https:") and not url.is_encrypted:
-            raise self._wrong(f"{name} is not encrypted")
+            raise self._build_response_error(f"{name} does not use https")
         return url
 
-    def _wrong(self, reason: str) -> ProviderAnswerError:
-        return ProviderAnswerError(self._client.title, reason)
+    def _build_response_error(self, reason: str) -> InvalidProviderResponseError:
+        return InvalidProviderResponseError(self._client.title, reason)
 
 
-def _printable(text: object) -> str:
+def _replace_unprintable(text: object) -> str:
     return "".join(each if each.isprintable() else "\ufffd" for each in str(text))
 
 
-def _clean(value: object) -> str:
+def _clean_text(value: object) -> str:
     """Return a printable text of at most 255 characters; empty for other types."""
     text = value.encode(errors="ignore").decode() if isinstance(value, str) else ""
     return "".join(each for each in text if each.isprintable()).strip()[:255]
 
 
-def _exact(value: object) -> str:
+def _accept_clean_text(value: object) -> str:
     """Return a text that needs no cleaning, or an empty string.
 
     Cleaning an identifier could turn it into another one.
     """
-    return value if isinstance(value, str) and _clean(value) == value else ""
+    return value if isinstance(value, str) and _clean_text(value) == value else ""
 
 
-def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
+def _parse_groups(claims: JsonDocument, name: str | None) -> frozenset[str] | None:
     """Return the groups in the claims; a missing claim means that the user has none.
 
     Return None if the claim only refers to another source (Core section 5.6.2), as Entra ID does
@@ -421,7 +438,7 @@ def _groups_in(claims: Document, name: str | None) -> frozenset[str] | None:
     return frozenset(map(str, given)) if isinstance(given, list) else frozenset([str(given)])
 
 
-def _moment(seconds: object) -> datetime | None:
+def _parse_timestamp(seconds: object) -> datetime | None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         return None
     try:

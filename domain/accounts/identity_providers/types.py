@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from domain.access.roles import Role, role_named
+from domain.access.roles import Role, parse_role
 from domain.accounts.identity_providers.presets import PRESETS
 from domain.core.types.base import (
     Body,
@@ -17,7 +17,7 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    partial,
+    make_fields_optional,
 )
 
 
@@ -30,7 +30,7 @@ class GroupRole(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> "GroupRole":
-        """Parse a text of the form `upstream group = path: Role`.
+        """Parse a text of the form `provider group = group path: Role`.
 
         Raise ValueError if it is malformed.
         """
@@ -38,86 +38,93 @@ class GroupRole(NamedTuple):
         upstream, _, given = text.rpartition("=")
         path, _, role = given.partition(":")
         if not upstream.strip() or not path.strip():
-            raise ValueError(f"“{text}” is not of the form “group there = group/here: Role”")
-        return cls(upstream.strip(), path.strip().strip("/"), role_named(role))
+            message = f'has an invalid line: "{text}". Use: provider group = group path: Role'
+            raise ValueError(message)
+        return cls(upstream.strip(), path.strip().strip("/"), parse_role(role))
 
     def __str__(self) -> str:
         """Return the text form that users enter."""
         return f"{self.upstream} = {self.path}: {self.role.label}"
 
 
-def _lines(value: Any) -> Any:
+def _split_lines(value: Any) -> Any:
     return (
         [each for each in value.splitlines() if each.strip()] if isinstance(value, str) else value
     )
 
 
-def _group_roles(lines: Iterable[str]) -> tuple[str, ...]:
+def _normalize_group_roles(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(GroupRole.read(each)) for each in lines)
 
 
 GroupRoles = Annotated[
     tuple[Text, ...],
-    BeforeValidator(_lines),
-    AfterValidator(_group_roles),
+    BeforeValidator(_split_lines),
+    AfterValidator(_normalize_group_roles),
     Field(max_length=200),
 ]
 
 
-class _Details(Body):
+class _ProviderFields(Body):
     title: Annotated[Name, Field(max_length=100)] = Field(
         description="Name of the provider on the button of the sign-in page."
     )
-    issuer: Text = Field(default="", description="The URL that it calls itself by.")
+    issuer: Text = Field(default="", description="Issuer URL of the provider.")
     client_id: RequiredText
-    scopes: Line = Field(default="", description="Separated by spaces.")
+    scopes: Line = Field(default="", description="Scopes, separated by spaces.")
     active: bool = Field(
         default=True, description="True if people can sign in through the provider."
     )
     creates_accounts: bool = Field(
         default=False,
-        description="True to create an account at the first sign-in of a person without one.",
+        description="True to create an account when an unknown user signs in.",
     )
     email_domains: Words = Field(
         default=(),
-        description="Email domains whose verified addresses get accounts. Empty for all domains.",
+        description="Email domains for which accounts are created. Empty for all domains.",
     )
     vouches_for_email: bool | None = Field(
-        default=None, description="Take its addresses for verified even if it does not say so."
+        default=None, description="True to treat all email addresses of the provider as verified."
     )
     trusts_second_factor: bool = Field(
-        default=False, description="Ask for no second factor here if it says that it did."
+        default=False,
+        description="True to skip the second factor if the provider has checked one.",
     )
-    groups_claim: Line = Field(default="", description="The claim that has the groups.")
+    groups_claim: Line = Field(default="", description="Claim that contains the groups.")
     group_roles: GroupRoles = Field(
-        default=(), description="Each as `group there = group/here: Role`."
+        default=(),
+        description="Roles for provider groups, each as `provider group = group path: Role`.",
     )
     administrators_group: Line = Field(
-        default="", description="The group there whose members are administrators here."
+        default="", description="Group of the provider whose members are administrators."
     )
 
 
-class IdentityProviderBody(_Details):
+class IdentityProviderBody(_ProviderFields):
     """A new identity provider. Omitted fields are filled from its preset."""
 
     slug: str = Field(
         pattern=r"^[a-z0-9][a-z0-9-]{0,62}$",
-        description="Its name in URLs: small letters, digits and dashes.",
+        description="Name in URLs: lowercase letters, digits and dashes.",
     )
-    client_secret: RequiredText = Field(description="Is stored encrypted and never shown.")
+    client_secret: RequiredText = Field(
+        description="Client secret. It is stored encrypted and never shown."
+    )
     preset: Literal[*PRESETS] = Field(  # type: ignore[valid-type]
-        default="other", description="The kind of provider."
+        default="other", description="Preset for the type of provider."
     )
 
 
-@partial
-class IdentityProviderChangeBody(_Details):
+@make_fields_optional
+class IdentityProviderChangeBody(_ProviderFields):
     """Changes to an identity provider.
 
     The slug cannot change, because the provider knows the URL.
     """
 
-    client_secret: Text = Field(default="", description="Empty keeps the present one.")
+    client_secret: Text = Field(
+        default="", description="New client secret. Empty to keep the current secret."
+    )
 
 
 class IdentityProviderQuery(OffsetQuery):
@@ -159,9 +166,7 @@ class ConnectionTest(Resource):
     token_endpoint: str | None = None
     userinfo_endpoint: str | None = None
     jwks_uri: str | None = None
-    keys: int | None = Field(
-        default=None, description="Number of keys with which the provider signs."
-    )
+    keys: int | None = Field(default=None, description="Number of signing keys of the provider.")
     names_itself: bool | None = Field(
         default=None,
         description="True if the responses of the provider contain its issuer (RFC 9207).",

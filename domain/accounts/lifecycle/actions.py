@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.accounts import administration, directory
 from domain.accounts.administration import add_account, change_account, generate_password
-from domain.accounts.email_addresses import vouch, welcome
-from domain.accounts.factors.second_factors import remove_second_factors as forget_factors
-from domain.accounts.lifecycle.own_account import end_access
-from domain.accounts.passwords import PasswordRules, forget_first_password
+from domain.accounts.email_addresses import confirm_current_address, send_confirmation_link
+from domain.accounts.factors.second_factors import delete_second_factors as forget_factors
+from domain.accounts.lifecycle.own_account import revoke_access
+from domain.accounts.passwords import PasswordRules, delete_first_password_file
 from domain.accounts.personal_data.erasure import count_applications, erase_person
 from domain.accounts.personal_data.inventory import export_person
 from domain.accounts.types import (
@@ -29,23 +29,23 @@ from domain.accounts.types import (
 )
 from domain.accounts.users import NewUser, UserView, get_user
 from domain.audit.events import EventKind
-from domain.audit.seals import audit_key
+from domain.audit.seals import get_or_create_audit_key
 from domain.core.database.locks import release_locks
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError, QueryError
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
-from domain.oauth.clients.applications import owned_by
-from domain.oauth.clients.service_accounts import revoke_tokens
-from domain.projects.people import is_known
-from domain.projects.transfers import rename_personal
+from domain.core.types.base import ListPage
+from domain.oauth.clients.applications import build_owner_condition
+from domain.oauth.clients.service_accounts import revoke_service_account_tokens
+from domain.projects.people import is_user_visible
+from domain.projects.transfers import rename_personal_namespace
 from domain.projects.views import Viewer
 
 
-@question("users.index")
-def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
+@read_action("users.index")
+def list_users(work: UnitOfWork, query: UserQuery) -> ListPage[Account] | ListPage[User]:
     """List users with an active account, or all accounts for administrators."""
     if query.is_for_administrators and not work.actor.is_admin:
-        message = "admins, two_factor and without_projects are for administrators of the instance."
+        message = "Only administrators can use `admins`, `two_factor` and `without_projects`."
         raise ForbiddenError(message)
     if query.active and query.blocked:
         raise QueryError("active, blocked are mutually exclusive", field="blocked")
@@ -53,39 +53,40 @@ def list_users(work: Work, query: UserQuery) -> Found[Account] | Found[User]:
     return listed(query, query.part, session=work.session, base_url=work.settings.base_url)
 
 
-@question("users.show")
-def show_user(work: Work, user_id: int) -> Account | User:
+@read_action("users.show")
+def show_user(work: UnitOfWork, user_id: int) -> Account | User:
     """Show a user."""
     if work.actor.is_admin:
         return show_account(work, user_id)
     viewer = Viewer(user_id=work.actor.id, today=work.now.date())
     session, base_url = work.session, work.settings.base_url
     found = directory.find_public_user(user_id, session=session, base_url=base_url)
-    if found is None and is_known(user_id, viewer, session=session):
+    if found is None and is_user_visible(user_id, viewer, session=session):
         found = directory.get_public_user(user_id, session=session, base_url=base_url)
     if found is None:
         raise NotFoundError("User not found.")
     return found
 
 
-def show_account(work: Work, user_id: int) -> AccountPage:
+def show_account(work: UnitOfWork, user_id: int) -> AccountPage:
     """Return an account as administrators see it.
 
     Raise NotFoundError if it does not exist or was erased.
     """
-    return directory.look_up_account(
+    return directory.get_account_page(
         user_id, session=work.session, now=work.now, base_url=work.settings.base_url
     )
 
 
 @action("users.create")
-def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
+def create_user(work: UnitOfWork, new: AccountBody) -> NewAccount | Account:
     """Create a user with a given or generated password.
 
     No other response contains a generated password.
     """
     if (new.password is None) != new.force_random_password:
-        raise InvalidError("Send a password, or force_random_password=true.", field="password")
+        message = "Send either `password` or `force_random_password=true`."
+        raise InvalidError(message, field="password")
     password, rules = new.password, work.policy(PasswordRules)
     if password is None:
         password = generate_password(new.username)
@@ -103,7 +104,7 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
         is_email_confirmed=new.skip_confirmation,
     )
     user = add_account(work, wanted, rules)
-    welcome(work, user.id)
+    send_confirmation_link(work, user.id)
     made = show_account(work, user.id)
     if new.password is not None:
         return made
@@ -111,91 +112,93 @@ def create_user(work: Work, new: AccountBody) -> NewAccount | Account:
 
 
 @action("users.change")
-def change_user(work: Work, user_id: int, change: AccountChangeBody) -> Account:
+def change_user(work: UnitOfWork, user_id: int, change: AccountChangeBody) -> Account:
     """Change the names, the email address, the time zone or the role of a user."""
     before = administration.get_account(user_id, session=work.session).username
     changed = change_account(work, user_id, change)
     after = show_account(work, user_id)
     if "username" in changed:
-        rename_personal(work, user_id, after.username)
+        rename_personal_namespace(work, user_id, after.username)
     if changed:
         more: dict[str, object] = {"before": before} if "username" in changed else {}
         more |= {"administrator": after.is_admin} if "is_admin" in changed else {}
-        _record(work, EventKind.USER_CHANGED, after, changed=", ".join(changed), **more)
+        _record_user_event(work, EventKind.USER_CHANGED, after, changed=", ".join(changed), **more)
     return after
 
 
 @action("users.change")
-def vouch_for(work: Work, user_id: int) -> bool:
-    """Vouch for the email address of a user.
+def confirm_user_email(work: UnitOfWork, user_id: int) -> bool:
+    """Confirm the email address of a user as an administrator.
 
     Return whether it was unconfirmed before.
     """
     user = administration.get_account(user_id, session=work.session)
-    is_new = vouch(work, user_id)
+    is_new = confirm_current_address(work, user_id)
     if is_new:
-        _record(work, EventKind.EMAIL_CONFIRMED, user)
+        _record_user_event(work, EventKind.EMAIL_CONFIRMED, user)
     return is_new
 
 
 @action("users.block", command="lock")
-def lock_user(work: Work, user_id: int) -> Account:
+def lock_user(work: UnitOfWork, user_id: int) -> Account:
     """Lock an account and sign it out everywhere."""
     was_active = administration.lock(work, user_id)
     user = show_account(work, user_id)
     if was_active:
-        revoke_tokens(owned_by(user_id), session=work.session, now=work.now)
-        _record(work, EventKind.USER_LOCKED, user)
+        revoke_service_account_tokens(
+            build_owner_condition(user_id), session=work.session, now=work.now
+        )
+        _record_user_event(work, EventKind.USER_LOCKED, user)
     return user
 
 
 @action("users.unblock", command="unlock")
-def unlock_user(work: Work, user_id: int) -> Account:
+def unlock_user(work: UnitOfWork, user_id: int) -> Account:
     """Unlock an account, including one with too many failed sign-ins."""
     administration.unlock(work, user_id)
     user = show_account(work, user_id)
-    _record(work, EventKind.USER_UNLOCKED, user)
+    _record_user_event(work, EventKind.USER_UNLOCKED, user)
     return user
 
 
 @action("users.deactivate")
-def deactivate_user(work: Work, user_id: int) -> Account:
+def deactivate_user(work: UnitOfWork, user_id: int) -> Account:
     """Deactivate an account until its owner signs in, and sign it out everywhere."""
     was_active = administration.deactivate(work, user_id)
     user = show_account(work, user_id)
     if was_active:
-        _record(work, EventKind.USER_DEACTIVATED, user)
+        _record_user_event(work, EventKind.USER_DEACTIVATED, user)
     return user
 
 
 @action("users.activate")
-def activate_user(work: Work, user_id: int) -> Account:
+def activate_user(work: UnitOfWork, user_id: int) -> Account:
     """Activate an account that was deactivated."""
     was_deactivated = administration.activate(work, user_id)
     user = show_account(work, user_id)
     if was_deactivated:
-        _record(work, EventKind.USER_ACTIVATED, user)
+        _record_user_event(work, EventKind.USER_ACTIVATED, user)
     return user
 
 
 @action("users.change", command="reset-password")
-def reset_password(work: Work, user_id: int, reset: PasswordResetBody) -> ResetAccount:
-    """Reset the password of a user to a random one, to be changed at the next sign-in.
+def reset_password(work: UnitOfWork, user_id: int, reset: PasswordResetBody) -> ResetAccount:
+    """Reset the password of a user to a random password, to be changed at the next sign-in.
 
     All browsers and applications are signed out.
     """
     password = administration.replace_password(work, user_id)
-    ended = end_access(
+    ended = revoke_access(
         work, user_id, applications=not reset.keep_applications, tokens=reset.revoke_tokens
     )
     user = show_account(work, user_id)
-    forget_first_password(user.username, work.settings.instance_path)
-    _record(work, EventKind.PASSWORD_RESET, user, **ended)
+    delete_first_password_file(user.username, work.settings.instance_path)
+    _record_user_event(work, EventKind.PASSWORD_RESET, user, **ended)
     return ResetAccount(**vars(user), password=password)
 
 
 @action("users.change", command="remove-second-factors")
-def remove_second_factors(work: Work, user_id: int) -> RemovedFactors:
+def remove_second_factors(work: UnitOfWork, user_id: int) -> RemovedFactors:
     """Remove all second factors of a user: authenticator app, passkeys and recovery codes."""
     user = administration.get_account(user_id, session=work.session)
     had_any = forget_factors(user_id, session=work.session)
@@ -205,19 +208,19 @@ def remove_second_factors(work: Work, user_id: int) -> RemovedFactors:
 
 
 @action("users.export")
-def export_user(work: Work, user_id: int) -> PersonalData:
+def export_user(work: UnitOfWork, user_id: int) -> PersonalData:
     """Export the personal data of the caller, or of any user for administrators."""
     if user_id != work.actor.id and not work.actor.is_admin:
         raise NotFoundError("User not found.")
     user = administration.get_account(user_id, session=work.session)
-    _record(work, EventKind.USER_EXPORTED, user)
+    _record_user_event(work, EventKind.USER_EXPORTED, user)
     keyring = work.policy(Keyring)
     held = export_person(user, session=work.session, keyring=keyring, now=work.now)
     return PersonalData.model_validate(held)
 
 
 @action("users.delete")
-def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
+def delete_user(work: UnitOfWork, user_id: int, erasure: ErasureBody) -> Erased:
     """Delete a user and keep data that others need under a pseudonym.
 
     Raise InvalidError if the user has applications and the request does not specify what to do with
@@ -228,9 +231,10 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     next_owner = get_user(heir, session=session) if heir else None
     is_settled = next_owner is not None or erasure.delete_applications
     if not is_settled and count_applications(user, session=session):
-        raise InvalidError("Choose whether to transfer or delete their applications.", field="heir")
-    key = audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
-    forget_first_password(user.username, work.settings.instance_path)
+        message = "Choose whether to transfer or delete the applications of the user."
+        raise InvalidError(message, field="heir")
+    key = get_or_create_audit_key(session=session, keyring=work.policy(Keyring), now=work.now)
+    delete_first_password_file(user.username, work.settings.instance_path)
     done = erase_person(work, user, heir=next_owner, audit_key=key)
     details = {
         "applications_handed_on": done.applications_handed_on,
@@ -241,5 +245,7 @@ def delete_user(work: Work, user_id: int, erasure: ErasureBody) -> Erased:
     return done
 
 
-def _record(work: Work, kind: EventKind, user: UserView | Account, **details: object) -> None:
+def _record_user_event(
+    work: UnitOfWork, kind: EventKind, user: UserView | Account, **details: object
+) -> None:
     work.record(kind, user_id=user.id, subject=user.username, details=details)

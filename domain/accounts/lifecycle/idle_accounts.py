@@ -13,11 +13,11 @@ from sqlalchemy import ColumnElement, and_, exists, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from domain.accounts.administration import deactivate_idle
-from domain.accounts.email_addresses import Letterhead
-from domain.accounts.users import IN_USE
+from domain.accounts.email_addresses import AccountMessageBuilder
+from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import Event, EventKind, EventSource, store_event
 from domain.core.database.rows import update_rows
-from domain.delivery.mail.outbox import queue_messages
+from domain.delivery.mail.outbox import queue_emails
 from domain.paging.escalations.steps import TargetKind
 from models import (
     AccessToken,
@@ -34,40 +34,42 @@ from models import (
 )
 
 #: Time between the notice and the deactivation.
-NOTICE = timedelta(days=7)
-_LAST_SEEN = func.coalesce(User.last_sign_in_at, User.created_at)
+IDLE_NOTICE_PERIOD = timedelta(days=7)
+_LAST_SEEN_AT = func.coalesce(User.last_sign_in_at, User.created_at)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IdleAccounts:
+class IdleAccountProcessor:
     """Accounts that are idle for a number of days, and the notices to their owners."""
 
     days: int
-    head: Letterhead
+    head: AccountMessageBuilder
     session: Session
     now: datetime
     #: Callback after each account. It commits, so that locks are short.
     between: Callable[[], None]
 
-    def settle(self) -> dict[str, int]:
+    def notify_and_deactivate(self) -> dict[str, int]:
         """Notify owners of idle accounts and deactivate accounts, each in a transaction.
 
         Return the number of deactivated accounts and of notices.
         """
-        before, named = self.now - timedelta(days=self.days), _named_in_policies(self.session)
+        before, named = self.now - timedelta(days=self.days), _find_policy_target_ids(self.session)
         is_idle = _is_idle(before, self.now, named)
-        is_nearly_idle = _is_idle(before + NOTICE, self.now, named)
-        is_over = User.idle_noticed_at <= self.now - NOTICE
+        is_nearly_idle = _is_idle(before + IDLE_NOTICE_PERIOD, self.now, named)
+        is_over = User.idle_noticed_at <= self.now - IDLE_NOTICE_PERIOD
         is_new, used_again = User.idle_noticed_at.is_(None), not_(is_nearly_idle)
         forget = update_rows(User).where(used_again, not_(is_new)).values(idle_noticed_at=None)
         self.session.execute(forget)
         self.between()
         return {
-            "deactivated": self._each(is_idle & is_over, self._deactivate),
-            "noticed": self._each(is_nearly_idle & is_new, self._notice),
+            "deactivated": self._apply_to_matching(is_idle & is_over, self._deactivate),
+            "noticed": self._apply_to_matching(is_nearly_idle & is_new, self._notify_owner),
         }
 
-    def _each(self, condition: ColumnElement[bool], act: Callable[[User], bool]) -> int:
+    def _apply_to_matching(
+        self, condition: ColumnElement[bool], act: Callable[[User], bool]
+    ) -> int:
         done, found = 0, select(User).where(condition).order_by(User.id)
         for user_id in self.session.scalars(found.with_only_columns(User.id)).all():
             # Check again in its own transaction, because the owner may have returned in the
@@ -90,20 +92,21 @@ class IdleAccounts:
         store_event(event, EventSource(), session=self.session, now=self.now)
         return True
 
-    def _notice(self, user: User) -> bool:
+    def _notify_owner(self, user: User) -> bool:
         user.idle_noticed_at, head = self.now, self.head
         message = head.letter(
             f"idle user {user.id}, noticed at {self.now.isoformat()}",
             user.email,
             f"Your account at {head.instance_name} will be deactivated",
-            f"Nobody has used your account @{user.username} for a long time. It will be "
-            f"deactivated on {(self.now + NOTICE).date()}: its access tokens will not work any "
-            "more. Sign in before then to keep it active:\n"
+            f"Your account @{user.username} has not been used for a long time. It will be "
+            f"deactivated on {(self.now + IDLE_NOTICE_PERIOD).date()}, and its access tokens will "
+            "stop "
+            "working. To keep it active, sign in before then:\n"
             f"{head.base_url}/users/sign_in\n\n"
-            "You can sign in later, too: that activates the account again.",
+            "If you sign in later, the account is activated again.",
         )
         if head.has_mail_server:
-            queue_messages((message,), session=self.session, keyring=head.keyring, now=self.now)
+            queue_emails((message,), session=self.session, keyring=head.keyring, now=self.now)
         return True
 
 
@@ -111,8 +114,8 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
     """Return the condition for active accounts of people that were not used since `before`."""
     last_administrator = (
         select(User.id)
-        .where(User.is_admin, IN_USE)
-        .order_by(_LAST_SEEN.desc(), User.id.desc())
+        .where(User.is_admin, IS_ACTIVE_HUMAN)
+        .order_by(_LAST_SEEN_AT.desc(), User.id.desc())
         .limit(1)
         .correlate(None)
     )
@@ -140,15 +143,15 @@ def _is_idle(before: datetime, now: datetime, named: frozenset[int]) -> ColumnEl
         ),
     )
     return and_(
-        IN_USE,
-        before > _LAST_SEEN,
+        IS_ACTIVE_HUMAN,
+        before > _LAST_SEEN_AT,
         User.id.not_in(named),
         User.id.not_in(last_administrator),
         *(not_(each) for each in uses),
     )
 
 
-def _named_in_policies(session: Session) -> frozenset[int]:
+def _find_policy_target_ids(session: Session) -> frozenset[int]:
     return frozenset(
         target_id
         for steps in session.scalars(select(EscalationPolicy.steps))

@@ -9,59 +9,59 @@ required at the next sign-in.
 from datetime import timedelta
 from hashlib import sha256
 
-from domain.access.actions import action, question
-from domain.access.actor import Seal, Work
+from domain.access.actions import action, read_action
+from domain.access.actor import LinkSigner, UnitOfWork
 from domain.accounts.attempt_limits import claim_attempt
-from domain.accounts.email_addresses import Letterhead, vouch
-from domain.accounts.lifecycle.own_account import end_access
-from domain.accounts.passwords import PasswordRules, forget_first_password
+from domain.accounts.email_addresses import AccountMessageBuilder, confirm_current_address
+from domain.accounts.lifecycle.own_account import revoke_access
+from domain.accounts.passwords import PasswordRules, delete_first_password_file
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.signing_in.sessions import close_all_sign_ins
 from domain.accounts.types import PasswordBody
 from domain.accounts.users import (
     UserView,
+    find_sign_in_user,
     find_user,
-    find_user_to_sign_in,
-    forget_failed_sign_ins,
     hash_new_password,
-    lock_account,
+    lock_account_row,
+    reset_failed_sign_ins,
     store_password,
 )
 from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import queue_messages
+from domain.delivery.mail.outbox import queue_emails
 from models import User
 
-LINK_LIFETIME = timedelta(hours=1)
+RESET_LINK_LIFETIME = timedelta(hours=1)
 #: Purpose for which the links are signed.
-SEALED_FOR = "forgotten password"
-_INVALID_LINK = (
-    "This link is not valid: it was used or has expired, or the account has changed. Ask for a new "
-    "one."
+RESET_LINK_PURPOSE = "forgotten password"
+_INVALID_LINK_MESSAGE = (
+    "This link is not valid. It was already used, has expired, or the account has changed. Request "
+    "a new link."
 )
 
 
 @action("signing_in.prove")
-def send_link(work: Work, login: str) -> None:
+def send_link(work: UnitOfWork, login: str) -> None:
     """Send a link to the account with this user name or email address.
 
     Nothing is sent if there is no such account. Raise ConflictError if this instance sends no
     email. Raise TooManyAttemptsError for too many requests from one IP address. Requests above the
     limit of one account are ignored, so that its owner is not flooded with email.
     """
-    if not work.policy(Letterhead).has_mail_server:
-        raise ConflictError("This installation sends no e-mail.")
+    if not work.policy(AccountMessageBuilder).has_mail_server:
+        raise ConflictError("This instance does not send emails.")
     limits = work.policy(SignInLimits)
     session, keyring = work.session, work.policy(Keyring)
     from_address = limits.address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
     user = find_user(login, session=session)
-    if user is None or find_user_to_sign_in(user.id, session=session) is None:
+    if user is None or find_sign_in_user(user.id, session=session) is None:
         return
     try:
-        to_account = limits.email_limit(user.id)
+        to_account = limits.build_email_limit(user.id)
         claim_attempt(to_account, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         return
@@ -69,61 +69,63 @@ def send_link(work: Work, login: str) -> None:
     work.record(EventKind.PASSWORD_LINK_SENT, subject=user.username, user_id=user.id)
 
 
-@question("signing_in.prove")
-def show_account(work: Work, user_id: int, stamp: str) -> UserView:
+@read_action("signing_in.prove")
+def get_account_of_link(work: UnitOfWork, user_id: int, stamp: str) -> UserView:
     """Show the account of a link.
 
     Raise NotFoundError if the link is not valid.
     """
-    user = find_user_to_sign_in(user_id, session=work.session)
-    if user is None or _stamp(work.session.get_one(User, user_id)) != stamp:
-        raise NotFoundError(_INVALID_LINK)
+    user = find_sign_in_user(user_id, session=work.session)
+    if user is None or _compute_stamp(work.session.get_one(User, user_id)) != stamp:
+        raise NotFoundError(_INVALID_LINK_MESSAGE)
     return user
 
 
 @action("signing_in.prove")
-def set_password(work: Work, user_id: int, stamp: str, new: PasswordBody) -> None:
+def set_password(work: UnitOfWork, user_id: int, stamp: str, new: PasswordBody) -> None:
     """Set a new password for the account of a link, and sign it out everywhere.
 
     Failed sign-in attempts are reset, and the address is confirmed. Raise NotFoundError, or
     InvalidError for a weak password.
     """
-    user, session = show_account(work, user_id, stamp), work.session
+    user, session = get_account_of_link(work, user_id, stamp), work.session
     release_locks(session)  # Hashing a password takes time.
     hashed = hash_new_password(user, new.new_password, work.policy(PasswordRules))
-    lock_account(user_id, session=session)
+    lock_account_row(user_id, session=session)
     # Check again: of two concurrent requests, one finds the new password.
-    show_account(work, user_id, stamp)
+    get_account_of_link(work, user_id, stamp)
     store_password(user_id, hashed, session=session, now=work.now)
     close_all_sign_ins(user_id, session=session)
-    forget_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
-    forget_first_password(user.username, work.settings.instance_path)
-    ended = end_access(work, user_id, applications=new.end_applications, tokens=new.revoke_tokens)
+    reset_failed_sign_ins(user.username, session=session, keyring=work.policy(Keyring))
+    delete_first_password_file(user.username, work.settings.instance_path)
+    ended = revoke_access(
+        work, user_id, applications=new.end_applications, tokens=new.revoke_tokens
+    )
     subject = user.username
     work.record(EventKind.PASSWORD_CHANGED, subject=subject, user_id=user_id, details=ended)
     # An address that another account shares proves nothing about the ownership of either account.
-    if user.is_found_by_email and vouch(work, user_id):
+    if user.is_found_by_email and confirm_current_address(work, user_id):
         work.record(EventKind.EMAIL_CONFIRMED, subject=subject, user_id=user_id)
 
 
-def _queue_link(work: Work, user: UserView) -> None:
-    letterhead = work.policy(Letterhead)
-    stamp = _stamp(work.session.get_one(User, user.id))
-    sealed = work.policy(Seal).sign([user.id, stamp], SEALED_FOR)
+def _queue_link(work: UnitOfWork, user: UserView) -> None:
+    letterhead = work.policy(AccountMessageBuilder)
+    stamp = _compute_stamp(work.session.get_one(User, user.id))
+    sealed = work.policy(LinkSigner).sign([user.id, stamp], RESET_LINK_PURPOSE)
     message = letterhead.message(
         user.id,
         user.email,
-        f"A new password for your account at {letterhead.instance_name}",
-        f"Somebody asked for a new password for @{user.username}, from the IP address "
-        f"{work.actor.source.address}. Choose it within an hour:\n"
+        f"Reset your password at {letterhead.instance_name}",
+        f"Someone requested a new password for @{user.username}, from the IP address "
+        f"{work.actor.source.address}. To choose a new password, open this link within an hour:\n"
         f"{letterhead.base_url}/users/password/{sealed}\n\n"
-        "The link works once. If it was not you, ignore this message: your password stays as it "
-        "is.",
+        "The link works once. If this was not you, ignore this message. Your password stays the "
+        "same.",
         secret=f"{sealed} {work.now.isoformat()}",
     )
-    queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
+    queue_emails((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
-def _stamp(user: User) -> str:
+def _compute_stamp(user: User) -> str:
     """Return a digest that changes with the password or the address, and reveals neither."""
     return sha256(f"{user.password_hash}\n{user.email}".encode()).hexdigest()

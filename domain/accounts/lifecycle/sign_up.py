@@ -8,25 +8,32 @@ from datetime import timedelta
 
 from sqlalchemy import exists, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Seal, Work
+from domain.access.actions import action, read_action
+from domain.access.actor import LinkSigner, UnitOfWork
 from domain.accounts.administration import get_account
-from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_once
-from domain.accounts.email_addresses import Letterhead
+from domain.accounts.attempt_limits import AttemptLimit, claim_attempt, claim_single_use
+from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.personal_data.erasure import erase_person
 from domain.accounts.sign_up import (
-    LINK_LIFETIME,
-    MESSAGE_KEY,
+    SIGN_UP_LINK_LIFETIME,
+    SIGN_UP_MESSAGE_KEY_PREFIX,
     SignUpPolicy,
-    find_owner,
-    make_account,
-    refuse_known,
+    check_no_account,
+    create_own_account,
+    find_account_by_email,
 )
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.types import ApprovalResult, OwnAccountBody
-from domain.accounts.users import ACTIVE, IN_USE, PENDING, UserView, checked_email, lock_account
+from domain.accounts.users import (
+    ACTIVE,
+    IS_ACTIVE_HUMAN,
+    PENDING,
+    UserView,
+    lock_account_row,
+    normalize_email,
+)
 from domain.audit.events import EventKind
-from domain.audit.seals import audit_key
+from domain.audit.seals import get_or_create_audit_key
 from domain.core.errors import (
     ConflictError,
     ForbiddenError,
@@ -36,18 +43,18 @@ from domain.core.errors import (
 )
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
-from domain.delivery.mail.outbox import NewMessage, queue_messages
-from domain.projects.invitation_actions import accept, show_offer
+from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.projects.invitation_actions import accept_invitation, show_pending_invitation
 from models import User
 from models.folding import fold
 
 #: Purpose for which the links are signed.
-SEALED_FOR = "sign-up"
-_USED_LINK = "This link was used already. Sign in, or sign up again."
+SIGN_UP_LINK_PURPOSE = "sign-up"
+_USED_LINK_MESSAGE = "This link was already used. Sign in, or sign up again."
 
 
-@question("sign_up.ask")
-def show_policy(work: Work) -> SignUpPolicy:
+@read_action("sign_up.ask")
+def show_policy(work: UnitOfWork) -> SignUpPolicy:
     """Show the sign-up policy.
 
     Raise NotFoundError if sign-up is turned off.
@@ -59,7 +66,7 @@ def show_policy(work: Work) -> SignUpPolicy:
 
 
 @action("sign_up.ask")
-def send_link(work: Work, email: str) -> None:
+def send_link(work: UnitOfWork, email: str) -> None:
     """Send a sign-up link to an email address.
 
     The owner of an existing account gets the advice to sign in. Raise NotFoundError if sign-up is
@@ -67,9 +74,10 @@ def send_link(work: Work, email: str) -> None:
     for too many requests from one IP address. Requests above the limit of one address are ignored,
     so that its owner is not flooded with email.
     """
-    address = checked_email(email)
-    if not show_policy(work).admits(address):
-        raise InvalidError("Only addresses of certain domains can be used here.", field="email")
+    address = normalize_email(email)
+    if not show_policy(work).is_address_allowed(address):
+        sentence = "You cannot sign up with an email address of this domain."
+        raise InvalidError(sentence, field="email")
     session, keyring, limits = work.session, work.policy(Keyring), work.policy(SignInLimits)
     from_address = limits.address_limit(work.actor.source.address)
     claim_attempt(from_address, session=session, keyring=keyring, now=work.now)
@@ -80,59 +88,69 @@ def send_link(work: Work, email: str) -> None:
         claim_attempt(to_address, session=session, keyring=keyring, now=work.now)
     except TooManyAttemptsError:
         return
-    owner = find_owner(address, session=session)
-    message = _link_message(work, address) if owner is None else _known_message(work, owner)
-    queue_messages((message,), session=session, keyring=keyring, now=work.now)
+    owner = find_account_by_email(address, session=session)
+    message = (
+        _build_link_message(work, address)
+        if owner is None
+        else _build_known_address_message(work, owner)
+    )
+    queue_emails((message,), session=session, keyring=keyring, now=work.now)
     work.record(EventKind.SIGN_UP_LINK_SENT, user_id=owner.id if owner else None)
 
 
-@question("sign_up.finish")
-def show_link(work: Work, email: str) -> SignUpPolicy:
+@read_action("sign_up.finish")
+def get_policy_of_link(work: UnitOfWork, email: str) -> SignUpPolicy:
     """Show the sign-up policy for the email address of a link.
 
     Raise NotFoundError for an address that has an account or may no longer be used to sign up.
     """
     policy = work.policy(SignUpPolicy)
-    if not policy.admits(email):
-        raise NotFoundError(f"{email} can no longer be signed up with: ask an administrator.")
-    refuse_known(email, session=work.session)
+    if not policy.is_address_allowed(email):
+        message = f"You can no longer sign up with {email}. Ask an administrator for an account."
+        raise NotFoundError(message)
+    check_no_account(email, session=work.session)
     return policy
 
 
 @action("sign_up.finish")
-def create_account(work: Work, email: str, number: str, new: OwnAccountBody) -> UserView:
+def create_account(work: UnitOfWork, email: str, number: str, new: OwnAccountBody) -> UserView:
     """Create the account of a link, which then stops working.
 
-    The account may need approval. Raise the errors of `show_link` and `make_account`.
+    The account may need approval. Raise the errors of `get_policy_of_link` and
+    `create_own_account`.
     """
-    needs_approval = show_link(work, email).needs_approval
-    user = make_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
+    needs_approval = get_policy_of_link(work, email).needs_approval
+    user = create_own_account(work, email, new, state=PENDING if needs_approval else ACTIVE)
     session, keyring = work.session, work.policy(Keyring)
     once = f"sign-up {number}"
-    if not claim_once(once, lifetime=LINK_LIFETIME, session=session, keyring=keyring, now=work.now):
-        raise NotFoundError(_USED_LINK)
+    if not claim_single_use(
+        once, lifetime=SIGN_UP_LINK_LIFETIME, session=session, keyring=keyring, now=work.now
+    ):
+        raise NotFoundError(_USED_LINK_MESSAGE)
     if needs_approval:
-        _tell_administrators(work, user.id)
+        _notify_administrators(work, user.id)
     return user
 
 
 @action("invitations.join")
-def join(work: Work, invitation_id: int, email: str, new: OwnAccountBody) -> UserView:
+def create_invited_account(
+    work: UnitOfWork, invitation_id: int, email: str, new: OwnAccountBody
+) -> UserView:
     """Create the account of an invited person, and accept the invitation.
 
-    Raise the errors of `show_offer` and `make_account`. Raise ForbiddenError if an invitation is
-    not sufficient to create an account.
+    Raise the errors of `show_pending_invitation` and `create_own_account`. Raise ForbiddenError if
+    an invitation is not sufficient to create an account.
     """
-    show_offer(work, invitation_id, email)
-    if not work.policy(SignUpPolicy).admits_invited(email):
-        raise ForbiddenError("Ask an administrator for an account with this address first.")
-    user = make_account(work, email, new)
-    accept(work.acting_as(user.id, user.username), invitation_id, email)
+    show_pending_invitation(work, invitation_id, email)
+    if not work.policy(SignUpPolicy).is_invited_address_allowed(email):
+        raise ForbiddenError("Ask an administrator for an account with this email address first.")
+    user = create_own_account(work, email, new)
+    accept_invitation(work.with_actor(user.id, user.username), invitation_id, email)
     return user
 
 
 @action("users.approve")
-def approve_user(work: Work, user_id: int) -> ApprovalResult:
+def approve_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
     """Approve an account, so that its owner can sign in.
 
     The owner is notified by email.
@@ -140,16 +158,16 @@ def approve_user(work: Work, user_id: int) -> ApprovalResult:
     Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
     approval.
     """
-    user = _get_waiting(work, user_id)
+    user = _get_pending_user(work, user_id)
     work.session.get_one(User, user_id).state = ACTIVE
     sign_in = f"{work.settings.base_url}/users/sign_in"
-    _tell(work, user, f"Your account @{user.username} was approved. Sign in:\n{sign_in}")
+    _notify_user(work, user, f"Your account @{user.username} was approved. Sign in:\n{sign_in}")
     work.record(EventKind.USER_APPROVED, user_id=user_id, subject=user.username)
     return ApprovalResult()
 
 
 @action("users.reject")
-def reject_user(work: Work, user_id: int) -> ApprovalResult:
+def reject_user(work: UnitOfWork, user_id: int) -> ApprovalResult:
     """Reject an account that waits for approval, and delete it.
 
     The owner is notified by email.
@@ -157,92 +175,96 @@ def reject_user(work: Work, user_id: int) -> ApprovalResult:
     Raise NotFoundError if the account does not exist. Raise ConflictError if it does not wait for
     approval.
     """
-    user = _get_waiting(work, user_id)
-    key = audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)
+    user = _get_pending_user(work, user_id)
+    key = get_or_create_audit_key(session=work.session, keyring=work.policy(Keyring), now=work.now)
     done = erase_person(work, user, heir=None, audit_key=key)
-    _tell(work, user, f"Your account @{user.username} was not approved, and is deleted.")
+    _notify_user(
+        work, user, f"Your account @{user.username} was not approved and has been deleted."
+    )
     work.record(EventKind.USER_REJECTED, subject=done.pseudonym)
     return ApprovalResult()
 
 
-def _get_waiting(work: Work, user_id: int) -> UserView:
+def _get_pending_user(work: UnitOfWork, user_id: int) -> UserView:
     get_account(user_id, session=work.session)
     # Of two concurrent requests, one finds that the account was already approved or rejected.
-    lock_account(user_id, session=work.session)
+    lock_account_row(user_id, session=work.session)
     user = get_account(user_id, session=work.session)
     if user.state != PENDING:
-        raise ConflictError("This account does not wait for approval.")
+        raise ConflictError("This account is not pending approval.")
     return user
 
 
-def _tell_administrators(work: Work, user_id: int) -> None:
+def _notify_administrators(work: UnitOfWork, user_id: int) -> None:
     """Notify administrators of a pending account: the first one, and then at most once a day."""
-    session, head = work.session, work.policy(Letterhead)
+    session, head = work.session, work.policy(AccountMessageBuilder)
     administrators = session.scalars(
         select(User)
-        .where(User.is_admin, IN_USE)
+        .where(User.is_admin, IS_ACTIVE_HUMAN)
         .order_by(User.id)
         # The second of two concurrent requests waits, and finds the account of the first.
         .with_for_update(key_share=True)
     ).all()
     others = select(exists().where(User.state == PENDING, User.id != user_id))
     once, day = "administrators told of sign-ups", timedelta(days=1)
-    is_due = claim_once(once, lifetime=day, session=session, keyring=head.keyring, now=work.now)
+    is_due = claim_single_use(
+        once, lifetime=day, session=session, keyring=head.keyring, now=work.now
+    )
     if not is_due and session.scalar(others):
         return
     messages = [
         head.letter(
             f"sign-ups at {work.now.isoformat()}, to {each.id}",
             each.email,
-            f"Accounts wait for your approval at {head.instance_name}",
-            "Somebody signed up. Approve or reject the accounts that wait:\n"
+            f"Accounts are waiting for approval at {head.instance_name}",
+            "Someone signed up. Approve or reject the pending accounts:\n"
             f"{head.base_url}/admin/users?group=pending\n\n"
-            "You are told once a day at most, as long as accounts wait.",
+            "While accounts are pending, you get this message at most once a day.",
         )
         for each in administrators
     ]
-    queue_messages(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
+    queue_emails(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
-def _link_message(work: Work, address: str) -> NewMessage:
+def _build_link_message(work: UnitOfWork, address: str) -> NewEmail:
     head, sealed = (
-        work.policy(Letterhead),
-        work.policy(Seal).sign([address, random_hex(16)], SEALED_FOR),
+        work.policy(AccountMessageBuilder),
+        work.policy(LinkSigner).sign([address, random_hex(16)], SIGN_UP_LINK_PURPOSE),
     )
     return head.letter(
-        f"{MESSAGE_KEY}{head.keyring.digest(sealed).hex()}",
+        f"{SIGN_UP_MESSAGE_KEY_PREFIX}{head.keyring.digest(sealed).hex()}",
         address,
         f"Your new account at {head.instance_name}",
-        f"Somebody wants to make an account at {head.instance_name} with this e-mail address, from "
-        f"the IP address {work.actor.source.address}. Go on within a day:\n"
+        f"Someone wants to create an account at {head.instance_name} with this email address, from "
+        f"the IP address {work.actor.source.address}. To continue, open this link within a day:\n"
         f"{head.base_url}/users/sign_up/{sealed}\n\n"
-        "The link works once. If it was not you, ignore this message: no account is made.",
+        "The link works once. If this was not you, ignore this message, and no account is created.",
     )
 
 
-def _known_message(work: Work, owner: UserView) -> NewMessage:
+def _build_known_address_message(work: UnitOfWork, owner: UserView) -> NewEmail:
     """Return the message to an existing account about a sign-up with its address.
 
     It is sent to the account's address, which may differ in spelling from the entered one.
     """
-    head = work.policy(Letterhead)
+    head = work.policy(AccountMessageBuilder)
     return head.message(
         owner.id,
         owner.email,
-        f"You have an account at {head.instance_name} already",
-        "Somebody wants to make an account with this e-mail address, from the IP address "
-        f"{work.actor.source.address}. It has one already: @{owner.username}. Sign in with it:\n"
+        f"You already have an account at {head.instance_name}",
+        "Someone tried to create an account with this email address, from the IP address "
+        f"{work.actor.source.address}. You already have an account: @{owner.username}. Sign in:\n"
         f"{head.base_url}/users/sign_in\n\n"
-        f"Choose a new password if you forgot it:\n{head.base_url}/users/password/new\n\n"
-        "If it was not you, ignore this message.",
+        f"If you forgot your password, choose a new one:\n{head.base_url}/users/password/new\n\n"
+        "If this was not you, ignore this message.",
         secret=work.now.isoformat(),
     )
 
 
-def _tell(work: Work, user: UserView, text: str) -> None:
+def _notify_user(work: UnitOfWork, user: UserView, text: str) -> None:
     """Notify a user of the decision about their account, if this service sends email."""
-    head = work.policy(Letterhead)
+    head = work.policy(AccountMessageBuilder)
     if head.has_mail_server:
         key, subject = f"decision on account {user.id}", f"Your account at {head.instance_name}"
         message = head.letter(key, user.email, subject, text)
-        queue_messages((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)
+        queue_emails((message,), session=work.session, keyring=work.policy(Keyring), now=work.now)

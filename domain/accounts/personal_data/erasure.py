@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.administration import check_erasable
-from domain.accounts.email_addresses import forget_messages
+from domain.accounts.email_addresses import delete_address_messages
 from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule
 from domain.accounts.types import Erased
-from domain.accounts.users import UserView, empty_account, find_active_user
+from domain.accounts.users import UserView, clear_account, find_active_user
 from domain.alerts.handling.activity import NoteKind
-from domain.audit.seals import seal_erased
+from domain.audit.seals import store_erased_digest
 from domain.core.database.rows import delete_rows
 from domain.core.errors import ConflictError
 from domain.incidents.types import EntryKind
-from domain.oauth.clients.applications import remove
-from domain.projects.access import namespace_of
+from domain.oauth.clients.applications import delete_matching_applications
+from domain.projects.access import build_namespace
 from domain.projects.deletion import delete_group
-from domain.projects.members import groups_owned_alone
+from domain.projects.members import list_solely_owned_groups
 from models import (
     AlertNote,
     Application,
@@ -36,10 +36,12 @@ from models import (
     Project,
 )
 
-_SLICE = 500
+_BATCH_SIZE = 500
 
 
-def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key: bytes) -> Erased:
+def erase_person(
+    work: UnitOfWork, user: UserView, *, heir: UserView | None, audit_key: bytes
+) -> Erased:
     """Erase a person; their applications are transferred to `heir`, or deleted without one.
 
     Raise ConflictError for the acting account itself, bots, the last administrator, and the only
@@ -47,20 +49,20 @@ def erase_person(work: Work, user: UserView, *, heir: UserView | None, audit_key
     """
     session = work.session
     check_erasable(work, user)
-    _refuse_sole_owner(user, session=session)
-    handed_on, deleted = _settle_applications(user, heir, session=session)
+    _check_not_sole_owner(user, session=session)
+    handed_on, deleted = _transfer_or_delete_applications(user, heir, session=session)
     projects = _delete_own_projects(work, user)
     pseudonym = f"deleted user {user.id}"
-    names = _Names(user, pseudonym)
+    names = _NameReplacer(user, pseudonym)
     _rename_in_activity(user, names, session=session)
     _rename_in_incidents(user, names, session=session)
     _rename_in_audit_events(user, names, session=session, key=audit_key)
     _rename_in_streamed_events(user, names, session=session)
-    forget_messages(user.id, session=session)
+    delete_address_messages(user.id, session=session)
     for table in PERSONAL_DATA:
         if table.on_erasure is ErasureRule.DELETED:
             session.execute(delete_rows(table.model).where(table.of(user)))
-    empty_account(user.id, pseudonym=pseudonym, session=session)
+    clear_account(user.id, pseudonym=pseudonym, session=session)
     session.flush()
     return Erased(
         user_id=user.id,
@@ -83,23 +85,23 @@ def count_own_projects(user: UserView, *, session: Session) -> int:
     return session.scalar(own.where(Project.deleted_at.is_(None))) or 0
 
 
-def _delete_own_projects(work: Work, user: UserView) -> int:
+def _delete_own_projects(work: UnitOfWork, user: UserView) -> int:
     own = work.session.scalar(select(Group).where(Group.owner_id == user.id))
     if own is None:
         return 0
     own.owner_id = None  # A deleted namespace has no owner.
-    return len(delete_group(namespace_of(own), session=work.session, now=work.now))
+    return len(delete_group(build_namespace(own), session=work.session, now=work.now))
 
 
-def _refuse_sole_owner(user: UserView, *, session: Session) -> None:
-    paths = groups_owned_alone(user.id, session=session)
+def _check_not_sole_owner(user: UserView, *, session: Session) -> None:
+    paths = list_solely_owned_groups(user.id, session=session)
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""  # noqa: PLR2004 - a few
-        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}: "
-        raise ConflictError(message + "make somebody else an Owner first.")
+        message = f"{user.username} is the only Owner of {', '.join(paths[:3])}{more}. "
+        raise ConflictError(message + "Make another user an Owner first.")
 
 
-def _settle_applications(
+def _transfer_or_delete_applications(
     user: UserView, heir: UserView | None, *, session: Session
 ) -> tuple[int, int]:
     mine = Application.owner_id == user.id
@@ -112,12 +114,12 @@ def _settle_applications(
         ).all()
         return len(handed_on), 0
     if session.scalar(select(Application.id).where(mine, Application.is_instance_wide).limit(1)):
-        message = "Some of their applications are instance-wide: choose a new owner."
+        message = "The user has instance-wide applications. Choose a new owner for them."
         raise ConflictError(message, field="heir")
-    return 0, remove(mine, session=session)
+    return 0, delete_matching_applications(mine, session=session)
 
 
-class _Names:
+class _NameReplacer:
     """The names of a person and their replacement."""
 
     def __init__(self, user: UserView, pseudonym: str) -> None:
@@ -128,14 +130,14 @@ class _Names:
         either = "|".join(re.escape(name) for name in names)
         self._pattern = re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
 
-    def in_text(self, text: str) -> str:
+    def replace_in_text(self, text: str) -> str:
         """Return a text with the person's names replaced."""
         return self._pattern.sub(self.pseudonym, text)
 
     def without(self, value: object) -> object:
         """Return a JSON value with the person's names replaced, at any depth."""
         if isinstance(value, str):
-            return self.in_text(value)
+            return self.replace_in_text(value)
         if isinstance(value, list):
             return [self.without(each) for each in value]
         if isinstance(value, dict):
@@ -143,7 +145,7 @@ class _Names:
         return value
 
 
-def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> None:
+def _rename_in_activity(user: UserView, names: _NameReplacer, *, session: Session) -> None:
     theirs = update(AlertNote).where(AlertNote.user_id == user.id)
     session.execute(theirs.values(user_name=names.pseudonym))
     assigned = (AlertNote.kind == NoteKind.ASSIGNEE.value) & (AlertNote.text == names.username)
@@ -155,7 +157,7 @@ def _rename_in_activity(user: UserView, names: _Names, *, session: Session) -> N
     session.execute(update(AlertNote).where(was_paged).values(text=f"paged @{names.pseudonym}"))
 
 
-def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> None:
+def _rename_in_incidents(user: UserView, names: _NameReplacer, *, session: Session) -> None:
     opened = update(Incident).where(Incident.author_id == user.id)
     session.execute(opened.values(author_name=names.pseudonym))
     theirs = update(IncidentNote).where(IncidentNote.user_id == user.id)
@@ -165,19 +167,21 @@ def _rename_in_incidents(user: UserView, names: _Names, *, session: Session) -> 
     session.execute(update(IncidentNote).where(assigned).values(text=names.pseudonym))
 
 
-def _rename_in_audit_events(user: UserView, names: _Names, *, session: Session, key: bytes) -> None:
-    for event in _events_of(user, session):
+def _rename_in_audit_events(
+    user: UserView, names: _NameReplacer, *, session: Session, key: bytes
+) -> None:
+    for event in _iterate_events(user, session):
         is_actor = event.actor_id == user.id
         if is_actor:
             event.actor_name = names.pseudonym
         if is_actor or event.actor_id is None:
             event.address = event.user_agent = None
-        event.subject = names.in_text(event.subject)
+        event.subject = names.replace_in_text(event.subject)
         event.details = {name: names.without(each) for name, each in event.details.items()}
-        seal_erased(event, key=key)
+        store_erased_digest(event, key=key)
 
 
-def _rename_in_streamed_events(user: UserView, names: _Names, *, session: Session) -> None:
+def _rename_in_streamed_events(user: UserView, names: _NameReplacer, *, session: Session) -> None:
     mine = select(AuditStreamEntry).where(AuditStreamEntry.actor_id == user.id)
     for entry in session.scalars(mine):
         shown = dict(entry.payload or {})
@@ -186,12 +190,12 @@ def _rename_in_streamed_events(user: UserView, names: _Names, *, session: Sessio
         entry.payload = {**renamed, "details": names.without(details)}
 
 
-def _events_of(user: UserView, session: Session) -> Iterator[AuditEvent]:
+def _iterate_events(user: UserView, session: Session) -> Iterator[AuditEvent]:
     last = 0
     mine = (AuditEvent.actor_id == user.id) | (AuditEvent.user_id == user.id)
     while True:
         later = select(AuditEvent).where(mine, AuditEvent.id > last).order_by(AuditEvent.id)
-        events = session.scalars(later.limit(_SLICE)).all()
+        events = session.scalars(later.limit(_BATCH_SIZE)).all()
         if not events:
             return
         yield from events

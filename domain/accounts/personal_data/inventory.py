@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 import models
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.delivery.mail.outbox import without_links
+from domain.delivery.mail.outbox import redact_secret_links
 from models.folding import fold
 
 
@@ -75,7 +75,7 @@ class PersonalDataTable:
         )
 
 
-def unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
+def find_unlisted_columns(table: PersonalDataTable) -> tuple[str, ...]:
     """Return the columns that are neither exported nor internal, which should not exist."""
     listed = {*table.exported.split(), *table.internal.split()}
     return tuple(
@@ -90,16 +90,16 @@ def _is_always_internal(column: Column[Any]) -> bool:
     is_secret = isinstance(column.type, LargeBinary) or column.key.endswith(
         ("_ciphertext", "_hash")
     )
-    is_copy = column.computed is not None or column.key in _FOLDED
+    is_copy = column.computed is not None or column.key in _FOLDED_COLUMNS
     return is_secret or is_copy or column.key in {"id", "user_id"}
 
 
-_FOLDED = frozenset({"username_key", "email_key", "name_key", "path_key"})
+_FOLDED_COLUMNS = frozenset({"username_key", "email_key", "name_key", "path_key"})
 #: Tables with personal data, in the order of export and erasure.
 PERSONAL_DATA = (
     PersonalDataTable(
         models.User,
-        "User name, e-mail address, display name, time zone, and when the account was "
+        "User name, email address, display name, time zone, and when the account was "
         "created and last used",
         called="account",
         rows=lambda user: models.User.id == user.id,
@@ -115,7 +115,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.BackchannelSession,
-        "Sign-ins of whose end applications are told, until they have been",
+        "Ended sign-ins, until all applications have been notified",
         exported="application_id due_at",
         internal="sign_in_id sid tries",
         on_erasure=ErasureRule.PSEUDONYM,
@@ -134,7 +134,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Identity,
-        "Accounts at identity providers: subject, name and e-mail address there, last use",
+        "Accounts at identity providers: subject, name and email address there, last use",
         exported="subject name email created_at last_used_at checked_at provider_id "
         "gave_administrator",
     ),
@@ -168,7 +168,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.ChangeNotice,
-        "API changes that the person was notified of by e-mail",
+        "API changes that the person was notified of by email",
         exported="change_id told_at",
     ),
     PersonalDataTable(
@@ -210,7 +210,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Invitation,
-        "Invitations to the e-mail address, or sent by the person",
+        "Invitations to the email address, or sent by the person",
         rows=lambda user: or_(
             models.Invitation.invited_by == user.id, models.Invitation.email_key == fold(user.email)
         ),
@@ -229,7 +229,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Contact,
-        "Addresses at which the person is paged, and when something was sent there",
+        "Contacts at which the person is paged, and when messages were sent to them",
         exported="type label shown_address created_at confirmed_at last_sent_at last_failed_at "
         "last_error failing_since",
         internal="authorization_id project_id group_id lane code_expires_at code_tries next_try_at "
@@ -237,7 +237,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.ContactRule,
-        "By which contact the person is told of which alerts, and when",
+        "Notification rules: which contact is notified of which alerts, and when",
         exported="contact_id alerts delay_minutes only created_at",
     ),
     PersonalDataTable(
@@ -251,7 +251,7 @@ PERSONAL_DATA = (
     PersonalDataTable(models.Assignment, "Alerts assigned to the person", exported="alert_id"),
     PersonalDataTable(
         models.AssignmentNotice,
-        "Assignments that the person is told of by e-mail, until that is written",
+        "Assignments that are listed in the next email to the person",
         exported="alert_id incident_id by_name created_at",
     ),
     PersonalDataTable(
@@ -302,7 +302,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.OnCallHandoverNote,
-        "Hand-over notes that the person left",
+        "Handoff notes that the person wrote",
         exported="schedule_id text created_at",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -343,7 +343,7 @@ PERSONAL_DATA = (
     # Incidents opened by the rule then show that the account was deleted, so nobody was paged.
     PersonalDataTable(
         models.IncidentRuleResponder,
-        "Incident rules that call the person",
+        "Incident rules with the person as a responder",
         exported="rule_id",
         internal="schedule_id",
         on_erasure=ErasureRule.PSEUDONYM,
@@ -365,7 +365,7 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.IncidentDocument,
-        "Documents after incidents that the person changed last",
+        "Post-incident documents that the person changed last",
         exported="incident_id text created_at updated_at revision",
         on_erasure=ErasureRule.PSEUDONYM,
     ),
@@ -393,16 +393,16 @@ PERSONAL_DATA = (
     ),
     PersonalDataTable(
         models.Mail,
-        "E-mails to the person, for 90 days",
+        "Emails to the person, for 90 days",
         rows=lambda user: func.lower(models.Mail.recipient) == user.email.lower(),
         exported="recipient subject text created_at sent_at",
         internal="key about text_ciphertext send_at next_try_at tries last_error",
-        rewritten={"text": without_links},
+        rewritten={"text": redact_secret_links},
         decrypted={"text": "text_ciphertext"},
     ),
     PersonalDataTable(
         models.EmailConfirmation,
-        "The e-mail address that waits to be confirmed, for 30 days at the most",
+        "An unconfirmed email address, for at most 30 days",
         exported="email created_at",
     ),
     PersonalDataTable(
@@ -430,17 +430,17 @@ def export_person(
     user: UserView, *, session: Session, keyring: Keyring, now: datetime
 ) -> dict[str, object]:
     """Return all stored data of a person by the names in `PERSONAL_DATA`, without secrets."""
-    held = {each.name: _rows(each, user, session, keyring) for each in PERSONAL_DATA}
+    held = {each.name: _export_rows(each, user, session, keyring) for each in PERSONAL_DATA}
     account = held.pop("account")
-    return {"exported_at": _written(now), "account": account[0], **held}
+    return {"exported_at": _format_value(now), "account": account[0], **held}
 
 
-def _rows(
+def _export_rows(
     table: PersonalDataTable, user: UserView, session: Session, keyring: Keyring
 ) -> list[dict[str, object]]:
     names = table.exported.split()
     columns = [getattr(table.model, name) for name in (*names, *table.decrypted.values())]
-    statement = select(*columns).where(table.of(user)).order_by(*_key(table))
+    statement = select(*columns).where(table.of(user)).order_by(*_get_primary_key(table))
 
     def shown(row: RowMapping, name: str) -> object:
         value = row[name]
@@ -450,18 +450,18 @@ def _rows(
                 value = keyring.decrypt(ciphertext)
             except UndecipherableError:
                 return None
-        return _written(table.rewritten[name](value) if name in table.rewritten else value)
+        return _format_value(table.rewritten[name](value) if name in table.rewritten else value)
 
     return [
         {name: shown(row, name) for name in names} for row in session.execute(statement).mappings()
     ]
 
 
-def _key(table: PersonalDataTable) -> tuple[Any, ...]:
+def _get_primary_key(table: PersonalDataTable) -> tuple[Any, ...]:
     return tuple(inspect(table.model).primary_key)
 
 
-def _written(value: object) -> object:
+def _format_value(value: object) -> object:
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return value

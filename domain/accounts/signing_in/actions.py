@@ -11,28 +11,28 @@ from datetime import timedelta
 from sqlalchemy import update
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.attempt_limits import (
     AttemptLimit,
     claim_attempt,
-    forget_attempts,
     refund_attempt,
+    reset_attempts,
 )
 from domain.accounts.factors import recovery_codes, totp
 from domain.accounts.factors.passkeys import (
-    PREFERRED,
-    REQUIRED,
-    Assertion,
+    VERIFICATION_PREFERRED,
+    VERIFICATION_REQUIRED,
     CeremonyResponse,
-    PasskeyRefusedError,
-    find_owner,
+    InvalidPasskeyError,
+    PasskeyAssertion,
+    find_passkey_owner_id,
     use_passkey,
 )
-from domain.accounts.factors.second_factors import factors_of
+from domain.accounts.factors.second_factors import get_second_factors
 from domain.accounts.passwords import HashCost
 from domain.accounts.signing_in.sessions import (
     Authentication,
-    by_passkey,
+    build_passkey_methods,
     close_sign_in,
     replace_sign_in,
 )
@@ -43,19 +43,20 @@ from domain.accounts.users import (
     SignInAttempt,
     UserView,
     authenticate,
+    find_sign_in_user,
     find_user,
-    find_user_to_sign_in,
 )
 from domain.audit.events import EventKind
 from domain.core.database.locks import release_locks
 from domain.core.errors import ForbiddenError, InvalidError, TooManyAttemptsError
-from domain.core.ip_addresses import client_prefix
+from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import CredentialType, Keyring
 from models import SignIn, User
 from models.folding import fold
 
-_WAITS = (
-    "An administrator has not approved this account yet. You get an e-mail as soon as that is done."
+_PENDING_MESSAGE = (
+    "This account is pending approval by an administrator. You will get an email when it is "
+    "approved."
 )
 
 
@@ -92,19 +93,19 @@ class SignInLimits:
             ),
             address_limit=self.address_limit(address),
             browser_limits={
-                user_id: self.browser_limit(device_id)
+                user_id: self.build_browser_limit(device_id)
                 for user_id, device_id in (device_ids or {}).items()
             },
             cost=self.cost,
         )
 
-    def browser_limit(self, device_id: str) -> AttemptLimit:
+    def build_browser_limit(self, device_id: str) -> AttemptLimit:
         """Return the limit for a browser from which an account has signed in before."""
         return AttemptLimit(
             subject=f"sign-in browser {device_id}", attempts=self.per_account, window=self.window
         )
 
-    def email_limit(self, user_id: int) -> AttemptLimit:
+    def build_email_limit(self, user_id: int) -> AttemptLimit:
         """Return the limit on confirmation and password reset emails of a user."""
         return AttemptLimit(
             subject=f"e-mail address, user {user_id}", attempts=self.per_account, window=self.window
@@ -113,7 +114,7 @@ class SignInLimits:
     def address_limit(self, address: str | None) -> AttemptLimit:
         """Return the limit for an IP address, which applies to all steps of signing in."""
         return AttemptLimit(
-            subject=f"sign-in address {client_prefix(address or '')}",
+            subject=f"sign-in address {get_client_network(address or '')}",
             attempts=self.per_address,
             window=self.window,
         )
@@ -131,17 +132,17 @@ class WrongCodeError(InvalidError):
         super().__init__(message, field="code")
 
 
-class NoCodeError(InvalidError):
+class MalformedCodeError(InvalidError):
     """The input is malformed; it does not count as an attempt."""
 
     def __init__(self) -> None:
         """Describe the format of the codes."""
-        message = "App codes have six digits, recovery codes twelve letters and digits."
+        message = "App codes have six digits. Recovery codes have twelve letters and digits."
         super().__init__(message, field="code")
 
 
 @action("signing_in.prove")
-def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
+def authenticate_with_password(work: UnitOfWork, attempt: SignInAttempt) -> UserView | None:
     """Authenticate a user by login and password.
 
     Return None if they are wrong. Raise TooManyAttemptsError above a limit. Raise ForbiddenError
@@ -160,65 +161,67 @@ def prove_password(work: Work, attempt: SignInAttempt) -> UserView | None:
         work.record(EventKind.SIGN_IN_FAILED, user_id=user_id, details={"wrong": "password"})
         release_locks(session)  # Do not hold locks while the page is rendered.
     elif user.state == PENDING:
-        raise ForbiddenError(_WAITS)
+        raise ForbiddenError(_PENDING_MESSAGE)
     return user
 
 
 @action("signing_in.prove")
-def prove_code(work: Work, user_id: int, typed: str, *, device_id: str | None) -> None:
+def check_second_factor_code(
+    work: UnitOfWork, user_id: int, typed: str, *, device_id: str | None
+) -> None:
     """Check and consume a code of the app or a recovery code after the password.
 
     `device_id` is the id in the device cookie, if the account has signed in from this browser
-    before. Raise NoCodeError for a malformed code, WrongCodeError for a wrong code, and
+    before. Raise MalformedCodeError for a malformed code, WrongCodeError for a wrong code, and
     TooManyAttemptsError above a limit.
     """
-    app_code, recovery_code = totp.read_code(typed), recovery_codes.read_code(typed)
+    app_code, recovery_code = totp.normalize_code(typed), recovery_codes.normalize_code(typed)
     code = app_code or recovery_code
     if code is None:
-        raise NoCodeError
+        raise MalformedCodeError
     use = totp.use_code if app_code else recovery_codes.use_code
     session, keyring = work.session, work.policy(Keyring)
-    attempt = _Attempt(what="second factor", user_id=user_id, device_id=device_id)
-    with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
+    attempt = _FactorAttempt(what="second factor", user_id=user_id, device_id=device_id)
+    with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
         if not use(user_id, code, session=session, keyring=keyring, now=work.now):
             raise WrongCodeError
     if not app_code:
-        left = factors_of(user_id, session=session).recovery_codes_left
-        _record_of(work, user_id, EventKind.RECOVERY_CODE_USED, left=left)
+        left = get_second_factors(user_id, session=session).recovery_codes_left
+        _record_user_event(work, user_id, EventKind.RECOVERY_CODE_USED, left=left)
 
 
 @action("signing_in.prove")
-def prove_passkey(
-    work: Work, user_id: int, reply: CeremonyResponse, *, device_id: str | None
-) -> Assertion:
+def check_second_factor_passkey(
+    work: UnitOfWork, user_id: int, reply: CeremonyResponse, *, device_id: str | None
+) -> PasskeyAssertion:
     """Check a passkey after the password.
 
-    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
     """
-    attempt = _Attempt(what="passkey", user_id=user_id, device_id=device_id)
-    with _counted(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
-        return _use_passkey(work, user_id, reply, PREFERRED)
+    attempt = _FactorAttempt(what="passkey", user_id=user_id, device_id=device_id)
+    with _count_attempt(work, attempt, EventKind.SECOND_FACTOR_FAILED, user_id):
+        return _use_passkey(work, user_id, reply, VERIFICATION_PREFERRED)
 
 
 @action("signing_in.prove")
-def prove_passkey_alone(work: Work, reply: CeremonyResponse) -> Authentication:
+def authenticate_with_passkey(work: UnitOfWork, reply: CeremonyResponse) -> Authentication:
     """Authenticate the owner of a passkey without a password.
 
-    Raise PasskeyRefusedError if it is not valid, and TooManyAttemptsError above a limit.
+    Raise InvalidPasskeyError if it is not valid, and TooManyAttemptsError above a limit.
     """
-    owner_id = find_owner(reply, session=work.session)
-    user = find_user_to_sign_in(owner_id, session=work.session) if owner_id else None
-    attempt = _Attempt(what="passkey", user_id=user.id if user else None)
-    with _counted(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
+    owner_id = find_passkey_owner_id(reply, session=work.session)
+    user = find_sign_in_user(owner_id, session=work.session) if owner_id else None
+    attempt = _FactorAttempt(what="passkey", user_id=user.id if user else None)
+    with _count_attempt(work, attempt, EventKind.SIGN_IN_FAILED, owner_id):
         if user is None:
-            raise PasskeyRefusedError
-        assertion = _use_passkey(work, user.id, reply, REQUIRED)
-    return Authentication(user_id=user.id, methods=by_passkey(assertion))
+            raise InvalidPasskeyError
+        assertion = _use_passkey(work, user.id, reply, VERIFICATION_REQUIRED)
+    return Authentication(user_id=user.id, methods=build_passkey_methods(assertion))
 
 
 @action("signing_in.sign_in")
 def sign_in(
-    work: Work, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
+    work: UnitOfWork, authentication: Authentication, lifetime: timedelta, *, former_id: int | None
 ) -> str:
     """Create a sign-in, replacing the browser's former one.
 
@@ -240,15 +243,15 @@ def sign_in(
     work.session.add(row)
     seen = update(User).where(User.id == user_id).values(last_sign_in_at=work.now)
     work.session.execute(seen)
-    _activate(work, user_id)
+    _activate_account(work, user_id)
     if former_id is not None:
         work.session.flush()  # This assigns the id.
         replace_sign_in(former_id, row.id, user_id, session=work.session)
-    _record_of(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
+    _record_user_event(work, user_id, EventKind.SIGNED_IN, methods=list(authentication.methods))
     return credential.clear
 
 
-def _activate(work: Work, user_id: int) -> None:
+def _activate_account(work: UnitOfWork, user_id: int) -> None:
     """Activate a deactivated account."""
     if work.session.get_one(User, user_id).state != DEACTIVATED:
         return
@@ -256,11 +259,11 @@ def _activate(work: Work, user_id: int) -> None:
     theirs = update(User).where(User.id == user_id, User.state == DEACTIVATED)
     again = theirs.values(state=ACTIVE, idle_noticed_at=None).returning(User.id)
     if work.session.scalar(again) is not None:
-        _record_of(work, user_id, EventKind.USER_ACTIVATED)
+        _record_user_event(work, user_id, EventKind.USER_ACTIVATED)
 
 
 @action("signing_in.sign_out")
-def sign_out(work: Work, sign_in_id: int, application: str = "") -> None:
+def sign_out(work: UnitOfWork, sign_in_id: int, application: str = "") -> None:
     """Delete the sign-in of this browser.
 
     `application` is the application that requested it, or empty for the page.
@@ -270,7 +273,7 @@ def sign_out(work: Work, sign_in_id: int, application: str = "") -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Attempt:
+class _FactorAttempt:
     """An attempt with a code or a passkey."""
 
     #: Kind of attempt. Codes and passkeys are counted separately, so that guessed codes do not lock
@@ -280,7 +283,7 @@ class _Attempt:
     user_id: int | None
     device_id: str | None = None
 
-    def limits(self, work: Work) -> tuple[AttemptLimit, ...]:
+    def limits(self, work: UnitOfWork) -> tuple[AttemptLimit, ...]:
         """Return the limits for the IP address (or the known browser) and for the account.
 
         A known browser has its own limit instead of the limit of its address.
@@ -288,7 +291,7 @@ class _Attempt:
         known = work.policy(SignInLimits)
         from_address = known.address_limit(work.actor.source.address)
         if self.device_id is not None:
-            from_address = known.browser_limit(self.device_id)
+            from_address = known.build_browser_limit(self.device_id)
         if self.user_id is None:
             return (from_address,)
         for_account = AttemptLimit(
@@ -300,8 +303,8 @@ class _Attempt:
 
 
 @contextmanager
-def _counted(
-    work: Work, attempt: _Attempt, failure: EventKind, user_id: int | None
+def _count_attempt(
+    work: UnitOfWork, attempt: _FactorAttempt, failure: EventKind, user_id: int | None
 ) -> Iterator[None]:
     """Count an attempt before it is checked; commit the count and the failure if it fails.
 
@@ -314,7 +317,7 @@ def _counted(
         for limit in limits:
             claim_attempt(limit, session=session, keyring=keyring, now=work.now)
         yield
-    except (WrongCodeError, PasskeyRefusedError, TooManyAttemptsError) as error:
+    except (WrongCodeError, InvalidPasskeyError, TooManyAttemptsError) as error:
         if not isinstance(error, TooManyAttemptsError):
             wrong = "code" if isinstance(error, WrongCodeError) else "passkey"
             work.record(failure, user_id=user_id, details={"wrong": wrong})
@@ -322,15 +325,17 @@ def _counted(
         raise
     refund_attempt(from_address, session=session, keyring=keyring)
     for limit in for_account:
-        forget_attempts(limit, session=session, keyring=keyring)
+        reset_attempts(limit, session=session, keyring=keyring)
 
 
-def _use_passkey(work: Work, user_id: int, reply: CeremonyResponse, verification: str) -> Assertion:
+def _use_passkey(
+    work: UnitOfWork, user_id: int, reply: CeremonyResponse, verification: str
+) -> PasskeyAssertion:
     session, keyring = work.session, work.policy(Keyring)
     return use_passkey(user_id, reply, verification, session=session, keyring=keyring, now=work.now)
 
 
-def _record_of(work: Work, user_id: int, kind: EventKind, **details: object) -> None:
+def _record_user_event(work: UnitOfWork, user_id: int, kind: EventKind, **details: object) -> None:
     """Record an event of a user who is not signed in yet."""
     name = work.session.get_one(User, user_id).username
-    work.acting_as(user_id, name).record(kind, user_id=user_id, details=details)
+    work.with_actor(user_id, name).record(kind, user_id=user_id, details=details)

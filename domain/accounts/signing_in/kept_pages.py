@@ -10,34 +10,38 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.attempt_limits import AttemptLimit, claim_attempt
-from domain.core.ip_addresses import client_prefix
+from domain.core.ip_addresses import get_client_network
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
 from models import KeptPage
 
 #: Time for a sign-in with a second factor, a new password or an identity provider.
-LIFETIME = timedelta(hours=1)
+RETURN_URL_LIFETIME = timedelta(hours=1)
 #: Maximum number of characters of a stored path with its query.
-LONGEST = 32_768
-_MOST, _WINDOW = 300, timedelta(minutes=10)
+MAX_RETURN_URL_LENGTH = 32_768
+_MAX_STORED_URLS, _LIMIT_WINDOW = 300, timedelta(minutes=10)
 
 
-def keep_page(
+def store_return_url(
     path: str, *, address: str | None, session: Session, keyring: Keyring, now: datetime
 ) -> str:
     """Store a path and return its handle.
 
     Raise TooManyAttemptsError above the network's limit.
     """
-    subject = f"kept pages, address {client_prefix(address or '')}"
-    limit = AttemptLimit(subject=subject, attempts=_MOST, window=_WINDOW)
+    subject = f"kept pages, address {get_client_network(address or '')}"
+    limit = AttemptLimit(subject=subject, attempts=_MAX_STORED_URLS, window=_LIMIT_WINDOW)
     claim_attempt(limit, session=session, keyring=keyring, now=now)
     handle = random_hex(16)
-    session.add(KeptPage(digest=keyring.digest(handle), path=path, expires_at=now + LIFETIME))
+    session.add(
+        KeptPage(digest=keyring.digest(handle), path=path, expires_at=now + RETURN_URL_LIFETIME)
+    )
     return handle
 
 
-def find_kept_page(handle: str, *, session: Session, keyring: Keyring, now: datetime) -> str | None:
+def find_return_url(
+    handle: str, *, session: Session, keyring: Keyring, now: datetime
+) -> str | None:
     """Return the stored path of a handle, or None if it is unknown or has expired."""
     return session.scalar(
         select(KeptPage.path).where(

@@ -11,12 +11,12 @@ from typing import Self
 from sqlalchemy import bindparam, delete, func, select
 from sqlalchemy.orm import Session
 
-from domain.accounts.factors.passkeys import Assertion
-from domain.accounts.users import IN_USE, UserView, view_of
+from domain.accounts.factors.passkeys import PasskeyAssertion
+from domain.accounts.users import IS_ACTIVE_HUMAN, UserView, build_user_view
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import BackchannelSession, SignIn, User
 
 
@@ -41,24 +41,24 @@ class Authentication:
     #: True if the time is known: some providers do not return it.
     is_proof: bool = True
 
-    def and_then(self, method: str) -> Self:
+    def with_second_factor(self, method: str) -> Self:
         """Return the authentication after a second factor, which proves the user's presence."""
         methods = (*self.methods, method, "mfa")
         return replace(self, methods=methods, authenticated_at=None, is_proof=True)
 
 
-BY_PASSWORD = ("pwd",)
+PASSWORD_METHODS = ("pwd",)
 #: `fed` is not a registered value, but others use it for providers as well.
-BY_PROVIDER = ("fed",)
-BY_PROVIDER_WITH_FACTOR = ("fed", "mfa")
+PROVIDER_METHODS = ("fed",)
+PROVIDER_FACTOR_METHODS = ("fed", "mfa")
 
 
-def by_passkey(assertion: Assertion) -> tuple[str, ...]:
+def build_passkey_methods(assertion: PasskeyAssertion) -> tuple[str, ...]:
     """Return the `amr` values for a passkey with user verification."""
-    return (key_of(assertion), "user", "mfa")
+    return (get_passkey_method(assertion), "user", "mfa")
 
 
-def key_of(assertion: Assertion) -> str:
+def get_passkey_method(assertion: PasskeyAssertion) -> str:
     """Return the `amr` value for a passkey."""
     return "hwk" if assertion.is_bound_to_device else "swk"
 
@@ -77,13 +77,13 @@ class LiveSignIn:
 
 # Every request of a browser runs this query. It is built once, because building it costs as much as
 # running it.
-_LIVE = (
+_LIVE_SIGN_IN_QUERY = (
     select(SignIn.id, SignIn.created_at, SignIn.is_proof, SignIn.methods, User)
     .join(User, User.id == SignIn.user_id)
     .where(
         SignIn.token_digest.in_(bindparam("digests", expanding=True)),
         SignIn.expires_at > bindparam("now", type_=SignIn.expires_at.type),
-        IN_USE,
+        IS_ACTIVE_HUMAN,
     )
 )
 
@@ -95,7 +95,7 @@ def find_sign_in(
     digests = keyring.digests(token, CredentialType.SIGN_IN)
     if not digests:
         return None
-    row = session.execute(_LIVE, {"digests": digests, "now": now}).first()
+    row = session.execute(_LIVE_SIGN_IN_QUERY, {"digests": digests, "now": now}).first()
     if row is None:
         return None
     sign_in_id, created_at, is_proof, methods, user = row
@@ -104,7 +104,7 @@ def find_sign_in(
         created_at=created_at,
         is_proof=is_proof,
         methods=tuple(methods.split()),
-        user=view_of(user),
+        user=build_user_view(user),
     )
 
 
@@ -123,7 +123,7 @@ def renew_sign_in(token: str, *, session: Session, keyring: Keyring) -> str:
         .returning(SignIn.id)
     )
     if renewed.first() is None:
-        message = "You were signed out meanwhile, and nothing was changed. Sign in again."
+        message = "You were signed out in the meantime. Nothing was changed. Sign in again."
         raise ConflictError(message)
     return credential.clear
 
@@ -173,22 +173,24 @@ class OpenSignIns:
 
 
 #: Maximum number of listed sign-ins. Scripts can create thousands of them.
-_MOST_SHOWN = 50
+_MAX_LISTED_SIGN_INS = 50
 
 
 def list_sign_ins(user_id: int, *, asked_from: int, session: Session, now: datetime) -> OpenSignIns:
     """Return the live sign-ins of a user, latest first; `asked_from` is the current one."""
     is_open = SignIn.user_id == user_id, SignIn.expires_at > now
-    statement = select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MOST_SHOWN)
+    statement = (
+        select(SignIn).where(*is_open).order_by(SignIn.id.desc()).limit(_MAX_LISTED_SIGN_INS)
+    )
     items = tuple(
-        OpenSignIn(**columns_of(row, OpenSignIn), is_this=row.id == asked_from)
+        OpenSignIn(**get_column_values(row, OpenSignIn), is_this=row.id == asked_from)
         for row in session.scalars(statement)
     )
     total = session.scalar(select(func.count(SignIn.id)).where(*is_open)) or 0
     return OpenSignIns(items=items, total=total)
 
 
-def close_sign_in_of(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
+def close_user_sign_in(user_id: int, sign_in_id: int, *, session: Session) -> RequestSource:
     """Delete one sign-in of a user and return its browser.
 
     Raise NotFoundError if it was already deleted.

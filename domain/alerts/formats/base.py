@@ -10,20 +10,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from domain.alerts.formats.snippets import Snippet, curl, python
-from domain.alerts.reading.body import checked_object, read_json
-from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBody
+from domain.alerts.formats.snippets import Snippet, build_curl_snippet, build_python_snippet
+from domain.alerts.reading.body import parse_json, require_object
+from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
-from domain.alerts.reading.paths import has_path, path_of, resolve
+from domain.alerts.reading.paths import find_value, has_path, parse_dotted_path
 
 #: Beginning of each warning or error about a body in the format of another integration type.
-LOOKS_LIKE = "This looks like"
+WRONG_FORMAT_PREFIX = "This looks like"
 #: Accepted notations of times, for descriptions of bodies.
-TIMES = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
+TIME_NOTATIONS = "RFC 3339, RFC 2822, or seconds or milliseconds since 1970."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ParserSettings:
     """Instance settings that control how bodies are parsed."""
 
     #: Maximum depth of nested arrays and objects.
@@ -44,7 +44,7 @@ class ApiUrl:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
+class MonitoringTool:
     """A monitoring tool, and the rules for recognizing its bodies."""
 
     name: str
@@ -55,14 +55,14 @@ class Tool:
     #: Instruction for configuring the tool, as a sentence.
     hint: str = ""
 
-    def knows(self, payload: Mapping[str, object]) -> bool:
+    def recognizes(self, payload: Mapping[str, object]) -> bool:
         """Return whether a body comes from this tool."""
-        if not all(has_path(payload, path_of(mark)) for mark in self.marks.split()):
+        if not all(has_path(payload, parse_dotted_path(mark)) for mark in self.marks.split()):
             return False
         if self.beginning is None:
             return True
         path, beginning = self.beginning
-        return str(resolve(payload, path_of(path))).startswith(beginning)
+        return str(find_value(payload, parse_dotted_path(path))).startswith(beginning)
 
     @property
     def mapping(self) -> FieldMapping:
@@ -106,13 +106,13 @@ class IntegrationType:
     has_labels: ClassVar[bool] = False
 
 
-class Link(IntegrationType):
+class OnCallToolLink(IntegrationType):
     """A link to a tool that takes over paging while it is active. It does not receive alerts."""
 
     takes_over = True
 
 
-class Format(IntegrationType, ABC):
+class AlertFormat(IntegrationType, ABC):
     """A format in which alerts arrive."""
 
     receives = True
@@ -120,11 +120,11 @@ class Format(IntegrationType, ABC):
     #: and other suffixes likewise.
     media_types: ClassVar[Sequence[str]] = ("application/json",)
     #: True if requests of Amazon SNS are accepted, which do not declare a JSON media type.
-    takes_sns: ClassVar[bool] = False
+    accepts_sns: ClassVar[bool] = False
     #: True if the keys are also routing keys for the URLs of PagerDuty's Events API.
-    takes_events: ClassVar[bool] = False
+    accepts_events: ClassVar[bool] = False
     #: True if a body contains a whole group of alerts, so that the higher size limit applies.
-    takes_groups: ClassVar[bool] = False
+    accepts_groups: ClassVar[bool] = False
     #: True if alerts can contain Markdown for incidents. If not, bodies are not parsed again for
     #: it.
     has_markdown: ClassVar[bool] = False
@@ -133,36 +133,46 @@ class Format(IntegrationType, ABC):
     #: Status code for deliveries over the rate limit that makes senders of this format retry.
     retry_status: ClassVar[HTTPStatus] = HTTPStatus.TOO_MANY_REQUESTS
     #: Tools that send this format. The first one that recognizes a payload is used.
-    tools: ClassVar[Sequence[Tool]] = ()
+    tools: ClassVar[Sequence[MonitoringTool]] = ()
     #: Guides that are shown for integrations of this type.
     guides: ClassVar[Sequence[Guide]] = (Guide("curl", "curl"),)
 
     def read(
-        self, body: bytes, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+        self,
+        body: bytes,
+        *,
+        now: datetime,
+        reading: ParserSettings,
+        mapping: FieldMapping = UNMAPPED,
     ) -> ParsedBody:
         """Decode a body and parse its alerts.
 
-        Raise UnreadableBody if the body cannot be decoded, or an error of `parse`.
+        Raise UnreadableBodyError if the body cannot be decoded, or an error of `parse`.
         """
         value = self.decode(body, reading=reading)
         return self.parse(value, now=now, reading=reading, mapping=mapping)
 
-    def decode(self, body: bytes, *, reading: Reading) -> object:
+    def decode(self, body: bytes, *, reading: ParserSettings) -> object:
         """Decode a body into the value that the other methods take.
 
-        Raise UnreadableBody if this is not possible.
+        Raise UnreadableBodyError if this is not possible.
         """
-        return read_json(body, nesting_limit=reading.nesting_limit)
+        return parse_json(body, nesting_limit=reading.nesting_limit)
 
-    def stored_value(self, body: bytes | None, *, reading: Reading) -> object:
+    def decode_stored(self, body: bytes | None, *, reading: ParserSettings) -> object:
         """Return the value of a stored body, or None if it was deleted or cannot be decoded."""
-        with suppress(UnreadableBody):
+        with suppress(UnreadableBodyError):
             return self.decode(body or b"", reading=reading)
         return None
 
     @abstractmethod
     def parse(
-        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+        self,
+        value: object,
+        *,
+        now: datetime,
+        reading: ParserSettings,
+        mapping: FieldMapping = UNMAPPED,
     ) -> ParsedBody:
         """Parse the alerts of a body.
 
@@ -176,34 +186,34 @@ class Format(IntegrationType, ABC):
 
     def example_body(self, *, now: datetime) -> str:
         """Return the example body as indented JSON, as a sender would post it."""
-        return orjson.dumps(self.example(_written(now)), option=orjson.OPT_INDENT_2).decode()
+        return orjson.dumps(self.example(_format_time(now)), option=orjson.OPT_INDENT_2).decode()
 
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
         """Return configuration snippets for senders, with the URL and the key filled in."""
         del base_url
-        body = self.example(_written(now - timedelta(minutes=1)))
-        return (curl(url, key, body), python(url, key, body))
+        body = self.example(_format_time(now - timedelta(minutes=1)))
+        return (build_curl_snippet(url, key, body), build_python_snippet(url, key, body))
 
-    def items_of(self, value: object) -> Sequence[object]:
+    def list_items(self, value: object) -> Sequence[object]:
         """Return the parts of a body that become alerts, in order."""
         return value if isinstance(value, list) else (value,)
 
-    def body_of(self, sample: Mapping[str, object]) -> object:
+    def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
         """Return a complete body for a sample, which may be a body or one of its items."""
         return sample
 
-    def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the body reduced to one item, so that the other items are not parsed."""
-        items = self.items_of(value)
-        return checked_object(items[item_index] if item_index < len(items) else value)
+        items = self.list_items(value)
+        return require_object(items[item_index] if item_index < len(items) else value)
 
-    def shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
+    def get_shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
         """Return the part of a reduced body that is shown on the page of the alert."""
         return only
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
         """Return the objects that contain the labels of an item; later objects take precedence."""
-        items = self.items_of(value)
+        items = self.list_items(value)
         return (items[item_index],) if item_index < len(items) else ()
 
     def read_by(self, mapping: FieldMapping) -> str:
@@ -214,7 +224,7 @@ class Format(IntegrationType, ABC):
         del mapping
         return f"in the format of {self.label}"
 
-    def grouping_rules(
+    def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
         """Yield the possible ways in which the fingerprint of an alert was computed."""
@@ -222,11 +232,10 @@ class Format(IntegrationType, ABC):
         sentence = f"Reports are grouped into one alert by {item.fingerprint_source}."
         yield GroupingRule(item.fingerprint, sentence, {})
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected deliveries and names the correct type."""
-        del count
-        return "see their warnings"
+    def misread(self) -> str:
+        """Return a sentence about misdirected deliveries that names the correct type."""
+        return "See the warnings of these deliveries"
 
 
-def _written(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

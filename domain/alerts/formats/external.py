@@ -1,17 +1,17 @@
 """Integration type for links to external on-call tools."""
 
-from domain.alerts.formats.base import ApiUrl, Link
+from domain.alerts.formats.base import ApiUrl, OnCallToolLink
 
 
-class ExternalTool(Link):
+class ExternalTool(OnCallToolLink):
     """An on-call tool that takes over paging while the link is active."""
 
     name = "external"
     label = "External on-call tool"
-    help = "The external tool is a link, and takes over paging while it is active."
+    help = "External on-call tool links to a tool that takes over paging while the link is active."
     api_url = ApiUrl(
         help="The URL of the on-call tool's API.",
-        refusal="The URL of the on-call tool starts with https:// or http://.",
+        refusal="The URL of the on-call tool must start with https:// or http://.",
     )
 
 

@@ -12,65 +12,86 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from domain.alerts.formats.base import LOOKS_LIKE, TIMES, Format, GroupingRule, Guide, Reading, Tool
+from domain.alerts.formats.base import (
+    TIME_NOTATIONS,
+    WRONG_FORMAT_PREFIX,
+    AlertFormat,
+    GroupingRule,
+    Guide,
+    MonitoringTool,
+    ParserSettings,
+)
 from domain.alerts.formats.presets import PRESETS
-from domain.alerts.formats.snippets import Snippet, sender_snippets
+from domain.alerts.formats.snippets import Snippet, build_sender_snippets
 from domain.alerts.reading import fingerprint, pagerduty
-from domain.alerts.reading.body import checked_object
+from domain.alerts.reading.body import require_object
 from domain.alerts.reading.incoming import (
     DEFAULT_TITLE,
     AlertState,
     IncomingAlert,
-    NoValidItem,
+    NoValidItemError,
     ParsedBody,
-    RefusedItem,
+    RejectedAlertItem,
 )
 from domain.alerts.reading.mapping import UNMAPPED, AlertField, FieldMapping
-from domain.alerts.reading.severity import GENERIC_WORDS, read_severity
+from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, parse_severity
 from domain.alerts.reading.text import (
-    WHOLE,
-    excerpt,
+    UNLIMITED_LENGTH,
+    convert_to_limited_lines,
+    convert_to_short_text,
+    format_excerpt,
     is_blank,
-    short_text,
-    texts_within,
 )
-from domain.alerts.reading.times import AlertEnd, in_order, read_end, read_start
+from domain.alerts.reading.times import (
+    AlertEnd,
+    order_start_and_end,
+    parse_end_time,
+    parse_start_time,
+)
 
 #: Keys of every Alertmanager webhook. Other payloads rarely contain all of them.
-_WEBHOOK_MARKS = frozenset({"alerts", "groupKey", "receiver"})
-_LOOKS_LIKE_A_WEBHOOK = (
-    f"{LOOKS_LIKE} a webhook of Prometheus Alertmanager or Grafana. Send it to an integration "
-    "of the type “Prometheus Alertmanager”: there each of its alerts becomes one of its own."
+_WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
+_WEBHOOK_WARNING = (
+    f"{WRONG_FORMAT_PREFIX} a webhook of Prometheus Alertmanager or Grafana. Send it to an "
+    "integration "
+    "of the type “Prometheus Alertmanager”, which opens a separate alert for each of its alerts."
 )
 #: Keys of the items that Prometheus posts to an Alertmanager.
-_ARRAY_MARKS = frozenset({"labels", "startsAt", "endsAt"})
-_LOOKS_LIKE_PROMETHEUS = (
-    f"{LOOKS_LIKE} alerts of Prometheus or vmalert. Send them to an integration of the type "
+_PROMETHEUS_ITEM_KEYS = frozenset({"labels", "startsAt", "endsAt"})
+_PROMETHEUS_WARNING = (
+    f"{WRONG_FORMAT_PREFIX} alerts from Prometheus or vmalert. Send them to an integration of the "
+    "type "
     "“Prometheus Alertmanager”, which recognizes them by their labels and resolves them."
 )
 #: Alternative key that some senders use.
-_OTHER_ENVIRONMENT = "gitlab_environment_name"
+_ALTERNATIVE_ENVIRONMENT_KEY = "gitlab_environment_name"
 
-_UNGROUPED = "none: grouping is off"
+_NO_FINGERPRINT_SOURCE = "none, because grouping is turned off"
 
 
-def _identify(
+def _identify_alert(
     body: Mapping[str, object], given: object, mapping: FieldMapping, *, automatic_fingerprint: bool
 ) -> tuple[bytes | None, str, str | None]:
     """Return the fingerprint, its source, and a warning if the sender's fingerprint is unusable."""
     name = mapping.sources[AlertField.FINGERPRINT]
     warning = None
     if not is_blank(given):
-        if fingerprint.is_fingerprint(given):
-            return fingerprint.of_value(given), f"the {name} field", None
-        warning = f"{name} is not a string, number or array: {excerpt(given)}, so it is not used."
+        if fingerprint.is_usable_fingerprint(given):
+            return fingerprint.compute_fingerprint_of_value(given), f"the {name} field", None
+        warning = (
+            f"{name} is not a string, number or array: {format_excerpt(given)}, so it is ignored."
+        )
     if not automatic_fingerprint:
-        return None, _UNGROUPED, warning
+        return None, _NO_FINGERPRINT_SOURCE, warning
     made_of = f"the whole payload without {mapping.volatile}"
-    return fingerprint.of("payload", mapping.stable_part(body)), made_of, warning
+    return (
+        fingerprint.compute_fingerprint("payload", mapping.extract_stable_part(body)),
+        made_of,
+        warning,
+    )
 
 
-def _read_alert(
+def _parse_alert(
     body: Mapping[str, object],
     index: int,
     mapping: FieldMapping,
@@ -79,27 +100,27 @@ def _read_alert(
     automatic_fingerprint: bool,
 ) -> IncomingAlert:
     fields, sources = mapping.fields(body), mapping.sources
-    severity = read_severity(
-        fields.get(AlertField.SEVERITY), GENERIC_WORDS, mapping.rules.severity_words
+    severity = parse_severity(
+        fields.get(AlertField.SEVERITY), GENERIC_SEVERITY_WORDS, mapping.rules.severity_words
     )
-    start = read_start(
+    start = parse_start_time(
         fields.get(AlertField.START_TIME), name=sources[AlertField.START_TIME], now=now
     )
-    end = read_end(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
+    end = parse_end_time(fields.get(AlertField.END_TIME), name=sources[AlertField.END_TIME])
     if mapping.rules.resolved_when:  # The rules decide whether the alert is resolved.
         is_over = mapping.rules.is_over(body)
         end = AlertEnd(end.time or now, end.warning) if is_over else AlertEnd(None, None)
     started_at = start.time
     if end.time is not None:
-        started_at, end = in_order(start, end)
-    title = short_text(fields.get(AlertField.TITLE), 200)
-    identity, made_of, warning = _identify(
+        started_at, end = order_start_and_end(start, end)
+    title = convert_to_short_text(fields.get(AlertField.TITLE), 200)
+    identity, made_of, warning = _identify_alert(
         *(body, fields.get(AlertField.FINGERPRINT), mapping),
         automatic_fingerprint=automatic_fingerprint,
     )
-    environment = short_text(fields.get(AlertField.ENVIRONMENT), 255)
+    environment = convert_to_short_text(fields.get(AlertField.ENVIRONMENT), 255)
     if environment is None and AlertField.ENVIRONMENT not in mapping.paths:
-        environment = short_text(fields.get(_OTHER_ENVIRONMENT), 255)
+        environment = convert_to_short_text(fields.get(_ALTERNATIVE_ENVIRONMENT_KEY), 255)
     left_out = {
         "title": title is None,
         "severity": is_blank(fields.get(AlertField.SEVERITY)),
@@ -107,19 +128,19 @@ def _read_alert(
     }
     return IncomingAlert(
         title=title or DEFAULT_TITLE,
-        description=short_text(fields.get(AlertField.DESCRIPTION), 1000),
+        description=convert_to_short_text(fields.get(AlertField.DESCRIPTION), 1000),
         severity=severity.severity,
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
-        service=short_text(fields.get(AlertField.SERVICE), 100),
-        monitoring_tool=short_text(fields.get(AlertField.MONITORING_TOOL), 100),
-        hosts=texts_within(fields.get(AlertField.HOSTS), 255),
+        service=convert_to_short_text(fields.get(AlertField.SERVICE), 100),
+        monitoring_tool=convert_to_short_text(fields.get(AlertField.MONITORING_TOOL), 100),
+        hosts=convert_to_limited_lines(fields.get(AlertField.HOSTS), 255),
         environment=environment,
         fingerprint=identity,
         fingerprint_source=made_of,
         severity_reason=severity.reason,
-        runbook=short_text(fields.get(AlertField.RUNBOOK), WHOLE),
+        runbook=convert_to_short_text(fields.get(AlertField.RUNBOOK), UNLIMITED_LENGTH),
         query=None,
         markdown=None,
         y_label=None,
@@ -130,7 +151,7 @@ def _read_alert(
     )
 
 
-def parse_each(
+def parse_items(
     items: Sequence[object],
     *,
     now: datetime,
@@ -142,22 +163,22 @@ def parse_each(
     Other items are rejected one by one. A readable end time resolves the alert, even if it lies in
     the future. Without a usable fingerprint, the payload itself identifies the alert. If
     `automatic_fingerprint` is off, such an alert has no fingerprint. Items that match a drop rule
-    of the mapping do not become alerts. Raise NoValidItem if the array contains no object.
+    of the mapping do not become alerts. Raise NoValidItemError if the array contains no object.
     """
     alerts, refused, dropped = [], [], 0
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            refused.append(RefusedItem(item_index=index, reason="it is not an object"))
+            refused.append(RejectedAlertItem(item_index=index, reason="it is not an object"))
         elif mapping.rules.dropped_when and mapping.rules.is_dropped(item):
             dropped += 1
         else:
-            alert = _read_alert(
+            alert = _parse_alert(
                 item, index, mapping, now=now, automatic_fingerprint=automatic_fingerprint
             )
             alerts.append(alert)
     if not alerts and not dropped:
         message = "None of the items is an alert." if refused else "The array is empty."
-        raise NoValidItem(message, refused=refused)
+        raise NoValidItemError(message, refused=refused)
     return ParsedBody(
         alerts=tuple(alerts),
         refused=tuple(refused),
@@ -172,10 +193,14 @@ class GenericAlert(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    title: str = Field(default="New: Alert", description="200 characters are shown in lists.")
+    title: str = Field(
+        default="New: Alert", description="Title. Lists show at most 200 characters."
+    )
     description: str = ""
-    start_time: str | int | float = Field(default="", description=TIMES)
-    end_time: str | int | float = Field(default="", description=f"It resolves the alert. {TIMES}")
+    start_time: str | int | float = Field(default="", description=f"Start time: {TIME_NOTATIONS}")
+    end_time: str | int | float = Field(
+        default="", description=f"End time, which resolves the alert: {TIME_NOTATIONS}"
+    )
     service: str = ""
     monitoring_tool: str = ""
     hosts: str | list[str] = ""
@@ -183,35 +208,36 @@ class GenericAlert(BaseModel):
         default="critical", description="Severity: critical, high, medium, low, info or unknown."
     )
     fingerprint: str | int | list[Any] = Field(
-        default="", description="Alerts with the same one are grouped."
+        default="",
+        description="Fingerprint. Reports with the same fingerprint are grouped into one alert.",
     )
     platform_environment_name: str = ""
     runbook: str = ""
 
 
-def _is_of_prometheus(item: object) -> bool:
-    return isinstance(item, dict) and item.keys() >= _ARRAY_MARKS
+def _is_prometheus_item(item: object) -> bool:
+    return isinstance(item, dict) and item.keys() >= _PROMETHEUS_ITEM_KEYS
 
 
-def _with_warning(parsed: ParsedBody, warning: str) -> ParsedBody:
+def _add_warning(parsed: ParsedBody, warning: str) -> ParsedBody:
     return replace(parsed, parse_warnings=(*parsed.parse_warnings, warning))
 
 
-class HttpEndpoint(Format):
+class HttpEndpoint(AlertFormat):
     """Format for any JSON object, or an array of objects."""
 
     name = "http"
     label = "HTTP Endpoint"
-    help = "HTTP Endpoint takes any JSON object."
+    help = "HTTP Endpoint accepts any JSON object."
     has_mapping = True
-    takes_sns = True
-    takes_events = True
+    accepts_sns = True
+    accepts_events = True
     body = GenericAlert | list[GenericAlert]
     tools = (
-        Tool(
+        MonitoringTool(
             name="PagerDuty Events API",
             marks="routing_key event_action",
-            hint="Its events are read without a mapping.",
+            hint="Events are read without a mapping.",
         ),
         *PRESETS,
     )
@@ -226,61 +252,69 @@ class HttpEndpoint(Format):
     )
 
     def parse(
-        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+        self,
+        value: object,
+        *,
+        now: datetime,
+        reading: ParserSettings,
+        mapping: FieldMapping = UNMAPPED,
     ) -> ParsedBody:
         """Parse one alert for each object.
 
         Without a mapping, events of PagerDuty's Events API are recognized by their keys. Raise
-        InvalidEvent if such an event is malformed. A body that looks like a webhook of Alertmanager
-        is parsed anyway, with a warning.
+        InvalidEventError if such an event is malformed. A body that looks like a webhook of
+        Alertmanager is parsed anyway, with a warning.
         """
         flag = reading.automatic_fingerprint
         if isinstance(value, list):
-            parsed = parse_each(value, now=now, automatic_fingerprint=flag, mapping=mapping)
-            is_misread = not mapping.reads_fields and any(map(_is_of_prometheus, value))
-            return _with_warning(parsed, _LOOKS_LIKE_PROMETHEUS) if is_misread else parsed
-        payload, reads_fields = checked_object(value), mapping.reads_fields
+            parsed = parse_items(value, now=now, automatic_fingerprint=flag, mapping=mapping)
+            is_misread = not mapping.reads_fields and any(map(_is_prometheus_item, value))
+            return _add_warning(parsed, _PROMETHEUS_WARNING) if is_misread else parsed
+        payload, reads_fields = require_object(value), mapping.reads_fields
         if not reads_fields and pagerduty.is_event(payload):
             return pagerduty.parse(payload, now=now, automatic_fingerprint=flag)
-        parsed = parse_each([payload], now=now, automatic_fingerprint=flag, mapping=mapping)
-        if not reads_fields and payload.keys() >= _WEBHOOK_MARKS:
-            return _with_warning(parsed, _LOOKS_LIKE_A_WEBHOOK)
+        parsed = parse_items([payload], now=now, automatic_fingerprint=flag, mapping=mapping)
+        if not reads_fields and payload.keys() >= _WEBHOOK_KEYS:
+            return _add_warning(parsed, _WEBHOOK_WARNING)
         return parsed
 
     def labels(self, value: object, item_index: int) -> Iterable[object]:
         """Return the object itself, or the members of a PagerDuty event that are its labels."""
         if isinstance(value, dict) and pagerduty.is_event(value):
-            return (pagerduty.label_members(value),)
+            return (pagerduty.get_label_members(value),)
         return super().labels(value, item_index)
 
     def read_by(self, mapping: FieldMapping) -> str:
         """Return a phrase that states whether the mapping was used."""
         return "read by its mapping" if mapping.reads_fields else "read by the default fields"
 
-    def grouping_rules(
+    def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
         """Yield the event's key, the sender's fingerprint, and the rest of the payload."""
         del item
         if pagerduty.is_event(part):
-            key = pagerduty.dedup_key_of(part)
+            key = pagerduty.get_dedup_key(part)
             sentence = "Events with the same dedup_key are grouped into one alert."
-            yield GroupingRule(fingerprint.of_value(key), sentence, {"dedup_key": key})
+            yield GroupingRule(
+                fingerprint.compute_fingerprint_of_value(key), sentence, {"dedup_key": key}
+            )
         given = mapping.fields(part).get(AlertField.FINGERPRINT)
         name = mapping.sources[AlertField.FINGERPRINT]
-        if fingerprint.is_fingerprint(given):
+        if fingerprint.is_usable_fingerprint(given):
             sentence = f"Reports with the same {name} are grouped into one alert."
-            yield GroupingRule(fingerprint.of_value(given), sentence, {name: given})
-        stable = mapping.stable_part(part)
+            yield GroupingRule(
+                fingerprint.compute_fingerprint_of_value(given), sentence, {name: given}
+            )
+        stable = mapping.extract_stable_part(part)
         sentence = f"Reports that differ only in {mapping.volatile} are grouped into one alert."
-        yield GroupingRule(fingerprint.of("payload", stable), sentence, stable)
+        yield GroupingRule(fingerprint.compute_fingerprint("payload", stable), sentence, stable)
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected webhooks and names the correct type."""
+    def misread(self) -> str:
+        """Return a sentence about misdirected webhooks that names the correct type."""
         return (
-            f"{'a webhook' if count == 1 else 'webhooks'} of Prometheus Alertmanager or Grafana, "
-            "for an integration of the type “Prometheus Alertmanager”, which opens one alert for "
-            "each alert of the webhook"
+            "Send webhooks of Prometheus Alertmanager or Grafana to an integration of the type "
+            "“Prometheus Alertmanager”, which opens an alert for each alert in the webhook"
         )
 
     def example(self, started: str) -> Mapping[str, Any]:
@@ -301,13 +335,13 @@ class HttpEndpoint(Format):
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
         """Return the general snippets, followed by those for specific tools."""
         others = super().snippets(url, key, base_url=base_url, now=now)
-        return (*others, _pagerduty(base_url, key), *sender_snippets(url, key))
+        return (*others, _build_pagerduty_snippet(base_url, key), *build_sender_snippets(url, key))
 
 
-def _pagerduty(base_url: str, key: str) -> Snippet:
+def _build_pagerduty_snippet(base_url: str, key: str) -> Snippet:
     event = {"url": f"{base_url}/v2/enqueue", "routing_key": key}
     return Snippet(
-        title="PagerDuty: URL of the Events API v2 and routing key, for tools that speak it",
+        title="PagerDuty: Events API v2 URL and routing key, for tools that support it",
         language="json",
         text=f"{orjson.dumps(event, option=orjson.OPT_INDENT_2).decode()}\n",
     )

@@ -7,18 +7,18 @@ the first one is used. Paths are written with dots; a number is an array index.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from domain.alerts.formats.base import Tool
+from domain.alerts.formats.base import MonitoringTool
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.mapping_rules import Condition, Join, MappingRules, Operator
-from domain.alerts.reading.paths import path_of
+from domain.alerts.reading.mapping_rules import MappingRules, Operator, PayloadCondition, ValueJoin
+from domain.alerts.reading.paths import parse_dotted_path
 
 #: Path of a rule, its operator, and words separated by commas.
-_Rule = tuple[str, Operator, str]
+_PresetRule = tuple[str, Operator, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset(Tool):
+class Preset(MonitoringTool):
     """A tool that is supported by a predefined mapping."""
 
     #: Paths for each field, by its name. Alternative paths are separated by spaces.
@@ -26,32 +26,34 @@ class Preset(Tool):
     #: Paths of the values that are appended to the title and the fingerprint.
     joins: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, Severity] = field(default_factory=dict)
-    resolved: tuple[_Rule, ...] = ()
-    dropped: tuple[_Rule, ...] = ()
+    resolved: tuple[_PresetRule, ...] = ()
+    dropped: tuple[_PresetRule, ...] = ()
 
     @property
     def mapping(self) -> FieldMapping:
         """Mapping that is used to read the tool's bodies."""
         return FieldMapping(
             {
-                AlertField(name): tuple(map(path_of, paths.split()))
+                AlertField(name): tuple(map(parse_dotted_path, paths.split()))
                 for name, paths in self.fields.items()
             },
             MappingRules(
                 severity_words=self.words,
-                resolved_when=tuple(_conditions(self.resolved)),
-                dropped_when=tuple(_conditions(self.dropped)),
+                resolved_when=tuple(_build_conditions(self.resolved)),
+                dropped_when=tuple(_build_conditions(self.dropped)),
                 joins={
-                    name: Join(tuple(map(path_of, paths.split())))
+                    name: ValueJoin(tuple(map(parse_dotted_path, paths.split())))
                     for name, paths in self.joins.items()
                 },
             ),
         )
 
 
-def _conditions(rules: tuple[_Rule, ...]) -> Iterator[Condition]:
+def _build_conditions(rules: tuple[_PresetRule, ...]) -> Iterator[PayloadCondition]:
     for path, operator, words in rules:
-        yield Condition(path_of(path), operator, tuple(word.strip() for word in words.split(",")))
+        yield PayloadCondition(
+            parse_dotted_path(path), operator, tuple(word.strip() for word in words.split(","))
+        )
 
 
 CRITICAL, HIGH, MEDIUM, LOW, INFO = (
@@ -63,7 +65,7 @@ CRITICAL, HIGH, MEDIUM, LOW, INFO = (
 )
 _IS = Operator.IS
 _CONTAINS = Operator.CONTAINS
-_MONIT_OVER = "exists, timeout recovery, data access succeeded"
+_MONIT_RECOVERY_EVENTS = "exists, timeout recovery, data access succeeded"
 
 PRESETS: tuple[Preset, ...] = (
     Preset(
@@ -132,7 +134,7 @@ PRESETS: tuple[Preset, ...] = (
             "fingerprint": "data.event.issue_id data.event.issue_url",
         },
         words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},
-        hint="This webhook does not tell when an issue is over: add the resource “issue”.",
+        hint="This webhook does not report when an issue is resolved. Add the resource “issue”.",
     ),
     Preset(
         name="Sentry (issues)",
@@ -179,7 +181,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         joins={"fingerprint": "id"},
         words={"fatal": CRITICAL, "error": HIGH, "warning": MEDIUM, "info": INFO, "debug": INFO},
-        hint="Sentry does not tell when an issue is over by this plugin.",
+        hint="This plugin does not report when an issue is resolved.",
     ),
     Preset(
         name="Amazon CloudWatch through SNS",
@@ -196,7 +198,7 @@ PRESETS: tuple[Preset, ...] = (
         # Insufficient data is neither a problem nor a recovery, so an open alert stays open.
         dropped=(("Message.NewStateValue", _IS, "insufficient_data"),),
         hint="Subscribe the URL to the topic with the protocol HTTPS. The subscription is "
-        "confirmed by itself.",
+        "confirmed automatically.",
     ),
     Preset(
         name="Amazon SNS",
@@ -229,8 +231,8 @@ PRESETS: tuple[Preset, ...] = (
         name="Datadog (default payload)",
         marks="event_type title last_updated org.id",
         fields={"title": "title", "description": "body"},
-        hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload: without them nothing "
-        "tells which alert is over.",
+        hint="Add $ALERT_TRANSITION and $AGGREG_KEY to the webhook's payload. Without them, "
+        "recoveries do not resolve alerts.",
     ),
     Preset(
         name="Healthchecks",
@@ -243,7 +245,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         resolved=(("status", _IS, "up"),),
         dropped=(("status", _IS, "new, paused"),),
-        hint="Add an integration of the type Webhook with the body $JSON for down and for up.",
+        hint="Add an integration of the type Webhook with the body $JSON for down and up.",
     ),
     Preset(
         name="Nagios or Icinga",
@@ -283,7 +285,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         joins={"title": "MONIT_EVENT", "fingerprint": "MONIT_SERVICE"},
         resolved=(
-            ("MONIT_EVENT", _IS, _MONIT_OVER),
+            ("MONIT_EVENT", _IS, _MONIT_RECOVERY_EVENTS),
             ("MONIT_EVENT", _CONTAINS, "succeeded"),
         ),
         hint="Post the variables of Monit as JSON with “exec”.",
@@ -307,7 +309,7 @@ PRESETS: tuple[Preset, ...] = (
         },
         words={"failure": CRITICAL, "warning": LOW, "okay": INFO},
         resolved=(("labels.severity", _IS, "okay"),),
-        hint="Set Notifications true in a node of the plugin write_http.",
+        hint="In a Node of the write_http plugin, set Notifications true.",
     ),
     Preset(
         name="Apprise",
@@ -315,7 +317,7 @@ PRESETS: tuple[Preset, ...] = (
         fields={"description": "message", "severity": "type", "fingerprint": "title"},
         words={"failure": CRITICAL, "warning": LOW, "info": INFO, "success": INFO},
         resolved=(("type", _IS, "success"),),
-        hint="Use a URL that begins with jsons:// and has +Authorization=Bearer%20KEY.",
+        hint="Use a URL that starts with jsons:// and contains +Authorization=Bearer%20KEY.",
     ),
     Preset(
         name="Statuspage",

@@ -15,40 +15,46 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic.alias_generators import to_camel
 
 from domain.alerts.formats.base import (
-    LOOKS_LIKE,
-    TIMES,
+    TIME_NOTATIONS,
+    WRONG_FORMAT_PREFIX,
+    AlertFormat,
     ApiUrl,
-    Format,
     GroupingRule,
     Guide,
-    Reading,
-    Tool,
+    MonitoringTool,
+    ParserSettings,
 )
 from domain.alerts.formats.snippets import Snippet
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import checked_object
+from domain.alerts.reading.body import require_object
 from domain.alerts.reading.incoming import (
     AlertState,
     IncomingAlert,
-    MissingAttributes,
-    NoValidItem,
+    MissingAttributesError,
+    NoValidItemError,
     ParsedBody,
-    RefusedItem,
+    RejectedAlertItem,
 )
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.reading.mapping_rules import NO_RULES, MappingRules
-from domain.alerts.reading.severity import METRICS_WORDS, read_severity
+from domain.alerts.reading.severity import METRICS_SEVERITY_WORDS, parse_severity
 from domain.alerts.reading.text import (
-    WHOLE,
-    first_text,
+    UNLIMITED_LENGTH,
+    convert_to_limited_lines,
+    convert_to_short_text,
+    find_first_text,
     is_blank,
-    short_text,
-    storable,
-    texts_within,
+    replace_unstorable,
 )
-from domain.alerts.reading.times import AlertEnd, AlertStart, in_order, read_end, read_start
+from domain.alerts.reading.times import (
+    AlertEnd,
+    AlertStart,
+    order_start_and_end,
+    parse_end_time,
+    parse_start_time,
+)
 
-REQUIRED = (
+REQUIRED_ATTRIBUTES = (
     "alerts",
     "commonAnnotations",
     "commonLabels",
@@ -64,68 +70,68 @@ MONITORING_TOOL = "Prometheus"
 #: Default API URL of an integration. The URL is stored and never requested.
 PLACEHOLDER_API_URL = "http://prometheus.example.com"
 #: Keys of every webhook. Other payloads rarely contain all of them.
-_MARKS = frozenset({"alerts", "groupKey", "receiver"})
+_WEBHOOK_KEYS = frozenset({"alerts", "groupKey", "receiver"})
 #: Keys of alerts in Alertmanager's API. Prometheus sends at least one of them.
-_ARRAY_MARKS = frozenset({"endsAt", "generatorURL"})
-_LOOKS_LIKE_ONE_ALERT = (
-    f"{LOOKS_LIKE} a single alert: send it to an integration of the type “HTTP Endpoint”."
+_ARRAY_ITEM_KEYS = frozenset({"endsAt", "generatorURL"})
+_SINGLE_ALERT_HINT = (
+    f"{WRONG_FORMAT_PREFIX} a single alert. Send it to an integration of the type “HTTP Endpoint”."
 )
 
 #: Labels that contain the environment. Some senders use the second one.
-_ENVIRONMENT = ("platform_environment_name", "gitlab_environment_name")
+_ENVIRONMENT_LABELS = ("platform_environment_name", "gitlab_environment_name")
 
 _QUERY_PARAMETER = "g0.expr="
 #: A surrogate encoded as UTF-8, which is replaced as one character instead of three bytes.
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
 _REPLACEMENT = "\ufffd".encode()
-_LARGEST_COUNT = 2**31 - 1
+_MAX_COUNT = 2**31 - 1
 
-_BY_ITEM = "the item's own fingerprint"
-_BY_LABELS = "its labels"
-_BY_TITLE = "its title"
+_SOURCE_ITEM = "the item's own fingerprint"
+_SOURCE_LABELS = "its labels"
+_SOURCE_TITLE = "its title"
 
 
 #: Names that Grafana gives to every rule without data or with an error. The label rulename contains
 #: the name of the rule.
-_GRAFANA_STATES = ("DatasourceNoData", "DatasourceError")
+_GRAFANA_STATE_NAMES = ("DatasourceNoData", "DatasourceError")
 
 
 class _PostedAlert(dict[str, object]):
     """An item of an array for Alertmanager's API, without the array."""
 
 
-class _NoAlertError(Exception):
+class _InvalidItemError(Exception):
     """The item is not a valid alert. The message is the reason."""
 
 
-def _read_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
+def _parse_names(item: Mapping[str, object], attribute: str) -> Mapping[str, object]:
     names = item.get(attribute)
     if names is None:
         return {}
     if not isinstance(names, dict):
-        raise _NoAlertError(f"{attribute} is not an object")
+        raise _InvalidItemError(f"{attribute} is not an object")
     return names
 
 
-def _read_title(labels: Mapping[str, object], annotations: Mapping[str, object]) -> str:
+def _parse_title(labels: Mapping[str, object], annotations: Mapping[str, object]) -> str:
     name = labels.get("alertname")
-    if name in _GRAFANA_STATES:
+    if name in _GRAFANA_STATE_NAMES:
         name = labels.get("rulename") or name
-    title = first_text((annotations.get("title"), annotations.get("summary"), name))
+    title = find_first_text((annotations.get("title"), annotations.get("summary"), name))
     if title is None:
-        raise _NoAlertError(
+        raise _InvalidItemError(
             "it has no title: none of annotations.title, annotations.summary "
             "and labels.alertname is present"
         )
     return title
 
 
-def _read_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
+def _parse_item_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
     """Return the end of an item: `endsAt` if it is past, or now if the item's status is resolved.
 
     Alertmanager sets `endsAt` in the future for firing alerts. The status of the group is ignored.
     """
-    end = read_end(item.get("endsAt"), name="endsAt")
+    end = parse_end_time(item.get("endsAt"), name="endsAt")
     if end.time is not None and end.time <= now:
         return end
     status = item.get("status")
@@ -133,18 +139,18 @@ def _read_end(item: Mapping[str, object], *, now: datetime) -> AlertEnd:
     return AlertEnd(now if is_resolved else None, end.warning)
 
 
-def _identify(
+def _identify_alert(
     item: Mapping[str, object], labels: Mapping[str, object], title: str
 ) -> tuple[bytes, str]:
     given = item.get("fingerprint")
-    if fingerprint.is_fingerprint(given) and not isinstance(given, list):
-        return fingerprint.of_value(given), _BY_ITEM
+    if fingerprint.is_usable_fingerprint(given) and not isinstance(given, list):
+        return fingerprint.compute_fingerprint_of_value(given), _SOURCE_ITEM
     if labels:
-        return fingerprint.of("labels", labels), _BY_LABELS
-    return fingerprint.of("title", title), _BY_TITLE
+        return fingerprint.compute_fingerprint("labels", labels), _SOURCE_LABELS
+    return fingerprint.compute_fingerprint("title", title), _SOURCE_TITLE
 
 
-def _read_query(generator_url: str | None) -> str | None:
+def _parse_query(generator_url: str | None) -> str | None:
     """Return the metric's expression, which is a parameter of the graph's URL."""
     if generator_url is None or _QUERY_PARAMETER not in generator_url:
         return None
@@ -153,101 +159,110 @@ def _read_query(generator_url: str | None) -> str | None:
     expression = next(found, "").removeprefix(_QUERY_PARAMETER)
     expression_bytes = unquote_to_bytes(expression.replace("+", " "))
     return (
-        storable(_SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")) or None
+        replace_unstorable(
+            _SURROGATE.sub(_REPLACEMENT, expression_bytes).decode("utf-8", "replace")
+        )
+        or None
     )
 
 
-def _read_hosts(labels: Mapping[str, object]) -> tuple[str, ...]:
-    hosts = dict.fromkeys(texts_within([labels.get("instance"), labels.get("host")], 255))
+def _parse_hosts(labels: Mapping[str, object]) -> tuple[str, ...]:
+    hosts = dict.fromkeys(
+        convert_to_limited_lines([labels.get("instance"), labels.get("host")], 255)
+    )
     return tuple(hosts)
 
 
-def _first_whole(names: Mapping[str, object], *keys: str) -> str | None:
+def _find_untruncated_text(names: Mapping[str, object], *keys: str) -> str | None:
     for key in keys:
-        if (text := short_text(names.get(key), WHOLE)) is not None:
+        if (text := convert_to_short_text(names.get(key), UNLIMITED_LENGTH)) is not None:
             return text
     return None
 
 
-def _read_item(
+def _parse_item(
     item: object, index: int, rules: MappingRules, *, now: datetime, may_lack_start: bool
 ) -> IncomingAlert:
     if not isinstance(item, dict):
-        raise _NoAlertError("it is not an object")
-    labels, annotations = _read_names(item, "labels"), _read_names(item, "annotations")
-    title = _read_title(labels, annotations)
+        raise _InvalidItemError("it is not an object")
+    labels, annotations = _parse_names(item, "labels"), _parse_names(item, "annotations")
+    title = _parse_title(labels, annotations)
     if is_blank(item.get("startsAt")) and not may_lack_start:
-        raise _NoAlertError("startsAt is missing")
-    start = read_start(item.get("startsAt"), name="startsAt", now=now)
-    started_at, end = in_order(start, _read_end(item, now=now))
-    severity = read_severity(labels.get("severity"), METRICS_WORDS, rules.severity_words)
-    identity, source = _identify(item, labels, title)
-    generator_url = _first_whole(item, "generatorURL", "generatorUrl")
+        raise _InvalidItemError("startsAt is missing")
+    start = parse_start_time(item.get("startsAt"), name="startsAt", now=now)
+    started_at, end = order_start_and_end(start, _parse_item_end(item, now=now))
+    severity = parse_severity(labels.get("severity"), METRICS_SEVERITY_WORDS, rules.severity_words)
+    identity, source = _identify_alert(item, labels, title)
+    generator_url = _find_untruncated_text(item, "generatorURL", "generatorUrl")
     return IncomingAlert(
         title=title,
-        description=short_text(annotations.get("description"), 1000),
+        description=convert_to_short_text(annotations.get("description"), 1000),
         severity=severity.severity,
         state=AlertState.FIRING if end.time is None else AlertState.RECOVERY,
         started_at=started_at,
         ended_at=end.time,
-        service=first_text(map(labels.get, (*rules.service_labels, "service")), 100),
+        service=find_first_text(map(labels.get, (*rules.service_labels, "service")), 100),
         monitoring_tool=MONITORING_TOOL,
-        hosts=_read_hosts(labels),
-        environment=first_text(map(labels.get, (*rules.environment_labels, *_ENVIRONMENT)), 255),
+        hosts=_parse_hosts(labels),
+        environment=find_first_text(
+            map(labels.get, (*rules.environment_labels, *_ENVIRONMENT_LABELS)), 255
+        ),
         fingerprint=identity,
         fingerprint_source=source,
         severity_reason=severity.reason,
-        runbook=_first_whole(annotations, "runbook", "runbook_url"),
-        query=_read_query(generator_url),
-        markdown=_first_whole(
+        runbook=_find_untruncated_text(annotations, "runbook", "runbook_url"),
+        query=_parse_query(generator_url),
+        markdown=_find_untruncated_text(
             annotations, "platform_incident_markdown", "gitlab_incident_markdown"
         ),
-        y_label=_first_whole(annotations, "platform_y_label", "gitlab_y_label") or title,
+        y_label=_find_untruncated_text(annotations, "platform_y_label", "gitlab_y_label") or title,
         generator_url=generator_url,
         parse_warnings=tuple(filter(None, (start.warning, end.warning, severity.warning))),
         item_index=index,
-        left_out=_left_out(labels, start),
+        left_out=_find_omitted_fields(labels, start),
     )
 
 
-def _left_out(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]:
+def _find_omitted_fields(labels: Mapping[str, object], start: AlertStart) -> frozenset[str]:
     names = {"severity": is_blank(labels.get("severity")), "started_at": not start.is_given}
     return frozenset(name for name, is_left_out in names.items() if is_left_out)
 
 
-def _is_array(value: object) -> TypeGuard[list[object]]:
+def _is_alert_array(value: object) -> TypeGuard[list[object]]:
     """Return whether a body is an array as Prometheus posts it to Alertmanager's API.
 
     Notifications of collectd look similar, but their recoveries have different labels.
     """
     return isinstance(value, list) and any(
-        isinstance(item, dict) and "labels" in item and item.keys() & _ARRAY_MARKS for item in value
+        isinstance(item, dict) and "labels" in item and item.keys() & _ARRAY_ITEM_KEYS
+        for item in value
     )
 
 
-def _count_left_out(body: Mapping[str, object]) -> int:
+def _count_omitted_alerts(body: Mapping[str, object]) -> int:
     count = body.get("truncatedAlerts")
     if isinstance(count, int) and not isinstance(count, bool):
-        return min(max(count, 0), _LARGEST_COUNT)
+        return min(max(count, 0), _MAX_COUNT)
     return 0
 
 
-def _warnings_on_left_out(count: int) -> tuple[str, ...]:
+def _warn_of_omitted_alerts(count: int) -> tuple[str, ...]:
     if not count:
         return ()
-    return (f"The sender left out {count} more alerts (truncatedAlerts); raise its max_alerts.",)
+    alerts = "1 alert" if count == 1 else f"{count:,} alerts"
+    return (f"The sender omitted {alerts} (truncatedAlerts). Increase max_alerts of the sender.",)
 
 
-def _items_of(body: Mapping[str, object] | list[object]) -> list[object]:
+def _get_items(body: Mapping[str, object] | list[object]) -> list[object]:
     if isinstance(body, list):
         return body
     if isinstance(body, _PostedAlert):
         return [body]
-    missing = [name for name in REQUIRED if name not in body]
+    missing = [name for name in REQUIRED_ATTRIBUTES if name not in body]
     items = body.get("alerts")
     if isinstance(items, list) and not missing:
         return items
-    raise MissingAttributes(missing or ["alerts (an array)"])
+    raise MissingAttributesError(missing or ["alerts (an array)"])
 
 
 def parse(
@@ -261,28 +276,29 @@ def parse(
     Only the severity words and the label choices of `rules` are used. Any value of `version` is
     accepted, and the attributes of the group are not applied to the items.
 
-    Raise MissingAttributes if required attributes are missing, and NoValidItem if no item is valid.
+    Raise MissingAttributesError if required attributes are missing, and NoValidItemError if no item
+    is valid.
     """
     alerts, refused = [], []
     is_webhook = not isinstance(body, list | _PostedAlert)
-    for index, item in enumerate(_items_of(body)):
+    for index, item in enumerate(_get_items(body)):
         try:
-            read = _read_item(item, index, rules, now=now, may_lack_start=not is_webhook)
+            read = _parse_item(item, index, rules, now=now, may_lack_start=not is_webhook)
             alerts.append(read)
-        except _NoAlertError as error:
-            refused.append(RefusedItem(item_index=index, reason=str(error)))
+        except _InvalidItemError as error:
+            refused.append(RejectedAlertItem(item_index=index, reason=str(error)))
     if not alerts:
         name = "alerts" if is_webhook else "The array"
         message = (
             f"None of the items in {name.lower()} is an alert." if refused else f"{name} is empty."
         )
-        raise NoValidItem(message, refused=refused)
-    left_out = 0 if isinstance(body, list) else _count_left_out(body)
+        raise NoValidItemError(message, refused=refused)
+    left_out = 0 if isinstance(body, list) else _count_omitted_alerts(body)
     return ParsedBody(
         alerts=tuple(alerts),
         refused=tuple(refused),
         truncated_alerts=left_out,
-        parse_warnings=_warnings_on_left_out(left_out),
+        parse_warnings=_warn_of_omitted_alerts(left_out),
     )
 
 
@@ -291,13 +307,13 @@ class MetricsItem(BaseModel):
 
     model_config = ConfigDict(extra="allow", alias_generator=to_camel)
 
-    starts_at: str = Field(description=TIMES)
+    starts_at: str = Field(description=f"Start time: {TIME_NOTATIONS}")
     status: str = Field(
         default="firing", description="Status of the alert, `firing` or `resolved`."
     )
     labels: dict[str, Any] = Field(
         default_factory=dict,
-        description="Labels of the alert. `alertname` is the last choice of a title.",
+        description="Labels of the alert. `alertname` is the title if there is no other.",
     )
     annotations: dict[str, Any] = Field(
         default_factory=dict,
@@ -322,45 +338,52 @@ class MetricsAlerts(BaseModel):
     common_annotations: dict[str, Any]
     external_url: str = Field(alias="externalURL")
     alerts: list[MetricsItem] = Field(min_length=1)
-    truncated_alerts: int = Field(default=0, description="Alerts that the sender left out.")
+    truncated_alerts: int = Field(
+        default=0, description="Number of alerts that the sender omitted."
+    )
 
 
 class AlertArray(RootModel[list[MetricsItem]]):
     """Alerts that Prometheus, vmalert, and the rulers of Loki and Mimir post to an Alertmanager."""
 
 
-class Prometheus(Format):
+class Prometheus(AlertFormat):
     """Format for Alertmanager's webhook and for the arrays that Alertmanager itself receives."""
 
     name = "prometheus"
     label = "Prometheus Alertmanager"
-    help = "Prometheus Alertmanager takes its webhooks, Grafana's, and alerts of Prometheus itself."
+    help = (
+        "Prometheus Alertmanager accepts webhooks of Alertmanager and Grafana, and alerts of "
+        "Prometheus."
+    )
     api_url = ApiUrl(
-        help="Deprecated and not used any more. Any URL is accepted, such as "
-        f"{PLACEHOLDER_API_URL}.",
+        help=f"Deprecated and no longer used. Any URL is accepted, such as {PLACEHOLDER_API_URL}.",
         usual=PLACEHOLDER_API_URL,
     )
     has_markdown = True
-    takes_groups = True
+    accepts_groups = True
     body = MetricsAlerts | list[MetricsItem]
     has_labels = True
     #: Alertmanager retries after a 503 response, but not after a 429 response.
     retry_status = HTTPStatus.SERVICE_UNAVAILABLE
     tools = (
-        Tool(
+        MonitoringTool(
             name="Grafana",
             marks="alerts groupKey receiver orgId",
             hint="Add a contact point of the type Webhook.",
         ),
-        Tool(
+        MonitoringTool(
             name="Prometheus Alertmanager",
             marks="alerts groupKey receiver",
             hint="Add a receiver with webhook_configs.",
         ),
-        Tool(
+        MonitoringTool(
             name="Prometheus or vmalert",
             marks="labels.alertname startsAt endsAt",
-            hint="Enter the URL without .json as an Alertmanager, whose path is /api/v2/alerts.",
+            hint=(
+                "Enter the URL without .json as an Alertmanager. "
+                "The path /api/v2/alerts is appended."
+            ),
         ),
     )
     guides = (
@@ -370,41 +393,46 @@ class Prometheus(Format):
     )
 
     def parse(
-        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+        self,
+        value: object,
+        *,
+        now: datetime,
+        reading: ParserSettings,
+        mapping: FieldMapping = UNMAPPED,
     ) -> ParsedBody:
         """Parse one alert for each item of a webhook or of an array for Alertmanager's API."""
         del reading
-        payload = value if _is_array(value) else checked_object(value)
+        payload = value if _is_alert_array(value) else require_object(value)
         try:
             return parse(payload, now=now, rules=mapping.rules)
-        except MissingAttributes as error:
-            if isinstance(payload, list) or _MARKS & payload.keys():
+        except MissingAttributesError as error:
+            if isinstance(payload, list) or _WEBHOOK_KEYS & payload.keys():
                 raise
-            raise MissingAttributes(error.names, hint=_LOOKS_LIKE_ONE_ALERT) from error
+            raise MissingAttributesError(error.names, hint=_SINGLE_ALERT_HINT) from error
 
-    def items_of(self, value: object) -> Sequence[object]:
+    def list_items(self, value: object) -> Sequence[object]:
         """Return the items of a webhook or an array."""
         if isinstance(value, list):
             return value
         items = value.get("alerts") if isinstance(value, dict) else None
         return items if isinstance(items, list) else ()
 
-    def body_of(self, sample: Mapping[str, object]) -> object:
+    def build_body_of_sample(self, sample: Mapping[str, object]) -> object:
         """Return a webhook unchanged, and a single alert in an array."""
-        return sample if _MARKS & sample.keys() else [sample]
+        return sample if _WEBHOOK_KEYS & sample.keys() else [sample]
 
-    def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
+    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
         """Return the webhook with only one of its items, or one item of an array."""
         if isinstance(value, list):
-            return _PostedAlert(super().only_item(value, item_index))
-        payload = checked_object(value)
+            return _PostedAlert(super().reduce_to_item(value, item_index))
+        payload = require_object(value)
         if not isinstance(payload.get("alerts"), list):
             return payload
-        return {**payload, "alerts": self.items_of(payload)[item_index : item_index + 1]}
+        return {**payload, "alerts": self.list_items(payload)[item_index : item_index + 1]}
 
-    def shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
+    def get_shown_part(self, only: Mapping[str, object]) -> Mapping[str, object]:
         """Return the item with its annotations and labels first."""
-        item = checked_object(_items_of(only)[0])
+        item = require_object(_get_items(only)[0])
         first: dict[str, object] = {
             name: item[name] for name in ("annotations", "labels") if name in item
         }
@@ -424,34 +452,33 @@ class Prometheus(Format):
         del mapping
         return "as a webhook of Alertmanager"
 
-    def grouping_rules(
+    def list_grouping_rules(
         self, part: Mapping[str, object], item: IncomingAlert, mapping: FieldMapping
     ) -> Iterator[GroupingRule]:
         """Yield the sender's fingerprint, the labels, and the title."""
         del mapping
         given, labels = part.get("fingerprint"), part.get("labels")
         labels = labels if isinstance(labels, dict) else {}
-        if fingerprint.is_fingerprint(given):
+        if fingerprint.is_usable_fingerprint(given):
             yield GroupingRule(
-                fingerprint.of_value(given),
+                fingerprint.compute_fingerprint_of_value(given),
                 "Reports with the same fingerprint from the sender are grouped into one alert.",
                 {"fingerprint": given, "labels": labels},
             )
         yield GroupingRule(
-            fingerprint.of("labels", labels),
+            fingerprint.compute_fingerprint("labels", labels),
             "Reports with the same labels are grouped into one alert.",
             {"labels": labels},
         )
         yield GroupingRule(
-            fingerprint.of("title", item.title),
+            fingerprint.compute_fingerprint("title", item.title),
             "Reports without labels are grouped by their title.",
             {"title": item.title},
         )
 
-    def misread(self, count: int) -> str:
-        """Return a phrase that describes misdirected alerts and names the correct type."""
-        what = "a single alert" if count == 1 else "single alerts"
-        return f"{what}, for an integration of the type “HTTP Endpoint”"
+    def misread(self) -> str:
+        """Return a sentence about misdirected alerts that names the correct type."""
+        return "Send single alerts to an integration of the type “HTTP Endpoint”"
 
     def example(self, started: str) -> Mapping[str, Any]:
         """Return a webhook with one alert."""
@@ -486,10 +513,15 @@ class Prometheus(Format):
     def snippets(self, url: str, key: str, *, base_url: str, now: datetime) -> tuple[Snippet, ...]:
         """Return snippets for Alertmanager, its operator and Grafana, then the general ones."""
         others = super().snippets(url, key, base_url=base_url, now=now)
-        return (_alertmanager(url, key), _operator(url, key), _grafana(url, key), *others)
+        return (
+            _build_alertmanager_snippet(url, key),
+            _build_operator_snippet(url, key),
+            _build_grafana_snippet(url, key),
+            *others,
+        )
 
 
-def _alertmanager(url: str, key: str) -> Snippet:
+def _build_alertmanager_snippet(url: str, key: str) -> Snippet:
     return Snippet(
         title="Alertmanager: a receiver in alertmanager.yml",
         language="yaml",
@@ -509,9 +541,9 @@ def _alertmanager(url: str, key: str) -> Snippet:
     )
 
 
-def _operator(url: str, key: str) -> Snippet:
+def _build_operator_snippet(url: str, key: str) -> Snippet:
     return Snippet(
-        title="Prometheus Operator: for kubectl apply, in the monitored namespace",
+        title="Prometheus Operator: manifests for kubectl apply, in the monitored namespace",
         language="yaml",
         text=(
             "apiVersion: v1\n"
@@ -543,7 +575,7 @@ def _operator(url: str, key: str) -> Snippet:
     )
 
 
-def _grafana(url: str, key: str) -> Snippet:
+def _build_grafana_snippet(url: str, key: str) -> Snippet:
     return Snippet(
         title="Grafana: a contact point in provisioning/alerting/gatebell.yaml",
         language="yaml",

@@ -21,7 +21,7 @@ class Snippet:
         return self.title.partition(":")[0]
 
 
-def curl(url: str, key: str, body: object) -> Snippet:
+def build_curl_snippet(url: str, key: str, body: object) -> Snippet:
     """Return a curl command that posts a body."""
     return Snippet(
         title="curl: one alert on the command line",
@@ -35,7 +35,7 @@ def curl(url: str, key: str, body: object) -> Snippet:
     )
 
 
-def python(url: str, key: str, body: object) -> Snippet:
+def build_python_snippet(url: str, key: str, body: object) -> Snippet:
     """Return a Python program that posts a body."""
     # The JSON body is also a valid Python literal, since it contains no true, false or null.
     literal = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
@@ -59,34 +59,34 @@ def python(url: str, key: str, body: object) -> Snippet:
     )
 
 
-def sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
+def build_sender_snippets(url: str, key: str) -> tuple[Snippet, ...]:
     """Return the snippets for senders that take a script or a template, sorted by name."""
     return (
-        _apprise(url, key),
-        _collectd(url, key),
-        *_healthchecks(url, key),
-        _monit(url, key),
-        *_uptime_kuma(key),
-        _zabbix(url, key),
+        _build_apprise_snippet(url, key),
+        _build_collectd_snippet(url, key),
+        *_build_healthchecks_snippets(url, key),
+        _build_monit_snippet(url, key),
+        *_build_uptime_kuma_snippets(key),
+        _build_zabbix_snippet(url, key),
     )
 
 
-def _apprise(url: str, key: str) -> Snippet:
+def _build_apprise_snippet(url: str, key: str) -> Snippet:
     scheme, _, rest = url.partition("://")
     target = f"{'jsons' if scheme == 'https' else 'json'}://{rest}"
     # Apprise turns options with a plus sign into headers. A colon renames or adds a member of the
     # body.
     options = f"+Authorization=Bearer%20{quote(key, safe='')}&:message=description&:severity=high"
     return Snippet(
-        title="Apprise: a URL for its configuration or command line",
+        title="Apprise: URL for the configuration file or the command line",
         language="sh",
         text=f"apprise --title 'Disk almost full' --body '2 % left' \\\n  '{target}?{options}'\n",
     )
 
 
-def _collectd(url: str, key: str) -> Snippet:
+def _build_collectd_snippet(url: str, key: str) -> Snippet:
     return Snippet(
-        title="collectd: write_http in collectd.conf, for notifications of the plugin threshold",
+        title="collectd: write_http in collectd.conf, for notifications of the threshold plugin",
         language="apache",
         text=(
             "LoadPlugin write_http\n"
@@ -103,7 +103,7 @@ def _collectd(url: str, key: str) -> Snippet:
     )
 
 
-def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
+def _build_healthchecks_snippets(url: str, key: str) -> tuple[Snippet, ...]:
     down = {
         "title": "$NAME is down",
         "severity": "high",
@@ -115,23 +115,29 @@ def _healthchecks(url: str, key: str) -> tuple[Snippet, ...]:
     headers = f"Authorization: Bearer {key}\nContent-Type: application/json\n"
     return (
         Snippet(
-            title="Healthchecks: URL of a webhook, with the method POST for down and for up",
+            title="Healthchecks: webhook URL, with the method POST for down and up",
             language="text",
             text=f"{url}\n",
         ),
         Snippet(
-            title="Healthchecks: request headers, for down and for up",
+            title="Healthchecks: request headers for down and up",
             language="text",
             text=headers,
         ),
-        Snippet(title="Healthchecks: request body for down", language="json", text=_indented(down)),
-        Snippet(title="Healthchecks: request body for up", language="json", text=_indented(up)),
+        Snippet(
+            title="Healthchecks: request body for down",
+            language="json",
+            text=_format_indented(down),
+        ),
+        Snippet(
+            title="Healthchecks: request body for up", language="json", text=_format_indented(up)
+        ),
     )
 
 
 #: Script with the placeholders @URL@ and @KEY@.
 _MONIT_SCRIPT = r"""#!/bin/sh
-# Save it as /usr/local/bin/gatebell-monit, make it executable, and in monitrc write for example:
+# Save as /usr/local/bin/gatebell-monit, make it executable, and use it in monitrc, for example:
 #   check filesystem root with path /
 #     if space usage > 90% then exec "/usr/local/bin/gatebell-monit"
 #       else if succeeded then exec "/usr/local/bin/gatebell-monit resolved"
@@ -155,7 +161,7 @@ END
 """
 
 
-def _monit(url: str, key: str) -> Snippet:
+def _build_monit_snippet(url: str, key: str) -> Snippet:
     return Snippet(
         title="Monit: a script for exec in monitrc",
         language="sh",
@@ -163,13 +169,13 @@ def _monit(url: str, key: str) -> Snippet:
     )
 
 
-def _uptime_kuma(key: str) -> tuple[Snippet, ...]:
+def _build_uptime_kuma_snippets(key: str) -> tuple[Snippet, ...]:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     return (
         Snippet(
-            title="Uptime Kuma: additional headers of a webhook to the URL above",
+            title="Uptime Kuma: additional headers for a webhook to the URL above",
             language="json",
-            text=_indented(headers),
+            text=_format_indented(headers),
         ),
         Snippet(
             title="Uptime Kuma: custom request body",
@@ -219,7 +225,7 @@ _ZABBIX_PARAMETERS = {
 }
 
 
-def _zabbix(url: str, key: str) -> Snippet:
+def _build_zabbix_snippet(url: str, key: str) -> Snippet:
     parameters = {**_ZABBIX_PARAMETERS, "key": key, "url": url}
     rows = "".join(
         f"        - name: {name}\n          value: '{value}'\n"
@@ -249,5 +255,5 @@ def _zabbix(url: str, key: str) -> Snippet:
     )
 
 
-def _indented(body: object) -> str:
+def _format_indented(body: object) -> str:
     return f"{orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()}\n"

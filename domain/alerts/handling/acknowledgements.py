@@ -7,13 +7,13 @@ from sqlalchemy import func, or_, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.handling.activity import NoteKind
-from domain.core.database.rows import rows_of_each
+from domain.core.database.rows import fetch_rows_by_key
 from models import Alert, AlertNote
 
 _ACKNOWLEDGED = "acknowledged"
 #: Beginnings of the entries for a renewed acknowledgement and for a snoozed alert.
-RENEWED = "is still on it, until"
-SNOOZED = "snoozed it until"
+RENEWED_PREFIX = "is still on it, until"
+SNOOZED_PREFIX = "snoozed it until"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Acknowledgement:
     severity: int
 
 
-def last_acknowledgements(
+def find_last_acknowledgements(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Acknowledgement]:
     """Return the last acknowledgement of each alert that has one.
@@ -34,9 +34,11 @@ def last_acknowledgements(
     The entries of an alert are in the order in which its row was changed. Therefore, the first
     later change of the severity contains the severity that the user saw.
     """
-    answers = rows_of_each(_ANSWERS, AlertNote.alert_id, alert_ids, session=session)
+    answers = fetch_rows_by_key(
+        _LAST_ACKNOWLEDGEMENTS, AlertNote.alert_id, alert_ids, session=session
+    )
     last = {row.alert_id: row for row in sorted(answers, key=lambda row: row.id)}
-    changes = rows_of_each(_CHANGES, AlertNote.alert_id, last, session=session)
+    changes = fetch_rows_by_key(_SEVERITY_CHANGES, AlertNote.alert_id, last, session=session)
     former: dict[int, int] = {}
     for change in sorted(changes, key=lambda row: row.id, reverse=True):
         if change.id > last[change.alert_id].id:
@@ -52,17 +54,19 @@ def last_acknowledgements(
     }
 
 
-_ANSWERS = (
+_LAST_ACKNOWLEDGEMENTS = (
     select(AlertNote.alert_id, AlertNote.user_id, func.max(AlertNote.id).label("id"))
     .where(
         or_(
             (AlertNote.kind == NoteKind.STATUS.value) & (AlertNote.text == _ACKNOWLEDGED),
             (AlertNote.kind == NoteKind.HANDLING.value)
-            & or_(AlertNote.text.startswith(RENEWED), AlertNote.text.startswith(SNOOZED)),
+            & or_(
+                AlertNote.text.startswith(RENEWED_PREFIX), AlertNote.text.startswith(SNOOZED_PREFIX)
+            ),
         )
     )
     .group_by(AlertNote.alert_id, AlertNote.user_id)
 )
-_CHANGES = select(AlertNote.id, AlertNote.alert_id, AlertNote.changes).where(
+_SEVERITY_CHANGES = select(AlertNote.id, AlertNote.alert_id, AlertNote.changes).where(
     AlertNote.changes["severity"].as_string().is_not(None)
 )

@@ -15,18 +15,18 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.storing.lifecycle import RESOLVED
-from domain.alerts.storing.reported_fields import SHOWN_COLUMNS
-from domain.audit.events import Actor
-from domain.core.database.paging import Page, Slice
+from domain.alerts.storing.reported_fields import RECORDED_COLUMNS
+from domain.audit.events import EventActor
+from domain.core.database.paging import KeysetPage, KeysetRange
 from domain.core.database.rows import insert_rows
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import Alert, AlertNote
 
 #: Beginning of `via` for actions of the service itself.
-BY_ITSELF = "by itself"
+AUTOMATIC_VIA = "by itself"
 #: Maximum number of former alerts that are counted exactly.
-MOST_COUNTED = 20
-_LONGEST_NOTE = 200
+MAX_COUNTED_FORMER_ALERTS = 20
+_MAX_NOTE_EXCERPT_LENGTH = 200
 
 
 class NoteKind(StrEnum):
@@ -84,11 +84,17 @@ class ActivityView:
     @property
     def is_by_itself(self) -> bool:
         """True if the service itself performed the action."""
-        return bool(self.via and self.via.startswith(BY_ITSELF))
+        return bool(self.via and self.via.startswith(AUTOMATIC_VIA))
 
 
-def add_entry(
-    alert_id: int, kind: NoteKind, text: str, *, by: Actor | None, session: Session, now: datetime
+def add_activity_entry(
+    alert_id: int,
+    kind: NoteKind,
+    text: str,
+    *,
+    by: EventActor | None,
+    session: Session,
+    now: datetime,
 ) -> AlertNote:
     """Add an entry to the activity of an alert, and return its row.
 
@@ -108,7 +114,7 @@ def add_entry(
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewEntry:
+class NewActivityEntry:
     """An entry that the service writes, with the user that it is about if there is one."""
 
     alert_id: int
@@ -118,29 +124,35 @@ class NewEntry:
     user_name: str = ""
 
 
-def add_entries(entries: Sequence[NewEntry], *, session: Session, now: datetime) -> None:
+def add_activity_entries(
+    entries: Sequence[NewActivityEntry], *, session: Session, now: datetime
+) -> None:
     """Add entries to the activities of many alerts in one statement."""
     if entries:
         rows = [{**vars(entry), "kind": entry.kind.value, "created_at": now} for entry in entries]
         session.execute(insert_rows(AlertNote), rows)
 
 
-def list_activity(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
+def list_activity(
+    alert_id: int, part: KeysetRange, *, session: Session
+) -> KeysetPage[ActivityView]:
     """Return a page of an alert's activity, newest first."""
-    return _page(select(AlertNote).where(AlertNote.alert_id == alert_id), part, session=session)
+    return _fetch_activity_page(
+        select(AlertNote).where(AlertNote.alert_id == alert_id), part, session=session
+    )
 
 
-def list_notes(alert_id: int, part: Slice, *, session: Session) -> Page[ActivityView]:
+def list_notes(alert_id: int, part: KeysetRange, *, session: Session) -> KeysetPage[ActivityView]:
     """Return a page of the notes that users wrote about an alert, newest first."""
     written = select(AlertNote).where(
         AlertNote.alert_id == alert_id,
         AlertNote.kind == NoteKind.NOTE.value,
         AlertNote.changes.is_(None),
     )
-    return _page(written, part, session=session)
+    return _fetch_activity_page(written, part, session=session)
 
 
-def entries_among(
+def list_activity_of_alerts(
     alert_ids: Collection[int],
     following: int | None,
     *,
@@ -157,45 +169,53 @@ def entries_among(
     # The addition prevents Postgres from scanning the entries of all alerts in the order of their
     # IDs.
     key = AlertNote.id + 0
-    wanted = select(AlertNote).where(AlertNote.alert_id.in_(alert_ids), *_of_kinds(kinds))
+    wanted = select(AlertNote).where(
+        AlertNote.alert_id.in_(alert_ids), *_build_kind_conditions(kinds)
+    )
     if following is not None:
         wanted = wanted.where(key > following if is_oldest_first else key < following)
     order = key.asc() if is_oldest_first else key.desc()
     rows = session.scalars(wanted.order_by(order).limit(size))
-    return [(row.alert_id, view_of(row)) for row in rows]
+    return [(row.alert_id, build_activity_view(row)) for row in rows]
 
 
-def _of_kinds(kinds: Collection[NoteKind]) -> Iterator[ColumnElement[bool]]:
+def _build_kind_conditions(kinds: Collection[NoteKind]) -> Iterator[ColumnElement[bool]]:
     if NoteKind.CHANGE not in kinds:
         yield AlertNote.changes.is_(None)
     if len(kinds) < len(NoteKind):
         yield AlertNote.kind.in_([each.value for each in kinds])
 
 
-def _page(statement: Select[AlertNote], part: Slice, *, session: Session) -> Page[ActivityView]:
+def _fetch_activity_page(
+    statement: Select[AlertNote], part: KeysetRange, *, session: Session
+) -> KeysetPage[ActivityView]:
     if part.before is not None:
         statement = statement.where(AlertNote.id < part.before)
     newest = statement.order_by(AlertNote.id.desc()).limit(part.size + 1)
     rows = session.scalars(newest).all()
-    items = tuple(map(view_of, rows[: part.size]))
-    return Page(items=items, next_before=items[-1].id if items and len(rows) > part.size else None)
+    items = tuple(map(build_activity_view, rows[: part.size]))
+    return KeysetPage(
+        items=items, next_before=items[-1].id if items and len(rows) > part.size else None
+    )
 
 
-def view_of(row: AlertNote) -> ActivityView:
+def build_activity_view(row: AlertNote) -> ActivityView:
     """Convert a row of the activity to a view."""
     changes: Mapping[str, list[Any]] = row.changes or {}
     return ActivityView(
-        **columns_of(row, ActivityView)
+        **get_column_values(row, ActivityView)
         | {
             "kind": NoteKind(row.kind) if row.changes is None else NoteKind.CHANGE,
             "changes": tuple(
-                _changed(name, *changes[name]) for name in SHOWN_COLUMNS if name in changes
+                _build_field_change(name, *changes[name])
+                for name in RECORDED_COLUMNS
+                if name in changes
             ),
         }
     )
 
 
-def _changed(name: str, old: Any, new: Any) -> FieldChange:
+def _build_field_change(name: str, old: Any, new: Any) -> FieldChange:
     if name == "severity":
         words = SEVERITIES[old].value, SEVERITIES[new].value
         return FieldChange(field="severity", old=words[0], new=words[1], is_rise=new < old)
@@ -233,7 +253,7 @@ class FormerAlerts:
         return {1: "once", 2: "twice"}.get(self.count, f"{self.count} times")
 
 
-def former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
+def find_former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
     """Return a summary of the former alerts.
 
     Return None if this is the first alert with its fingerprint, or if it has no fingerprint.
@@ -252,32 +272,34 @@ def former_alerts(alert_id: int, *, session: Session) -> FormerAlerts | None:
             Alert.id < alert_id,
         )
         .order_by(Alert.project_id.desc(), Alert.id.desc())
-        .limit(MOST_COUNTED + 1)
+        .limit(MAX_COUNTED_FORMER_ALERTS + 1)
     ).all()
     if not rows:
         return None
-    counted = rows[:MOST_COUNTED]
+    counted = rows[:MAX_COUNTED_FORMER_ALERTS]
     return FormerAlerts(
         count=len(counted),
-        has_more=len(rows) > MOST_COUNTED,
+        has_more=len(rows) > MAX_COUNTED_FORMER_ALERTS,
         last_iid=rows[0].iid,
         last_started_at=rows[0].started_at,
-        note=_last_note({row.id: row.iid for row in counted}, session=session),
+        note=_find_last_note({row.id: row.iid for row in counted}, session=session),
     )
 
 
-def _last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
+def _find_last_note(iids: dict[int, int], *, session: Session) -> FormerNote | None:
     """Return the latest note about these alerts, or else the user who last resolved one of them."""
-    row = _latest(tuple(iids), NoteKind.NOTE, session=session)
+    row = _find_latest_entry(tuple(iids), NoteKind.NOTE, session=session)
     if row is not None:
-        return FormerNote(iid=iids[row.alert_id], user_name=row.user_name, text=_short(row.text))
-    row = _latest(tuple(iids), NoteKind.STATUS, session=session)
+        return FormerNote(
+            iid=iids[row.alert_id], user_name=row.user_name, text=_shorten_note(row.text)
+        )
+    row = _find_latest_entry(tuple(iids), NoteKind.STATUS, session=session)
     if row is None or row.text != RESOLVED or not row.user_name:
         return None
     return FormerNote(iid=iids[row.alert_id], user_name=row.user_name, text=None)
 
 
-def _latest(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:
+def _find_latest_entry(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNote | None:
     # Sorting by the alert first prevents Postgres from scanning the whole table in the order of
     # IDs.
     return session.scalar(
@@ -290,6 +312,10 @@ def _latest(ids: Sequence[int], kind: NoteKind, *, session: Session) -> AlertNot
     )
 
 
-def _short(text: str) -> str:
+def _shorten_note(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_NOTE else f"{line[: _LONGEST_NOTE - 1].rstrip()}…"
+    return (
+        line
+        if len(line) <= _MAX_NOTE_EXCERPT_LENGTH
+        else f"{line[: _MAX_NOTE_EXCERPT_LENGTH - 1].rstrip()}…"
+    )

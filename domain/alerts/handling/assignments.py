@@ -7,44 +7,44 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
 from domain.accounts.users import UserView, get_user
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.alerts.listing.filters import NOBODY
-from domain.audit.events import Actor
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.listing.filters import NO_ASSIGNEE
+from domain.audit.events import EventActor
 from domain.core.database.rows import insert_into
 from domain.core.errors import InvalidError, NotFoundError
-from domain.delivery.mail.assignment_notices import NewAssignment, note_assignments
-from domain.projects.member_lists import find_member_of_all, users_with
+from domain.delivery.mail.assignment_notices import NewAssignment, store_assignment_notices
+from domain.projects.member_lists import find_effective_member, list_usernames_with_ability
 from domain.projects.views import ProjectView
 from models import Alert, Assignment, User
 
 
-def candidates(
+def list_assignable_users(
     project: ProjectView, *, me: str, most: int, session: Session, today: date
 ) -> tuple[str, ...]:
     """Return the names of possible assignees: `me`, and at most `most` other users."""
     ability, namespace = Ability.ADMIN_ALERTS, project.namespace
-    able = users_with(ability, namespace, limit=most, session=session, today=today)
+    able = list_usernames_with_ability(ability, namespace, limit=most, session=session, today=today)
     return tuple(sorted({*able, me}, key=str.lower))
 
 
-def username_of(user_id: int, *, session: Session) -> str:
+def get_assignee_username(user_id: int, *, session: Session) -> str:
     """Return the name of a user to assign.
 
     Raise InvalidError if no user has this ID.
     """
     name = session.scalar(select(User.username).where(User.id == user_id))
     if name is None:
-        raise _no_candidate("assignee_id")
+        raise _build_not_assignable_error("assignee_id")
     return name
 
 
-def _no_candidate(field: str) -> InvalidError:
-    message = "Alerts can be assigned to members of the project, Developer or higher."
+def _build_not_assignable_error(field: str) -> InvalidError:
+    message = "The assignee must be a member of the project with the Developer role or higher."
     return InvalidError(message, field=field)
 
 
-def get_candidate(
-    project: ProjectView, username: str, *, by: Actor | None, session: Session, today: date
+def get_assignable_user(
+    project: ProjectView, username: str, *, by: EventActor | None, session: Session, today: date
 ) -> UserView:
     """Return the user with exactly this name.
 
@@ -53,24 +53,24 @@ def get_candidate(
     try:
         user = get_user(username, session=session)
     except NotFoundError as error:
-        raise _no_candidate("assignee") from error
-    member = find_member_of_all(project.namespace, user.id, session=session, today=today)
+        raise _build_not_assignable_error("assignee") from error
+    member = find_effective_member(project.namespace, user.id, session=session, today=today)
     is_able = member is not None and member.may(Ability.ADMIN_ALERTS)
     if user.username != username or not (is_able or (by and username == by.name)):
-        raise _no_candidate("assignee")
+        raise _build_not_assignable_error("assignee")
     return user
 
 
-def assign(
+def set_assignee(
     project: ProjectView,
     iid: int,
     username: str,
     *,
-    by: Actor | None,
+    by: EventActor | None,
     session: Session,
     now: datetime,
 ) -> None:
-    """Assign an alert to a user, or unassign it with NOBODY.
+    """Assign an alert to a user, or unassign it with NO_ASSIGNEE.
 
     Raise InvalidError if alerts cannot be assigned to the user, and NotFoundError if there is no
     such alert.
@@ -85,21 +85,21 @@ def assign(
         .join(Assignment, Assignment.user_id == User.id)
         .where(Assignment.alert_id == alert_id)
     )
-    if username == (current or NOBODY):
+    if username == (current or NO_ASSIGNEE):
         return
-    if username == NOBODY:
+    if username == NO_ASSIGNEE:
         session.execute(delete(Assignment).where(Assignment.alert_id == alert_id))
-        add_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
+        add_activity_entry(alert_id, NoteKind.ASSIGNEE, "", by=by, session=session, now=now)
         return
-    user = get_candidate(project, username, by=by, session=session, today=now.date())
+    user = get_assignable_user(project, username, by=by, session=session, today=now.date())
     session.execute(
         insert_into(Assignment, session=session)
         .values(alert_id=alert_id, user_id=user.id)
         .on_conflict_do_update(index_elements=["alert_id"], set_={"user_id": user.id})
     )
-    add_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
+    add_activity_entry(alert_id, NoteKind.ASSIGNEE, user.username, by=by, session=session, now=now)
     assigned = [NewAssignment(user_id=user.id, alert_id=alert_id)]
-    note_assignments(
+    store_assignment_notices(
         assigned,
         by_id=by.id if by else None,
         by_name=by.name if by else "",

@@ -1,52 +1,61 @@
 """Actions that change several alerts, and actions of buttons on pages."""
 
 from domain.access.actions import action
-from domain.access.actor import Work
-from domain.alerts.handling.assignments import assign
+from domain.access.actor import UnitOfWork
+from domain.alerts.handling.assignments import set_assignee
 from domain.alerts.handling.batches import (
-    BatchOrder,
+    BatchRequest,
     BatchView,
-    change_selected,
+    change_selected_alerts,
+    find_last_batch,
     get_batch,
-    last_batch,
-    undo,
+    start_undo,
 )
 from domain.alerts.handling.status import (
     StatusChange,
     StatusChangeResult,
-    change_locked,
-    change_statuses,
-    lock_alerts_of,
+    change_alert_statuses,
+    change_locked_alerts,
+    lock_project_alerts,
 )
-from domain.alerts.handling.types import MOST_AT_ONCE, AlertStatusBody, StatusConflict, StatusReport
+from domain.alerts.handling.types import (
+    MAX_ALERTS_PER_CHANGE,
+    AlertStatusBody,
+    StatusConflict,
+    StatusReport,
+)
 from domain.alerts.listing.queries import list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
-from domain.audit.events import Actor
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice, parse_sort_cursor
+from domain.audit.events import EventActor
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 
 
 @action("alerts.change_several")
-def change_several(work: Work, project: ProjectView, body: AlertStatusBody) -> StatusReport:
+def change_several(work: UnitOfWork, project: ProjectView, body: AlertStatusBody) -> StatusReport:
     """Change the status of several alerts, by number or by filter."""
     if (body.iids is None) == (body.filter is None):
-        raise InvalidError("Give either iids or filter.", field="iids")
+        raise InvalidError("Exactly one of `iids` and `filter` is required.", field="iids")
     change = StatusChange(status=body.status, by=work.actor.source.actor)
     session = work.session
     if body.filter is None:
         given = body.iids or ()
-        result = change_statuses(project.id, given, change, session=session, now=work.now)
-        return _report(body, result, None)
-    lock_alerts_of(project.id, session=session)
-    part = AlertSlice(size=MOST_AT_ONCE, following=read_cursor(body.cursor, NEWEST))
-    page = list_alerts(body.filter.of_project(project.id), part, session=session)
+        result = change_alert_statuses(project.id, given, change, session=session, now=work.now)
+        return _build_status_report(body, result, None)
+    lock_project_alerts(project.id, session=session)
+    part = AlertSlice(
+        size=MAX_ALERTS_PER_CHANGE, following=parse_sort_cursor(body.cursor, NEWEST_FIRST)
+    )
+    page = list_alerts(body.filter.build_filter(project.id), part, session=session)
     iids = [row.iid for row in page.items]
-    result = change_locked(project.id, iids, change, session=session, now=work.now)
-    return _report(body, result, None if page.next_before is None else str(page.next_before))
+    result = change_locked_alerts(project.id, iids, change, session=session, now=work.now)
+    return _build_status_report(
+        body, result, None if page.next_before is None else str(page.next_before)
+    )
 
 
-def _report(
+def _build_status_report(
     body: AlertStatusBody, result: StatusChangeResult, next_cursor: str | None
 ) -> StatusReport:
     unchanged, conflicts = set(result.unchanged), dict(result.conflicts)
@@ -62,52 +71,56 @@ def _report(
 
 
 @action("alerts.change")
-def give_status(work: Work, project: ProjectView, iid: int, status: str) -> BatchView:
+def set_alert_status(work: UnitOfWork, project: ProjectView, iid: int, status: str) -> BatchView:
     """Set the status of an alert as a batch of one, so that it can be undone.
 
     Raise InvalidError, ConflictError or NotFoundError.
     """
-    order = BatchOrder(status=status, by=_by(work), project_id=project.id, list_query="")
-    batch, outcome = change_selected(order, [iid], session=work.session, now=work.now)
+    order = BatchRequest(
+        status=status, by=_get_acting_user(work), project_id=project.id, list_query=""
+    )
+    batch, outcome = change_selected_alerts(order, [iid], session=work.session, now=work.now)
     if outcome.conflicts:
         raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
     # If the same request is sent twice, the second response offers to undo the first request.
-    sent_before = last_batch(order, iid, session=work.session, now=work.now)
+    sent_before = find_last_batch(order, iid, session=work.session, now=work.now)
     return (sent_before if outcome.unchanged else None) or batch
 
 
 @action("alerts.change")
-def assign_alert(work: Work, project: ProjectView, iid: int, username: str) -> None:
+def assign_alert(work: UnitOfWork, project: ProjectView, iid: int, username: str) -> None:
     """Assign an alert to a user, or unassign it.
 
     Raise InvalidError or NotFoundError.
     """
-    assign(project, iid, username, by=_by(work), session=work.session, now=work.now)
+    set_assignee(
+        project, iid, username, by=_get_acting_user(work), session=work.session, now=work.now
+    )
 
 
-def undo_batch(work: Work, batch_id: int) -> BatchView:
+def undo_batch(work: UnitOfWork, batch_id: int) -> BatchView:
     """Start to restore the previous statuses of the alerts in a batch.
 
     A batch across all projects restores alerts only where the user may still change them. Raise
     NotFoundError if the user has no such batch, and InvalidError if it cannot be undone. Raise
     ForbiddenError if the user may no longer change alerts of its project.
     """
-    by, session = _by(work), work.session
+    by, session = _get_acting_user(work), work.session
     path = get_batch(batch_id, by.id, session=session, now=work.now).project_path
     if path is None:
-        return undo(batch_id, by, session=session, now=work.now)
+        return start_undo(batch_id, by, session=session, now=work.now)
     viewer = Viewer(user_id=by.id, is_admin=work.actor.is_admin, today=work.now.date())
-    return _undo_in(work, get_project(path, viewer, session=session), batch_id)
+    return _undo_in_project(work, get_project(path, viewer, session=session), batch_id)
 
 
 @action("alerts.change_several")
-def _undo_in(work: Work, project: ProjectView, batch_id: int) -> BatchView:
+def _undo_in_project(work: UnitOfWork, project: ProjectView, batch_id: int) -> BatchView:
     """Undo a batch in one project."""
     del project  # The project is only used for the permission check.
-    return undo(batch_id, _by(work), session=work.session, now=work.now)
+    return start_undo(batch_id, _get_acting_user(work), session=work.session, now=work.now)
 
 
-def _by(work: Work) -> Actor:
-    return Actor(id=work.actor.id or 0, name=work.actor.name)
+def _get_acting_user(work: UnitOfWork) -> EventActor:
+    return EventActor(id=work.actor.id or 0, name=work.actor.name)

@@ -20,30 +20,33 @@ from domain.access.roles import Ability
 from domain.alerts.handling.status import (
     StatusChange,
     StatusChangeResult,
-    change_locked,
-    give_statuses,
-    lock_alerts_of,
+    change_locked_alerts,
+    lock_project_alerts,
+    set_statuses,
 )
-from domain.alerts.handling.types import MOST_AT_ONCE
+from domain.alerts.handling.types import MAX_ALERTS_PER_CHANGE
 from domain.alerts.listing.filters import STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_matching, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, AlertSlice, read_cursor
-from domain.alerts.listing.status_notes import last_status_notes
-from domain.alerts.listing.watched_projects import projects_of_member, taking_changes
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice, parse_sort_cursor
+from domain.alerts.listing.status_notes import find_last_status_notes
+from domain.alerts.listing.watched_projects import (
+    build_member_projects_query,
+    exclude_archived_projects,
+)
 from domain.alerts.reading.incoming import Severity
-from domain.audit.events import Actor
-from domain.core.clock import DOUBLE_TAP
+from domain.audit.events import EventActor
+from domain.core.clock import DOUBLE_SUBMISSION_WINDOW
 from domain.core.database.rows import delete_rows
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.types.base import Resource, columns_of
+from domain.core.types.base import Resource, get_column_values
 from domain.projects.views import Viewer
 from models import Alert, AlertBatch, AlertBatchItem, Project, User
 
 #: Time during which a batch can be undone.
-UNDONE_WITHIN = timedelta(days=1)
-_KEPT_FOR = 2 * UNDONE_WITHIN
-_ITEMS_AT_ONCE = 500
-_UNDO = "by undoing a change"
+BATCH_UNDO_PERIOD = timedelta(days=1)
+_RETENTION_PERIOD = 2 * BATCH_UNDO_PERIOD
+_MAX_ITEMS_PER_DELETE = 500
+_UNDO_VIA = "by undoing a change"
 
 
 class BatchState(StrEnum):
@@ -55,8 +58,8 @@ class BatchState(StrEnum):
     UNDONE = "undone"
 
 
-_UNDER_WAY = (BatchState.RUNNING.value, BatchState.UNDOING.value)
-_UNDONE = (BatchState.UNDOING.value, BatchState.UNDONE.value)
+_ACTIVE_STATES = (BatchState.RUNNING.value, BatchState.UNDOING.value)
+_UNDO_STATES = (BatchState.UNDOING.value, BatchState.UNDONE.value)
 
 
 class BatchView(Resource):
@@ -82,15 +85,15 @@ class BatchView(Resource):
     @property
     def is_under_way(self) -> bool:
         """True if the batch still has slices that the worker must process."""
-        return self.state.value in _UNDER_WAY
+        return self.state.value in _ACTIVE_STATES
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchOrder:
+class BatchRequest:
     """The status to set, the user who requested it, and the list that it was requested in."""
 
     status: str
-    by: Actor
+    by: EventActor
     #: ID of the project, or None for alerts of all projects of the user.
     project_id: int | None
     list_query: str
@@ -104,8 +107,8 @@ class BatchOrder:
         return StatusChange(status=self.status, by=self.by)
 
 
-def new_batch(
-    order: BatchOrder, now: datetime, *, state: BatchState = BatchState.DONE
+def build_batch(
+    order: BatchRequest, now: datetime, *, state: BatchState = BatchState.DONE
 ) -> AlertBatch:
     """Return a new row for a batch. The caller stores it."""
     return AlertBatch(
@@ -120,7 +123,7 @@ def new_batch(
     )
 
 
-def own_batch(
+def get_own_batch(
     batch_id: int, user_id: int, *, session: Session, is_locked: bool = False
 ) -> AlertBatch:
     """Return the row of a user's batch.
@@ -134,31 +137,35 @@ def own_batch(
     return batch
 
 
-_is_under_way = or_(*(AlertBatch.state == state for state in _UNDER_WAY))
+_ACTIVE_CONDITION = or_(*(AlertBatch.state == state for state in _ACTIVE_STATES))
 #: Condition that is true if any batch has slices left to process.
-BATCHES_ARE_DUE = exists().where(_is_under_way)
+BATCHES_ARE_DUE = exists().where(_ACTIVE_CONDITION)
 
 
-def next_batch() -> Select[AlertBatch]:
+def build_next_batch_query() -> Select[AlertBatch]:
     """Return a query for the oldest batch that is in progress."""
-    return select(AlertBatch).where(_is_under_way).order_by(AlertBatch.id).limit(1)
+    return select(AlertBatch).where(_ACTIVE_CONDITION).order_by(AlertBatch.id).limit(1)
 
 
-def view_of(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
+def build_batch_view(batch: AlertBatch, *, session: Session, now: datetime) -> BatchView:
     """Convert the row of a batch to a view."""
     path = None
     if batch.project_id is not None:
         path = session.scalar(select(Project.path).where(Project.id == batch.project_id))
-    is_recent = batch.created_at > now - UNDONE_WITHIN
+    is_recent = batch.created_at > now - BATCH_UNDO_PERIOD
     can_be_undone = batch.state == BatchState.DONE.value and bool(batch.changed) and is_recent
-    stored = columns_of(batch, BatchView)
+    stored = get_column_values(batch, BatchView)
     return BatchView(**stored, project_path=path, can_be_undone=can_be_undone)
 
 
-def projects_of(user_id: int, *, session: Session, now: datetime) -> Select[int]:
+def build_changeable_projects_query(
+    user_id: int, *, session: Session, now: datetime
+) -> Select[int]:
     """Return a query for the IDs of the projects in which a user may change alerts."""
     viewer = Viewer(user_id=user_id, today=now.date())
-    return taking_changes(projects_of_member(viewer, session=session, ability=Ability.ADMIN_ALERTS))
+    return exclude_archived_projects(
+        build_member_projects_query(viewer, session=session, ability=Ability.ADMIN_ALERTS)
+    )
 
 
 def finish_batch(batch: AlertBatch) -> None:
@@ -169,13 +176,13 @@ def finish_batch(batch: AlertBatch) -> None:
 
 def prune_batches(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
     """Delete batches that can no longer be undone, in slices, and return their number."""
-    old = select(AlertBatch.id).where(AlertBatch.created_at < now - _KEPT_FOR)
+    old = select(AlertBatch.id).where(AlertBatch.created_at < now - _RETENTION_PERIOD)
     ids = session.scalars(old).all()
     key = tuple_(AlertBatchItem.batch_id, AlertBatchItem.alert_id)
     columns = (AlertBatchItem.batch_id, AlertBatchItem.alert_id)
     for batch_id in ids:
         of_batch = select(*columns).where(AlertBatchItem.batch_id == batch_id)
-        while found := session.execute(of_batch.limit(_ITEMS_AT_ONCE)).all():
+        while found := session.execute(of_batch.limit(_MAX_ITEMS_PER_DELETE)).all():
             session.execute(
                 delete_rows(AlertBatchItem).where(key.in_([tuple(row) for row in found]))
             )
@@ -185,23 +192,23 @@ def prune_batches(*, session: Session, now: datetime, between: Callable[[], None
     return len(ids)
 
 
-def change_selected(
-    order: BatchOrder, selected: Sequence[int], *, session: Session, now: datetime
+def change_selected_alerts(
+    order: BatchRequest, selected: Sequence[int], *, session: Session, now: datetime
 ) -> tuple[BatchView, StatusChangeResult]:
     """Change selected alerts, given as numbers in one project or as IDs across all projects."""
-    if len(selected) > MOST_AT_ONCE:
-        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
-    batch = new_batch(order, now)
-    by_project = _selected(order, selected, session=session, now=now)
-    result = _change_each(by_project, order.change, session=session, now=now)
+    if len(selected) > MAX_ALERTS_PER_CHANGE:
+        raise InvalidError(f"Select at most {MAX_ALERTS_PER_CHANGE} alerts.", field="iids")
+    batch = build_batch(order, now)
+    by_project = _find_changeable_alerts(order, selected, session=session, now=now)
+    result = _change_by_project(by_project, order.change, session=session, now=now)
     session.add(batch)
     session.flush()  # Assigns the ID.
-    _record(batch, result, session=session)
-    return view_of(batch, session=session, now=now), result
+    _record_result(batch, result, session=session)
+    return build_batch_view(batch, session=session, now=now), result
 
 
-def change_all_matching(
-    order: BatchOrder,
+def change_all_matching_alerts(
+    order: BatchRequest,
     wanted: AlertFilter,
     *,
     path: str | None,
@@ -212,14 +219,14 @@ def change_all_matching(
 
     The worker processes the other slices. `path` is the only project of a filter on all projects.
     """
-    batch = new_batch(order, now, state=BatchState.RUNNING)
-    batch.filter = _stored(wanted, path)
+    batch = build_batch(order, now, state=BatchState.RUNNING)
+    batch.filter = _serialize_filter(wanted, path)
     batch.newest_alert_id = session.scalar(select(func.max(Alert.id))) or 0
-    batch.matched = count_matching(_wanted(batch, session=session, now=now), session=session)
+    batch.matched = count_matching(_load_filter(batch, session=session, now=now), session=session)
     session.add(batch)
     session.flush()  # Assigns the ID.
     _change_slice(batch, order.change, session=session, now=now)
-    return view_of(batch, session=session, now=now)
+    return build_batch_view(batch, session=session, now=now)
 
 
 def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -> BatchView:
@@ -227,10 +234,14 @@ def get_batch(batch_id: int, user_id: int, *, session: Session, now: datetime) -
 
     Raise NotFoundError if the user has no such batch.
     """
-    return view_of(own_batch(batch_id, user_id, session=session), session=session, now=now)
+    return build_batch_view(
+        get_own_batch(batch_id, user_id, session=session), session=session, now=now
+    )
 
 
-def last_batch(order: BatchOrder, iid: int, *, session: Session, now: datetime) -> BatchView | None:
+def find_last_batch(
+    order: BatchRequest, iid: int, *, session: Session, now: datetime
+) -> BatchView | None:
     """Return the batch with which the user has just set this status of an alert, or None."""
     found = session.scalar(
         select(AlertBatch)
@@ -239,40 +250,46 @@ def last_batch(order: BatchOrder, iid: int, *, session: Session, now: datetime) 
         .where(
             *(Alert.project_id == order.project_id, Alert.iid == iid),
             *(AlertBatch.user_id == order.by.id, AlertBatch.status == order.status),
-            *(AlertBatch.state == BatchState.DONE.value, AlertBatch.created_at > now - DOUBLE_TAP),
+            *(
+                AlertBatch.state == BatchState.DONE.value,
+                AlertBatch.created_at > now - DOUBLE_SUBMISSION_WINDOW,
+            ),
         )
         .order_by(AlertBatch.id.desc())
         .limit(1)
     )
-    return None if found is None else view_of(found, session=session, now=now)
+    return None if found is None else build_batch_view(found, session=session, now=now)
 
 
-def undo(batch_id: int, by: Actor, *, session: Session, now: datetime) -> BatchView:
+def start_undo(batch_id: int, by: EventActor, *, session: Session, now: datetime) -> BatchView:
     """Start to restore the previous statuses of a batch, unless this was already requested.
 
     Raise NotFoundError if the user has no such batch, and InvalidError if it cannot be undone.
     """
-    batch = own_batch(batch_id, by.id, session=session, is_locked=True)
-    view = view_of(batch, session=session, now=now)
-    if batch.state in _UNDONE:
+    batch = get_own_batch(batch_id, by.id, session=session, is_locked=True)
+    view = build_batch_view(batch, session=session, now=now)
+    if batch.state in _UNDO_STATES:
         return view
     if not view.can_be_undone:
-        raise InvalidError("This change is still in progress, or is older than a day.")
+        message = "This change cannot be undone. It is still in progress, or older than a day."
+        raise InvalidError(message)
     batch.state = BatchState.UNDOING.value
     _undo_slice(batch, by, session=session, now=now)
-    return view_of(batch, session=session, now=now)
+    return build_batch_view(batch, session=session, now=now)
 
 
-def advance(*, session: Session, now: datetime) -> int | None:
+def process_next_slice(*, session: Session, now: datetime) -> int | None:
     """Process the next slice of the oldest batch in progress, and return the batch's ID.
 
     Return None if no batch is in progress. Several workers can share the work: each locks the batch
     that it takes, and the others skip that batch.
     """
-    batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
+    batch = session.scalar(
+        build_next_batch_query().with_for_update(skip_locked=True, of=AlertBatch)
+    )
     if batch is None:
         return None
-    by = Actor(id=batch.user_id, name=session.get_one(User, batch.user_id).username)
+    by = EventActor(id=batch.user_id, name=session.get_one(User, batch.user_id).username)
     if batch.state == BatchState.UNDOING.value:
         _undo_slice(batch, by, session=session, now=now)
     else:
@@ -281,37 +298,39 @@ def advance(*, session: Session, now: datetime) -> int | None:
     return batch.id
 
 
-def give_up(*, session: Session) -> None:
+def stop_oldest_batch(*, session: Session) -> None:
     """Stop the oldest batch in progress without processing its remaining slices."""
-    batch = session.scalar(next_batch().with_for_update(skip_locked=True, of=AlertBatch))
+    batch = session.scalar(
+        build_next_batch_query().with_for_update(skip_locked=True, of=AlertBatch)
+    )
     if batch is not None:
         finish_batch(batch)
 
 
-def _selected(
-    order: BatchOrder, selected: Sequence[int], *, session: Session, now: datetime
+def _find_changeable_alerts(
+    order: BatchRequest, selected: Sequence[int], *, session: Session, now: datetime
 ) -> Mapping[int, list[int]]:
     """Return the numbers of the selected alerts that the user may change, by project."""
     if order.project_id is not None:
         return {order.project_id: list(selected)}
-    mine = projects_of(order.by.id, session=session, now=now)
+    mine = build_changeable_projects_query(order.by.id, session=session, now=now)
     rows = session.execute(
         # `+ 0` prevents the use of the project's index, since the list of IDs is more selective.
         select(Alert.project_id, Alert.iid).where(
             Alert.id.in_(selected), (Alert.project_id + 0).in_(mine)
         )
     )
-    return _grouped((row.project_id, row.iid) for row in rows)
+    return _group_by_project((row.project_id, row.iid) for row in rows)
 
 
-def _grouped(pairs: Iterable[tuple[int, int]]) -> Mapping[int, list[int]]:
+def _group_by_project(pairs: Iterable[tuple[int, int]]) -> Mapping[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for project_id, iid in pairs:
         found[project_id].append(iid)
     return found
 
 
-def _change_each(
+def _change_by_project(
     by_project: Mapping[int, list[int]],
     change: StatusChange,
     *,
@@ -322,10 +341,10 @@ def _change_each(
     """Change alerts one project at a time, in the order of project IDs to prevent deadlocks."""
     results = []
     for project_id in sorted(by_project):
-        lock_alerts_of(project_id, session=session)
+        lock_project_alerts(project_id, session=session)
         iids = by_project[project_id]
         results.append(
-            change_locked(project_id, iids, change, among=among, session=session, now=now)
+            change_locked_alerts(project_id, iids, change, among=among, session=session, now=now)
         )
     return StatusChangeResult(
         done=tuple(iid for result in results for iid in result.done),
@@ -335,7 +354,7 @@ def _change_each(
     )
 
 
-def _record(batch: AlertBatch, result: StatusChangeResult, *, session: Session) -> None:
+def _record_result(batch: AlertBatch, result: StatusChangeResult, *, session: Session) -> None:
     """Store the previous states of changed alerts, and update the counts of the batch."""
     batch.changed += len(result.made)
     batch.left += len(result.conflicts)
@@ -347,18 +366,20 @@ def _record(batch: AlertBatch, result: StatusChangeResult, *, session: Session) 
 def _change_slice(
     batch: AlertBatch, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
-    wanted = _wanted(batch, session=session, now=now)
-    part = AlertSlice(size=MOST_AT_ONCE, following=read_cursor(batch.cursor, NEWEST))
+    wanted = _load_filter(batch, session=session, now=now)
+    part = AlertSlice(
+        size=MAX_ALERTS_PER_CHANGE, following=parse_sort_cursor(batch.cursor, NEWEST_FIRST)
+    )
     page = list_alerts(wanted, part, session=session)
-    found = _grouped((row.project_id, row.iid) for row in page.items)
-    result = _change_each(found, change, among=wanted.statuses, session=session, now=now)
-    _record(batch, result, session=session)
+    found = _group_by_project((row.project_id, row.iid) for row in page.items)
+    result = _change_by_project(found, change, among=wanted.statuses, session=session, now=now)
+    _record_result(batch, result, session=session)
     batch.cursor = None if page.next_before is None else str(page.next_before)
     if batch.cursor is None:
         finish_batch(batch)
 
 
-def _stored(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
+def _serialize_filter(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
     return {
         "statuses": list(wanted.statuses),
         "search": wanted.search,
@@ -371,7 +392,7 @@ def _stored(wanted: AlertFilter, path: str | None) -> dict[str, Any]:
     }
 
 
-def _wanted(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilter:
+def _load_filter(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilter:
     """Return the batch's filter, limited to projects in which its user may change alerts now."""
     stored = dict(batch.filter or {})
     path, severity = stored.pop("path"), stored.pop("severity")
@@ -385,31 +406,31 @@ def _wanted(batch: AlertBatch, *, session: Session, now: datetime) -> AlertFilte
         return wanted
     viewer = Viewer(user_id=batch.user_id, today=now.date())
     ability = Ability.ADMIN_ALERTS
-    mine = projects_of_member(viewer, session=session, ability=ability, path=path)
-    return replace(wanted, projects=taking_changes(mine))
+    mine = build_member_projects_query(viewer, session=session, ability=ability, path=path)
+    return replace(wanted, projects=exclude_archived_projects(mine))
 
 
-def _undo_slice(batch: AlertBatch, by: Actor, *, session: Session, now: datetime) -> None:
+def _undo_slice(batch: AlertBatch, by: EventActor, *, session: Session, now: datetime) -> None:
     items = session.scalars(
         select(AlertBatchItem)
         .where(AlertBatchItem.batch_id == batch.id, AlertBatchItem.alert_id > batch.undone_to)
         .order_by(AlertBatchItem.alert_id)
-        .limit(MOST_AT_ONCE)
+        .limit(MAX_ALERTS_PER_CHANGE)
     ).all()
     if items:
         before = {item.alert_id: item for item in items}
-        restored = _restore(batch, before, by, session=session, now=now)
+        restored = _restore_statuses(batch, before, by, session=session, now=now)
         batch.restored += restored
         batch.kept += len(items) - restored
         batch.undone_to = items[-1].alert_id
-    if len(items) < MOST_AT_ONCE:
+    if len(items) < MAX_ALERTS_PER_CHANGE:
         finish_batch(batch)
 
 
-def _restore(
+def _restore_statuses(
     batch: AlertBatch,
     before: Mapping[int, AlertBatchItem],
-    by: Actor,
+    by: EventActor,
     *,
     session: Session,
     now: datetime,
@@ -420,26 +441,26 @@ def _restore(
     """
     is_meant: list[ColumnElement[bool]] = [Alert.id.in_(before)]
     if batch.project_id is None:
-        mine = projects_of(batch.user_id, session=session, now=now)
+        mine = build_changeable_projects_query(batch.user_id, session=session, now=now)
         is_meant.append((Alert.project_id + 0).in_(mine))
     projects = session.scalars(select(Alert.project_id).where(*is_meant).distinct())
     for project_id in sorted(projects):
-        lock_alerts_of(project_id, session=session)
+        lock_project_alerts(project_id, session=session)
     alerts = session.scalars(
         select(Alert)
         .where(*is_meant, Alert.status == batch.status)
         .order_by(Alert.id)
         .with_for_update()
     ).all()
-    notes = last_status_notes([alert.id for alert in alerts], session=session)
+    notes = find_last_status_notes([alert.id for alert in alerts], session=session)
     last = {alert_id: note.id for alert_id, note in notes.items()}
     wanted = {
         alert: before[alert.id].old_status
         for alert in alerts
         if last.get(alert.id) == before[alert.id].note_id
     }
-    change = StatusChange(status=batch.status, by=by, via=_UNDO)
-    made, refused = give_statuses(wanted, change, session=session, now=now)
+    change = StatusChange(status=batch.status, by=by, via=_UNDO_VIA)
+    made, refused = set_statuses(wanted, change, session=session, now=now)
     for alert in wanted.keys() - refused:
         alert.ended_at = before[alert.id].old_ended_at
     return len(made)

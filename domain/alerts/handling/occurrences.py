@@ -9,26 +9,28 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.handling.types import AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
-from domain.core.database.paging import Page, parse_id
-from domain.core.database.rows import rows_of_each
+from domain.core.database.paging import KeysetPage, parse_id
+from domain.core.database.rows import fetch_rows_by_key
 from domain.core.errors import QueryError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from models import Alert, Delivery, Integration, Occurrence
 
-_ACTIONS = tuple(Action)
-_TOUCHED = select(
+_ACTIONS_BY_RANK = tuple(Action)
+_AFFECTED_ALERTS = select(
     *(Occurrence.delivery_id, Occurrence.item_index, Occurrence.action, Occurrence.is_late),
     *(Alert.iid, Alert.title),
 ).join(Alert, Alert.id == Occurrence.alert_id)
-_CHANGES = tuple(each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED))
+_CHANGING_ACTION_RANKS = tuple(
+    each.rank for each in (Action.OPENED, Action.JOINED, Action.RESOLVED)
+)
 #: Maximum number of alerts that are listed for one delivery. A webhook may contain thousands.
-MOST_TOUCHED = 200
+MAX_AFFECTED_ALERTS = 200
 #: ID of a delivery and index of an item in it.
-Position = tuple[int, int]
+OccurrencePosition = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TouchedAlert:
+class AffectedAlert:
     """An alert that an item of a delivery opened or changed."""
 
     iid: int
@@ -39,34 +41,40 @@ class TouchedAlert:
     item: int
 
 
-def touched_alerts(delivery_id: int, *, session: Session) -> tuple[TouchedAlert, ...]:
-    """Return the alerts that a delivery opened or changed, at most MOST_TOUCHED."""
+def list_affected_alerts(delivery_id: int, *, session: Session) -> tuple[AffectedAlert, ...]:
+    """Return the alerts that a delivery opened or changed, at most MAX_AFFECTED_ALERTS."""
     # Sorted in Python: to sort the rows, Postgres would scan the whole table if it has no
     # statistics.
-    statement = _TOUCHED.where(Occurrence.delivery_id == delivery_id).limit(MOST_TOUCHED)
-    found = (_touched(row) for row in session.execute(statement))
+    statement = _AFFECTED_ALERTS.where(Occurrence.delivery_id == delivery_id).limit(
+        MAX_AFFECTED_ALERTS
+    )
+    found = (_build_affected_alert(row) for row in session.execute(statement))
     return tuple(sorted(found, key=lambda each: each.item))
 
 
-def only_alerts(delivery_ids: Collection[int], *, session: Session) -> Mapping[int, TouchedAlert]:
+def find_single_affected_alerts(
+    delivery_ids: Collection[int], *, session: Session
+) -> Mapping[int, AffectedAlert]:
     """Return the alert that each delivery changed, by the ID of the delivery.
 
     The caller passes only deliveries that opened, joined or resolved at most one alert.
     """
-    changed = _TOUCHED.where(Occurrence.action.in_(_CHANGES))
-    rows = rows_of_each(changed, Occurrence.delivery_id, delivery_ids, session=session)
-    return {row.delivery_id: _touched(row) for row in rows}
+    changed = _AFFECTED_ALERTS.where(Occurrence.action.in_(_CHANGING_ACTION_RANKS))
+    rows = fetch_rows_by_key(changed, Occurrence.delivery_id, delivery_ids, session=session)
+    return {row.delivery_id: _build_affected_alert(row) for row in rows}
 
 
-def _touched(row: Row[*tuple[Any, ...]]) -> TouchedAlert:
-    return TouchedAlert(iid=row.iid, title=row.title, action=_action(row), item=row.item_index + 1)
+def _build_affected_alert(row: Row[*tuple[Any, ...]]) -> AffectedAlert:
+    return AffectedAlert(
+        iid=row.iid, title=row.title, action=_get_action(row), item=row.item_index + 1
+    )
 
 
-def _action(occurrence: Occurrence | Row[*tuple[Any, ...]]) -> Action:
-    return Action.LATE if occurrence.is_late else _ACTIONS[occurrence.action]
+def _get_action(occurrence: Occurrence | Row[*tuple[Any, ...]]) -> Action:
+    return Action.LATE if occurrence.is_late else _ACTIONS_BY_RANK[occurrence.action]
 
 
-def read_position(text: str | None) -> Position | None:
+def parse_occurrence_position(text: str | None) -> OccurrencePosition | None:
     """Return the position that a cursor contains, or None if it is empty.
 
     Raise QueryError if the cursor is not valid.
@@ -83,12 +91,12 @@ def read_position(text: str | None) -> Position | None:
 
 def list_occurrences(
     alert_id: int,
-    following: Position | None,
+    following: OccurrencePosition | None,
     *,
     size: int,
     is_oldest_first: bool = False,
     session: Session,
-) -> Page[AlertOccurrence]:
+) -> KeysetPage[AlertOccurrence]:
     """Return a page of an alert's reports, newest first unless `is_oldest_first` is set."""
     position = (Occurrence.delivery_id, Occurrence.item_index)
     statement = (
@@ -111,11 +119,11 @@ def list_occurrences(
         statement = statement.where(key > following if is_oldest_first else key < following)
     rows = session.execute(statement).all()
     last = rows[size - 1][0] if len(rows) > size else None
-    return Page(
+    return KeysetPage(
         items=tuple(
             AlertOccurrence(
-                **columns_of(row, AlertOccurrence),
-                action=_action(row[0]),
+                **get_column_values(row, AlertOccurrence),
+                action=_get_action(row[0]),
                 item=row[0].item_index + 1,
                 delivery_id=row[0].delivery_id,
             )

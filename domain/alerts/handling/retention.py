@@ -7,27 +7,27 @@ from typing import Any
 from sqlalchemy import case, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
-from domain.alerts.handling.status import lock_alerts_of
+from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind, add_activity_entry
+from domain.alerts.handling.status import lock_project_alerts
 from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED
 from domain.core.database.rows import delete_rows, update_rows
-from domain.core.hosts import reachable_since
+from domain.core.hosts import find_reachable_since
 from models import Alert, Integration, Project
 
-_SLICE = 500
+_MAX_ROWS_PER_STATEMENT = 500
 #: Maximum interruption after which senders repeat undelivered reports.
-_SHORT_INTERRUPTION = timedelta(minutes=1)
+_MAX_TOLERATED_INTERRUPTION = timedelta(minutes=1)
 #: Statuses that are resolved automatically. Ignored alerts stay ignored.
-_WAITING = (TRIGGERED, "acknowledged")
+_RESOLVABLE_STATUSES = (TRIGGERED, "acknowledged")
 
 
-def resolve_silent(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
+def resolve_unreported(*, session: Session, now: datetime, between: Callable[[], None]) -> int:
     """Resolve alerts that were not reported for the time that their integration sets.
 
     Return the number of resolved alerts. `between` is called after each slice. A longer
     interruption of the receivers restarts the wait, since no reports could arrive.
     """
-    since = reachable_since(longer_than=_SHORT_INTERRUPTION, session=session, now=now)
+    since = find_reachable_since(longer_than=_MAX_TOLERATED_INTERRUPTION, session=session, now=now)
     if since is None:
         return 0
     minutes = Integration.resolve_after_minutes
@@ -38,26 +38,26 @@ def resolve_silent(*, session: Session, now: datetime, between: Callable[[], Non
         if now - since <= timedelta(minutes=wait):
             continue
         between()
-        while resolved := _resolve_some(integration_id, project_id, wait, session, now):
+        while resolved := _resolve_slice(integration_id, project_id, wait, session, now):
             between()
             total += resolved
     return total
 
 
-def _resolve_some(
+def _resolve_slice(
     integration_id: int, project_id: int, minutes: int, session: Session, now: datetime
 ) -> int:
-    lock_alerts_of(project_id, session=session)
+    lock_project_alerts(project_id, session=session)
     # The rows are selected and locked together, so that alerts with a new report are not resolved.
     statement = (
         select(Alert.id)
         .where(
             Alert.integration_id == integration_id,
-            Alert.status.in_(_WAITING),
+            Alert.status.in_(_RESOLVABLE_STATUSES),
             Alert.last_event_at < now - timedelta(minutes=minutes),
         )
         .order_by(Alert.id)
-        .limit(_SLICE)
+        .limit(_MAX_ROWS_PER_STATEMENT)
         .with_for_update()
     )
     ids = list(session.scalars(statement))
@@ -69,27 +69,31 @@ def _resolve_some(
         update_rows(Alert).where(Alert.id.in_(ids)).values(status=RESOLVED, ended_at=ended_at)
     )
     for alert_id in ids:
-        entry = add_entry(alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now)
-        entry.via = f"{BY_ITSELF} after {minutes:,} minutes without a report"
+        entry = add_activity_entry(
+            alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now
+        )
+        entry.via = f"{AUTOMATIC_VIA} after {minutes:,} minutes without a report"
     session.flush()
     return len(ids)
 
 
-def remove_resolved(*, before: datetime, session: Session, between: Callable[[], None]) -> int:
+def delete_resolved_alerts(
+    *, before: datetime, session: Session, between: Callable[[], None]
+) -> int:
     """Delete alerts that were resolved before a given time, and return their number.
 
     `between` is called after each slice. The caller commits in it, so that locks are held briefly.
     """
     total = 0
     for project_id in session.scalars(select(Project.id)).all():
-        while ids := _resolved(project_id, before, session=session):
+        while ids := _find_resolved_ids(project_id, before, session=session):
             session.execute(delete_rows(Alert).where(Alert.id.in_(ids)))
             between()
             total += len(ids)
     return total
 
 
-def _resolved(project_id: int, before: datetime, *, session: Session) -> list[int]:
+def _find_resolved_ids(project_id: int, before: datetime, *, session: Session) -> list[int]:
     # Alerts never end before they start, so the index on status and start finds them.
     statement = (
         select(Alert.id)
@@ -100,6 +104,6 @@ def _resolved(project_id: int, before: datetime, *, session: Session) -> list[in
             Alert.ended_at < before,
         )
         .order_by(Alert.started_at, Alert.id)
-        .limit(_SLICE)
+        .limit(_MAX_ROWS_PER_STATEMENT)
     )
     return list(session.scalars(statement))

@@ -11,16 +11,16 @@ from sqlalchemy import Select, case, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.alerts.handling.types import MOST_AT_ONCE
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.alerts.handling.types import MAX_ALERTS_PER_CHANGE
 from domain.alerts.listing.filters import STATUSES
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from models import Alert, AlertCounter
 
 #: Maximum number of rows in a statement.
-_SLICE = 500
+_MAX_ROWS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,18 +29,19 @@ class StatusChange:
 
     status: str
     #: The user, or None for the command line.
-    by: Actor | None
+    by: EventActor | None
     #: Source of the action as a phrase. It is None if the user used a page or a token.
     via: str | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidError if the status is unknown."""
         if self.status not in STATUSES:
-            raise InvalidError(f"A status is one of {', '.join(STATUSES)}.", field="status")
+            message = f"The status must be one of {', '.join(STATUSES)}."
+            raise InvalidError(message, field="status")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeChange:
+class AppliedChange:
     """An alert whose status was changed, with its previous state."""
 
     alert_id: int
@@ -61,10 +62,10 @@ class StatusChangeResult:
     #: Numbers and titles of unchanged alerts whose fingerprint belongs to another open alert.
     conflicts: tuple[tuple[int, str], ...]
     #: Changes that were made, with the data to undo them.
-    made: tuple[MadeChange, ...] = ()
+    made: tuple[AppliedChange, ...] = ()
 
 
-def change_status(
+def change_alert_status(
     project_id: int, iid: int, change: StatusChange, *, session: Session, now: datetime
 ) -> None:
     """Change the status of an alert.
@@ -72,27 +73,27 @@ def change_status(
     Raise ConflictError if another open alert has its fingerprint, and NotFoundError if there is no
     such alert.
     """
-    outcome = change_statuses(project_id, [iid], change, session=session, now=now)
+    outcome = change_alert_statuses(project_id, [iid], change, session=session, now=now)
     if outcome.conflicts:
         raise ConflictError("Another open alert has the same fingerprint.", field="status")
     if not outcome.done:
         raise NotFoundError(f"Alert {iid} not found in this project.")
 
 
-def change_statuses(
+def change_alert_statuses(
     project_id: int, iids: Sequence[int], change: StatusChange, *, session: Session, now: datetime
 ) -> StatusChangeResult:
     """Change the status of several alerts. Alerts with a conflict are skipped.
 
-    Raise InvalidError for more than MOST_AT_ONCE alerts.
+    Raise InvalidError for more than MAX_ALERTS_PER_CHANGE alerts.
     """
-    if len(iids) > MOST_AT_ONCE:
-        raise InvalidError(f"Select at most {MOST_AT_ONCE} alerts at once.", field="iids")
-    lock_alerts_of(project_id, session=session)
-    return change_locked(project_id, iids, change, session=session, now=now)
+    if len(iids) > MAX_ALERTS_PER_CHANGE:
+        raise InvalidError(f"Select at most {MAX_ALERTS_PER_CHANGE} alerts.", field="iids")
+    lock_project_alerts(project_id, session=session)
+    return change_locked_alerts(project_id, iids, change, session=session, now=now)
 
 
-def change_all(
+def change_statuses_in_bulk(
     project_id: int,
     alert_ids: Select[int],
     change: StatusChange,
@@ -106,26 +107,26 @@ def change_all(
     Return the number of changed alerts. The change must not cause conflicts between fingerprints:
     the new status is acknowledged or resolved, and `among` contains only open statuses.
     """
-    lock_alerts_of(project_id, session=session)
+    lock_project_alerts(project_id, session=session)
     is_meant = (Alert.id.in_(alert_ids), Alert.status.in_(among))
     ids = session.scalars(select(Alert.id).where(*is_meant).order_by(Alert.id).with_for_update())
     changed = ids.all()
     # An alert cannot end before its start, which may be in the future.
     ended_at = case((Alert.started_at > now, Alert.started_at), else_=now)
     ends = {"ended_at": ended_at} if change.status == "resolved" else {}
-    for begin in range(0, len(changed), _SLICE):
-        some = changed[begin : begin + _SLICE]
+    for begin in range(0, len(changed), _MAX_ROWS_PER_STATEMENT):
+        some = changed[begin : begin + _MAX_ROWS_PER_STATEMENT]
         session.execute(
             update_rows(Alert).where(Alert.id.in_(some)).values(status=change.status, **ends)
         )
         for alert_id in some:
             kind, text = NoteKind.STATUS, change.status
-            entry = add_entry(alert_id, kind, text, by=change.by, session=session, now=now)
+            entry = add_activity_entry(alert_id, kind, text, by=change.by, session=session, now=now)
             entry.via = change.via
     return len(changed)
 
 
-def lock_alerts_of(project_id: int, *, session: Session) -> None:
+def lock_project_alerts(project_id: int, *, session: Session) -> None:
     """Lock the alerts of a project.
 
     The intake of several alerts also takes this lock first.
@@ -135,7 +136,7 @@ def lock_alerts_of(project_id: int, *, session: Session) -> None:
     )
 
 
-def change_locked(
+def change_locked_alerts(
     project_id: int,
     iids: Sequence[int],
     change: StatusChange,
@@ -144,7 +145,7 @@ def change_locked(
     session: Session,
     now: datetime,
 ) -> StatusChangeResult:
-    """Change alerts like `change_statuses`, if they have one of the statuses `among`.
+    """Change alerts like `change_alert_statuses`, if they have one of the statuses `among`.
 
     The caller has locked the alerts of the project.
     """
@@ -156,7 +157,7 @@ def change_locked(
     ).all()
     unchanged = [alert for alert in alerts if alert.status == change.status]
     others = [alert for alert in alerts if alert.status != change.status]
-    made, refused = give_statuses(
+    made, refused = set_statuses(
         dict.fromkeys(others, change.status), change, session=session, now=now
     )
     return StatusChangeResult(
@@ -167,9 +168,9 @@ def change_locked(
     )
 
 
-def give_statuses(
+def set_statuses(
     wanted: Mapping[Alert, str], change: StatusChange, *, session: Session, now: datetime
-) -> tuple[tuple[MadeChange, ...], frozenset[Alert]]:
+) -> tuple[tuple[AppliedChange, ...], frozenset[Alert]]:
     """Set the statuses of locked alerts, and return the changes and the alerts with a conflict.
 
     Only resolved alerts can cause a conflict. All others already own their fingerprint.
@@ -178,10 +179,12 @@ def give_statuses(
     refused = frozenset(
         alert
         for alert, status in wanted.items()
-        if not _was_given(alert, status, session=session, now=now)
+        if not _try_set_status(alert, status, session=session, now=now)
     )
     notes = {
-        alert: add_entry(alert.id, NoteKind.STATUS, status, by=change.by, session=session, now=now)
+        alert: add_activity_entry(
+            alert.id, NoteKind.STATUS, status, by=change.by, session=session, now=now
+        )
         for alert, status in wanted.items()
         if alert not in refused
     }
@@ -189,7 +192,7 @@ def give_statuses(
         note.via = change.via
     session.flush()  # Assigns the IDs of the entries.
     made = tuple(
-        MadeChange(
+        AppliedChange(
             alert_id=alert.id,
             old_status=before[alert][0],
             old_ended_at=before[alert][1],
@@ -200,20 +203,20 @@ def give_statuses(
     return made, refused
 
 
-def _was_given(alert: Alert, status: str, *, session: Session, now: datetime) -> bool:
+def _try_set_status(alert: Alert, status: str, *, session: Session, now: datetime) -> bool:
     if alert.status != "resolved":
-        _give(alert, status, now)
+        _set_status(alert, status, now)
         return True
     try:
         # A unique index prevents a second open alert with the same fingerprint.
         with session.begin_nested():
-            _give(alert, status, now)
+            _set_status(alert, status, now)
     except IntegrityError:
         return False
     return True
 
 
-def _give(alert: Alert, status: str, now: datetime) -> None:
+def _set_status(alert: Alert, status: str, now: datetime) -> None:
     alert.status = status
     # An alert cannot end before its start, which may be in the future.
     alert.ended_at = max(now, alert.started_at) if status == "resolved" else None

@@ -10,7 +10,7 @@ from domain.alerts.storing.lifecycle import Action
 from domain.core.types.base import Body, KeysetQuery, Numbers, Resource, Text, Time
 
 #: Maximum number of alerts in one change. It is larger than any page of the list.
-MOST_AT_ONCE = 200
+MAX_ALERTS_PER_CHANGE = 200
 
 
 class AlertBody(Body):
@@ -18,10 +18,10 @@ class AlertBody(Body):
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"] | None = None
     assignee: Text | None = Field(
-        default=None, description="A user name; empty or null for nobody."
+        default=None, description="User name of the assignee. Empty or null for no assignee."
     )
     assignee_id: RowId | None = Field(
-        default=None, description="The id of a user; 0 or null for nobody."
+        default=None, description="User id of the assignee. 0 or null for no assignee."
     )
 
 
@@ -30,15 +30,20 @@ class AlertStatusBody(Body):
 
     status: Literal["triggered", "acknowledged", "resolved", "ignored"]
     iids: Numbers | None = Field(
-        default=None, description=f"Numbers of alerts, at most {MOST_AT_ONCE}."
+        default=None, description=f"Numbers (iid) of the alerts, at most {MAX_ALERTS_PER_CHANGE}."
     )
     filter: AlertFilters | None = Field(
-        default=None, description=f"The newest {MOST_AT_ONCE} that match are changed at once."
+        default=None,
+        description=(
+            f"Filter that selects alerts. The newest {MAX_ALERTS_PER_CHANGE} matching alerts are "
+            ""
+            "changed."
+        ),
     )
     cursor: str = Field(
         default="",
-        description="Value of `next_cursor` in the last response, to change the alerts that "
-        "follow. It requires a filter.",
+        description="Value of `next_cursor` in the last response, to change the next alerts. "
+        "Requires a filter.",
     )
 
 
@@ -47,7 +52,7 @@ class AlertGrouping(Resource):
 
     sentence: str
     fields: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
-        description="Names of the fields that the fingerprint was made from."
+        description="Fields that the fingerprint was computed from."
     )
 
 
@@ -63,22 +68,22 @@ class AlertDetail(Alert):
 
     description: str | None
     runbook: str | None
-    query: str | None = Field(description="The expression of the metric.")
+    query: str | None = Field(description="Expression of the metric.")
     incident_markdown: str | None = Field(validation_alias="markdown")
     y_label: str | None
-    generator_url: str | None = Field(description="The URL of the graph.")
+    generator_url: str | None = Field(description="URL of the graph.")
     severity_reason: str = Field(description="Reason for the severity of the alert.")
     grouping: AlertGrouping
     integration_id: int | None
     integrations: tuple[AlertIntegration, ...] = Field(
-        description="All that have reported the alert: its own first, then those joined with it."
+        description="Integrations that have reported the alert, starting with its own integration."
     )
     received_at: Time | None = Field(
         description="Time at which the report with the shown texts was received."
     )
     details: Annotated[dict[str, str], BeforeValidator(dict)] = Field(
         validation_alias="payload_fields",
-        description="Every field of the payload by its dotted path.",
+        description="Fields of the payload by dotted path.",
     )
 
 
@@ -94,11 +99,13 @@ class StatusReport(Resource):
 
     status: Status
     changed: tuple[int, ...] = Field(description="Numbers (iid) of the alerts that were changed.")
-    unchanged: tuple[int, ...] = Field(description="Those that had the status before.")
+    unchanged: tuple[int, ...] = Field(
+        description="Numbers (iid) of the alerts that already had the status."
+    )
     conflicts: tuple[StatusConflict, ...]
-    not_found: tuple[int, ...] = Field(description="Given numbers that no alert has.")
+    not_found: tuple[int, ...] = Field(description="Numbers (iid) that do not exist.")
     next_cursor: str | None = Field(
-        description="Position of the alerts that follow, if a filter was given."
+        description="Value of `cursor` for the next alerts, if a filter was given."
     )
 
 
@@ -109,7 +116,9 @@ class ActivityQuery(KeysetQuery):
 class AlertNoteBody(Body):
     """A new note."""
 
-    body: Text = Field(default="", description="Plain text; Markdown is kept as it is written.")
+    body: Text = Field(
+        default="", description="Text of the note. Markdown is stored, but not rendered."
+    )
 
 
 class AlertAuthor(Resource):
@@ -128,14 +137,14 @@ class AlertNote(Resource):
     created_at: Time
 
 
-def _as_key(label: str) -> str:
+def _convert_to_key(label: str) -> str:
     return label.replace(" ", "_")
 
 
 class AlertChange(Resource):
     """The value of a field before and after a report. Null means no value."""
 
-    field: Annotated[str, BeforeValidator(_as_key)]
+    field: Annotated[str, BeforeValidator(_convert_to_key)]
     old: str | None
     new: str | None
     is_rise: bool = Field(description="True if the severity became worse.")
@@ -147,11 +156,11 @@ class AlertActivity(Resource):
     id: int
     kind: NoteKind
     author: AlertAuthor | None = Field(
-        description="Null for a change by a report or by the command line."
+        description="User who caused the entry. Null for reports and commands."
     )
     text: str = Field(
-        description="The note, the new status, the new assignee, empty for nobody, or what came of "
-        "a page to the author."
+        description="Text of the note, the new status, the new assignee (empty for no assignee), "
+        "or the outcome of a page to the author."
     )
     via: str | None = Field(
         description="Source of the action, if the author used neither a page nor a token."
@@ -165,9 +174,9 @@ class AlertOccurrence(Resource):
 
     received_at: Time
     action: Action
-    sender: str = Field(description="An IP address, or the user who sent a test alert.")
+    sender: str = Field(description="IP address, or the user who sent a test alert.")
     is_test: bool
-    item: int = Field(description="Its position in the body, from 1.")
+    item: int = Field(description="Position of the item in the body, starting at 1.")
     delivery_id: int
     integration_id: int | None = Field(description="Null if the integration was deleted.")
     integration_name: str | None = Field(description="Null if the integration was deleted.")

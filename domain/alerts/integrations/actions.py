@@ -6,22 +6,22 @@ from typing import TypeVar
 
 from sqlalchemy import delete
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.alerts.formats.registry import type_named
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations import monitors
 from domain.alerts.integrations.integrations import (
-    allows_several,
+    can_customize_integrations,
     get_integration,
     get_integration_row,
-    get_receiver,
+    get_integration_settings,
+    get_receiving_integration,
+    list_integrations_page,
     lock_integrations,
-    numbered_integrations,
     set_settings,
-    settings_of,
 )
 from domain.alerts.integrations.types import (
-    LONGEST_GRACE,
+    MAX_KEY_GRACE_PERIOD,
     Integration,
     IntegrationBody,
     IntegrationChange,
@@ -40,38 +40,43 @@ from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.core.randomness import random_hex
-from domain.core.types.base import Found, Resource
+from domain.core.types.base import ListPage, Resource
 from domain.projects.views import ProjectView
 from models import Integration as IntegrationRow
 
-Shown = TypeVar("Shown", bound=Resource)
+IntegrationResource = TypeVar("IntegrationResource", bound=Resource)
 
 
-@question("alert_integrations.index", plural="integrations")
-def list_summaries(
-    work: Work, project: ProjectView, query: IntegrationQuery
-) -> Found[IntegrationSummary]:
+@read_action("alert_integrations.index", plural="integrations")
+def list_integration_summaries(
+    work: UnitOfWork, project: ProjectView, query: IntegrationQuery
+) -> ListPage[IntegrationSummary]:
     """List the alert integrations of a project."""
-    found = numbered_integrations(work, project, query.part)
+    found = list_integrations_page(work, project, query.part)
     hidden = {} if project.can_integrate else {"url": None}
-    return Found.of(found, lambda view: _shown(IntegrationSummary, view, **hidden))
+    return ListPage.of(found, lambda view: _build_resource(IntegrationSummary, view, **hidden))
 
 
-@question("alert_integrations.show")
-def show_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
+@read_action("alert_integrations.show")
+def show_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> Integration:
     """Show an alert integration."""
-    return _shown(Integration, get_integration(work, project, integration_id))
+    return _build_resource(Integration, get_integration(work, project, integration_id))
 
 
 @action("alert_integrations.create")
-def create_integration(work: Work, project: ProjectView, new: NewIntegration) -> IntegrationWithKey:
+def create_integration(
+    work: UnitOfWork, project: ProjectView, new: NewIntegration
+) -> IntegrationWithKey:
     """Create an alert integration.
 
     Raise InvalidError, which names the field.
     """
-    others, kind = lock_integrations(project.id, session=work.session), type_named(new.type)
-    if not allows_several(work) and any(other.type == kind.name for other in others):
-        message = f"This instance's tier allows one {kind.label} in a project."
+    others, kind = (
+        lock_integrations(project.id, session=work.session),
+        get_integration_type(new.type),
+    )
+    if not can_customize_integrations(work) and any(other.type == kind.name for other in others):
+        message = f"The tier of this instance allows only one {kind.label} in each project."
         raise InvalidError(message, field="type")
     keyring = work.policy(Keyring)
     key = keyring.issue(CredentialType.INTEGRATION_KEY)
@@ -81,22 +86,22 @@ def create_integration(work: Work, project: ProjectView, new: NewIntegration) ->
         endpoint_identifier=random_hex(8),
         key_digest=key.digest,
         key_ciphertext=keyring.encrypt(key.clear),
-        monitor_id=monitors.new_monitor_id(),
+        monitor_id=monitors.generate_monitor_id(),
         monitor_changed_at=work.now,
         created_at=work.now,
     )
     set_settings(row, new, others)
     work.session.add(row)
     work.session.flush()  # Assigns the ID.
-    monitors.join(row, new.joined_with, others, session=work.session, now=work.now)
+    monitors.join_integrations(row, new.joined_with, others, session=work.session, now=work.now)
     made = get_integration(work, project, row.id)
-    record(work, project, made, "created")
-    return _shown(IntegrationWithKey, made, key=key.clear if made.receives else None)
+    record_integration_change(work, project, made, "created")
+    return _build_resource(IntegrationWithKey, made, key=key.clear if made.receives else None)
 
 
 @action("alert_integrations.change")
 def change_integration(
-    work: Work, project: ProjectView, integration_id: int, change: IntegrationChange
+    work: UnitOfWork, project: ProjectView, integration_id: int, change: IntegrationChange
 ) -> Integration:
     """Change the settings of an alert integration, or turn it on or off.
 
@@ -104,67 +109,69 @@ def change_integration(
     """
     by_id = {each.id: each for each in lock_integrations(project.id, session=work.session)}
     row = by_id.pop(get_integration(work, project, integration_id).id)
-    wanted = IntegrationBody.model_construct(**{**settings_of(row), **change.given})
+    wanted = IntegrationBody.model_construct(**{**get_integration_settings(row), **change.given})
     others = [*by_id.values()]
     set_settings(row, wanted, others)
     is_changed = work.session.is_modified(row)
     joined = None
     if "joined_with" in change.given:
         ids = change.given["joined_with"]
-        joined = monitors.join(row, ids, others, session=work.session, now=work.now)
+        joined = monitors.join_integrations(row, ids, others, session=work.session, now=work.now)
     work.session.flush()
     after = get_integration(work, project, integration_id)
     if is_changed or joined:
-        record(work, project, after, joined or "changed")
-    return _shown(Integration, after)
+        record_integration_change(work, project, after, joined or "changed")
+    return _build_resource(Integration, after)
 
 
 @action("alert_integrations.delete")
-def delete_integration(work: Work, project: ProjectView, integration_id: int) -> Integration:
+def delete_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> Integration:
     """Delete an alert integration. Its alerts are kept."""
     gone = get_integration(work, project, integration_id)
     work.session.execute(delete(IntegrationRow).where(IntegrationRow.id == gone.id))
-    record(work, project, gone, "deleted")
-    return _shown(Integration, gone)
+    record_integration_change(work, project, gone, "deleted")
+    return _build_resource(Integration, gone)
 
 
-@question("alert_integration_keys.credentials")
+@read_action("alert_integration_keys.credentials")
 def read_credentials(
-    work: Work, project: ProjectView, integration_id: int
+    work: UnitOfWork, project: ProjectView, integration_id: int
 ) -> IntegrationCredentials:
     """Show the URL and the key of an alert integration.
 
     The request is recorded in the audit log.
     """
-    integration = get_receiver(work, project, integration_id)
+    integration = get_receiving_integration(work, project, integration_id)
     details = {"project": project.path, "type": integration.type.name}
     work.record(EventKind.INTEGRATION_KEY_READ, subject=integration.name, details=details)
-    return _credentials(work, integration)
+    return _build_credentials(work, integration)
 
 
-@question("alert_integration_keys.credentials")
+@read_action("alert_integration_keys.credentials")
 def show_credentials(
-    work: Work, project: ProjectView, integration_id: int
+    work: UnitOfWork, project: ProjectView, integration_id: int
 ) -> IntegrationCredentials:
     """Show the URL and the key of an integration on its page.
 
     The page shows them permanently, so unlike the API it does not record an audit event.
     """
-    return _credentials(work, get_receiver(work, project, integration_id))
+    return _build_credentials(work, get_receiving_integration(work, project, integration_id))
 
 
-@question("alert_integration_keys.index")
+@read_action("alert_integration_keys.index")
 def list_keys(
-    work: Work, project: ProjectView, integration_id: int, query: KeyQuery
-) -> Found[IntegrationKey]:
+    work: UnitOfWork, project: ProjectView, integration_id: int, query: KeyQuery
+) -> ListPage[IntegrationKey]:
     """List the valid keys of an alert integration, with their last use."""
     del query
-    return Found(items=_keys(work, get_receiver(work, project, integration_id).id))
+    return ListPage(
+        items=_list_valid_keys(work, get_receiving_integration(work, project, integration_id).id)
+    )
 
 
 @action("alert_integration_keys.rotate")
 def rotate_key(
-    work: Work, project: ProjectView, integration_id: int, rotation: KeyRotation
+    work: UnitOfWork, project: ProjectView, integration_id: int, rotation: KeyRotation
 ) -> IntegrationCredentials:
     """Replace the key of an alert integration.
 
@@ -172,10 +179,12 @@ def rotate_key(
     the future. Raise ConflictError if the key to replace is no longer the current one. Otherwise, a
     second rotation at the same time would end the grace period of the first.
     """
-    integration = get_receiver(work, project, integration_id)
+    integration = get_receiving_integration(work, project, integration_id)
     until = rotation.previous_key_expires_at
-    if until is not None and not work.now < until <= work.now + LONGEST_GRACE:
-        message = f"The old key can stay valid for at most {LONGEST_GRACE.days} days from now."
+    if until is not None and not work.now < until <= work.now + MAX_KEY_GRACE_PERIOD:
+        message = (
+            f"The old key can stay valid for at most {MAX_KEY_GRACE_PERIOD.days} days from now."
+        )
         raise InvalidError(message, field="previous_key_expires_at")
     keyring = work.policy(Keyring)
     key = keyring.issue(CredentialType.INTEGRATION_KEY)
@@ -189,40 +198,47 @@ def rotate_key(
     }
     _set_keys(work, integration.id, rotation.key_id, values)
     old = f"valid until {until:%Y-%m-%d %H:%M} UTC" if until else "no longer valid"
-    record(work, project, integration, f"key replaced; the old one: {old}")
-    return _credentials(work, integration)
+    record_integration_change(work, project, integration, f"key replaced; the old one: {old}")
+    return _build_credentials(work, integration)
 
 
 @action("alert_integration_keys.delete")
-def delete_key(work: Work, project: ProjectView, integration_id: int, key_id: str) -> None:
+def delete_key(work: UnitOfWork, project: ProjectView, integration_id: int, key_id: str) -> None:
     """Revoke the previous key of an alert integration.
 
     Raise NotFoundError if there is no such key. Raise ConflictError for the current key, which can
     only be replaced.
     """
-    current, *previous = _keys(work, get_receiver(work, project, integration_id).id)
+    current, *previous = _list_valid_keys(
+        work, get_receiving_integration(work, project, integration_id).id
+    )
     if key_id == current.id:
-        raise ConflictError("This is the current key: replace it, or turn the integration off.")
+        message = "This is the current key. Replace the key, or turn off the integration."
+        raise ConflictError(message)
     if key_id not in {each.id for each in previous}:
         raise NotFoundError("Key not found in this integration.")
     end_previous_key(work, project, integration_id, current.id)
 
 
 @action("alert_integration_keys.delete")
-def end_previous_key(work: Work, project: ProjectView, integration_id: int, seen: str) -> None:
+def end_previous_key(
+    work: UnitOfWork, project: ProjectView, integration_id: int, seen: str
+) -> None:
     """Revoke the previous key, given the ID of the current key.
 
     Raise ConflictError if `seen` is no longer the current key.
     """
-    integration = get_receiver(work, project, integration_id)
+    integration = get_receiving_integration(work, project, integration_id)
     values = dict.fromkeys(
         ("previous_key_digest", "previous_key_expires_at", "previous_key_last_used_at")
     )
     _set_keys(work, integration.id, seen, values)
-    record(work, project, integration, "previous key ended")
+    record_integration_change(work, project, integration, "previous key ended")
 
 
-def record(work: Work, project: ProjectView, integration: IntegrationView, change: str) -> None:
+def record_integration_change(
+    work: UnitOfWork, project: ProjectView, integration: IntegrationView, change: str
+) -> None:
     """Record an audit event with a short description of the change."""
     details = {
         "change": change,
@@ -233,28 +249,30 @@ def record(work: Work, project: ProjectView, integration: IntegrationView, chang
     work.record(EventKind.INTEGRATION_CHANGED, subject=integration.name, details=details)
 
 
-def _shown(kind: type[Shown], view: IntegrationView, **more: object) -> Shown:
+def _build_resource(
+    kind: type[IntegrationResource], view: IntegrationView, **more: object
+) -> IntegrationResource:
     hidden = {} if view.receives else {"url": None, "endpoint_identifier": None}
     return kind.model_validate({**vars(view), "type": view.type.name, **hidden, **more})
 
 
-def _credentials(work: Work, integration: IntegrationView) -> IntegrationCredentials:
+def _build_credentials(work: UnitOfWork, integration: IntegrationView) -> IntegrationCredentials:
     row = get_integration_row(integration.id, session=work.session)
     key = work.policy(Keyring).decrypt(row.key_ciphertext)
     return IntegrationCredentials(
         url=integration.url,
         key=key,
         url_with_key=f"{integration.url}?key={key}" if integration.accepts_key_in_url else None,
-        keys=_keys(work, integration.id),
+        keys=_list_valid_keys(work, integration.id),
     )
 
 
-def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
+def _list_valid_keys(work: UnitOfWork, integration_id: int) -> tuple[IntegrationKey, ...]:
     """Return the valid keys of an integration, current key first."""
     row = get_integration_row(integration_id, session=work.session)
     expires_at: datetime | None = row.previous_key_expires_at
     current = IntegrationKey(
-        id=_key_id(row.key_digest),
+        id=_compute_key_id(row.key_digest),
         state="current",
         last_used_at=row.key_last_used_at,
         expires_at=None,
@@ -262,7 +280,7 @@ def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
     if not (row.previous_key_digest and expires_at and expires_at > work.now):
         return (current,)
     previous = IntegrationKey(
-        id=_key_id(row.previous_key_digest),
+        id=_compute_key_id(row.previous_key_digest),
         state="previous",
         last_used_at=row.previous_key_last_used_at,
         expires_at=expires_at,
@@ -270,12 +288,14 @@ def _keys(work: Work, integration_id: int) -> tuple[IntegrationKey, ...]:
     return (current, previous)
 
 
-def _key_id(digest: bytes) -> str:
+def _compute_key_id(digest: bytes) -> str:
     # This is part of a keyed hash of a random key, which reveals neither the key nor the hash.
     return digest.hex()[:16]
 
 
-def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, object]) -> None:
+def _set_keys(
+    work: UnitOfWork, integration_id: int, seen: str, values: Mapping[str, object]
+) -> None:
     """Change the keys if `seen` is still the current key. An empty `seen` matches any key.
 
     Raise ConflictError if the current key is another one.
@@ -287,7 +307,7 @@ def _set_keys(work: Work, integration_id: int, seen: str, values: Mapping[str, o
         .values(values)
         .returning(IntegrationRow.id)
     )
-    is_seen = seen in {"", _key_id(row.key_digest)}
+    is_seen = seen in {"", _compute_key_id(row.key_digest)}
     if not is_seen or work.session.scalar(statement) is None:
-        raise ConflictError("The key was already replaced; nothing was changed.")
+        raise ConflictError("The key has already been replaced. Nothing was changed.")
     work.session.refresh(row)

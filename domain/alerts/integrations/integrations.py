@@ -8,46 +8,48 @@ from urllib.parse import quote
 from sqlalchemy import Row, Select, func, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.accounts.names import LONGEST_NAME, as_segment
-from domain.alerts.deliveries import REFUSED_FROM, outcome_of
+from domain.access.actor import UnitOfWork
+from domain.accounts.names import MAX_DISPLAY_NAME_LENGTH, slugify_name
+from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
 from domain.alerts.formats.base import IntegrationType
-from domain.alerts.formats.registry import type_named
+from domain.alerts.formats.registry import get_integration_type
 from domain.alerts.integrations.types import IntegrationBody, IntegrationView
-from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, stored_mapping
-from domain.alerts.reading.mapping_rules import LABEL_FIELDS, checked_labels
-from domain.core.database.paging import Listed, ListPart, fetch_part
+from domain.alerts.reading.mapping import UNMAPPED, FieldMapping, load_mapping
+from domain.alerts.reading.mapping_rules import LABEL_FIELDS, validate_label_names
+from domain.core.database.paging import PageRequest, PageResult, fetch_list_page
 from domain.core.errors import InvalidError, NotFoundError
 from domain.core.text_links import is_web_url
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.projects.views import ProjectView
 from models import Delivery, Integration, Project
 
 #: Maximum length of a URL, in characters.
-LONGEST_URL = 2000
+MAX_API_URL_LENGTH = 2000
 #: Settings that are columns of the integration. `domain.alerts.integrations.monitors` handles the
 #: others.
-_SETTINGS = IntegrationBody.model_fields.keys() - {"joined_with"}
+_SETTING_NAMES = IntegrationBody.model_fields.keys() - {"joined_with"}
 
 
-def allows_several(work: Work) -> bool:
+def can_customize_integrations(work: UnitOfWork) -> bool:
     """Return whether the tier allows custom mappings and several integrations of a type."""
     return work.settings.tier != "free"
 
 
-def get_integration(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
+def get_integration(work: UnitOfWork, project: ProjectView, integration_id: int) -> IntegrationView:
     """Return an integration of the project.
 
     Raise NotFoundError if there is none with this ID.
     """
-    one = _of_project(project).where(Integration.id == integration_id)
+    one = _build_project_query(project).where(Integration.id == integration_id)
     row = work.session.execute(one).first()
     if row is None:
-        raise _not_found()
-    return _view(work, project, row, _monitors(project, session=work.session))
+        raise _build_not_found_error()
+    return _build_view(work, project, row, _find_monitor_ids(project, session=work.session))
 
 
-def get_receiver(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
+def get_receiving_integration(
+    work: UnitOfWork, project: ProjectView, integration_id: int
+) -> IntegrationView:
     """Return an integration of the project that receives alerts.
 
     Raise NotFoundError if there is none with this ID, or if it does not receive alerts.
@@ -58,21 +60,23 @@ def get_receiver(work: Work, project: ProjectView, integration_id: int) -> Integ
     return integration
 
 
-def list_integrations(work: Work, project: ProjectView) -> tuple[IntegrationView, ...]:
+def list_integrations(work: UnitOfWork, project: ProjectView) -> tuple[IntegrationView, ...]:
     """Return a project's integrations, oldest first."""
-    rows = work.session.execute(_of_project(project).order_by(Integration.id))
-    monitors = _monitors(project, session=work.session)
-    return tuple(_view(work, project, row, monitors) for row in rows)
+    rows = work.session.execute(_build_project_query(project).order_by(Integration.id))
+    monitors = _find_monitor_ids(project, session=work.session)
+    return tuple(_build_view(work, project, row, monitors) for row in rows)
 
 
-def numbered_integrations(
-    work: Work, project: ProjectView, part: ListPart
-) -> Listed[IntegrationView]:
+def list_integrations_page(
+    work: UnitOfWork, project: ProjectView, part: PageRequest
+) -> PageResult[IntegrationView]:
     """Return a page of a project's integrations."""
-    found = fetch_part(_of_project(project), {"id": Integration.id}, part, session=work.session)
-    monitors = _monitors(project, session=work.session)
-    return Listed(
-        items=tuple(_view(work, project, row, monitors) for row in found.items),
+    found = fetch_list_page(
+        _build_project_query(project), {"id": Integration.id}, part, session=work.session
+    )
+    monitors = _find_monitor_ids(project, session=work.session)
+    return PageResult(
+        items=tuple(_build_view(work, project, row, monitors) for row in found.items),
         total=found.total,
         next_cursor=found.next_cursor,
     )
@@ -80,23 +84,32 @@ def numbered_integrations(
 
 def needs_name(integration: IntegrationView, *, session: Session) -> bool:
     """Return whether the project has other integrations of this type, so that it needs a name."""
-    return types_of(integration.project_id, session=session).count(integration.type.name) > 1
+    return (
+        list_integration_types_in_use(integration.project_id, session=session).count(
+            integration.type.name
+        )
+        > 1
+    )
 
 
-def types_of(project_id: int, *, session: Session) -> tuple[str, ...]:
+def list_integration_types_in_use(project_id: int, *, session: Session) -> tuple[str, ...]:
     """Return the types of a project's integrations.
 
     A further integration of one of these types needs a name.
     """
-    return tuple(each.type for each in _integrations(project_id, session=session))
+    return tuple(each.type for each in _find_integrations(project_id, session=session))
 
 
-def joinable(integration: IntegrationView, *, session: Session) -> list[tuple[int, str]]:
+def list_joinable_integrations(
+    integration: IntegrationView, *, session: Session
+) -> list[tuple[int, str]]:
     """Return the IDs and names of integrations that can share their alerts with this one."""
     return [
         (each.id, each.name)
-        for each in _integrations(integration.project_id, session=session)
-        if each.id != integration.id and type_named(each.type).receives and integration.receives
+        for each in _find_integrations(integration.project_id, session=session)
+        if each.id != integration.id
+        and get_integration_type(each.type).receives
+        and integration.receives
     ]
 
 
@@ -105,7 +118,7 @@ def lock_integrations(project_id: int, *, session: Session) -> list[Integration]
     # FOR NO KEY UPDATE does not block inserts of alerts, which refer to the project.
     lock = select(Project.id).where(Project.id == project_id).with_for_update(key_share=True)
     session.execute(lock)
-    return _integrations(project_id, session=session)
+    return _find_integrations(project_id, session=session)
 
 
 def get_integration_row(integration_id: int, *, session: Session) -> Integration:
@@ -115,7 +128,7 @@ def get_integration_row(integration_id: int, *, session: Session) -> Integration
     """
     row = session.get(Integration, integration_id)
     if row is None:
-        raise _not_found()
+        raise _build_not_found_error()
     return row
 
 
@@ -126,26 +139,26 @@ def set_settings(
 
     Raise InvalidError, which names the field.
     """
-    kind = type_named(integration.type)
+    kind = get_integration_type(integration.type)
     is_first = not any(other.type == kind.name for other in others)
-    clean = _checked_name(wanted.name, kind, is_first=is_first)
+    clean = _validate_name(wanted.name, kind, is_first=is_first)
     _check_url(kind, wanted.api_url)
     if wanted.active:
-        _check_alone(kind, [other for other in others if other.active])
+        _check_exclusive(kind, [other for other in others if other.active])
     usual = kind.api_url.usual if kind.api_url else None
     # A body for a new integration has additional fields, which are not settings.
-    values = {each: getattr(wanted, each) for each in _SETTINGS}
-    labels = {name: checked_labels(values.pop(name), field=name) for name in LABEL_FIELDS}
+    values = {each: getattr(wanted, each) for each in _SETTING_NAMES}
+    labels = {name: validate_label_names(values.pop(name), field=name) for name in LABEL_FIELDS}
     for name, value in {**values, "name": clean, "api_url": wanted.api_url or usual}.items():
         setattr(integration, name, value)
     _set_labels(integration, kind, labels)
 
 
-def settings_of(integration: Integration) -> dict[str, Any]:
+def get_integration_settings(integration: Integration) -> dict[str, Any]:
     """Return the current settings by the field names of a change request."""
-    rules = stored_mapping(integration.mapping).rules
+    rules = load_mapping(integration.mapping).rules
     labels = {name: getattr(rules, name) for name in LABEL_FIELDS}
-    others = _SETTINGS - labels.keys()
+    others = _SETTING_NAMES - labels.keys()
     return {**labels, **{name: getattr(integration, name) for name in others}}
 
 
@@ -156,18 +169,18 @@ def _set_labels(
 
     Raise InvalidError if the integration type has no labels.
     """
-    mapping = stored_mapping(integration.mapping)
+    mapping = load_mapping(integration.mapping)
     if all(getattr(mapping.rules, name) == chosen for name, chosen in labels.items()):
         return
     if not kind.has_labels:
-        message = f"A {kind.label} has no labels to choose: map its fields instead."
+        message = f"Labels cannot be chosen for the type {kind.label}. Map the fields instead."
         raise InvalidError(message, field=next(name for name in labels if labels[name]))
     chosen: dict[str, Any] = {**labels}
     rules = replace(mapping.rules, **chosen)
     integration.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
 
 
-def _integrations(project_id: int, *, session: Session) -> list[Integration]:
+def _find_integrations(project_id: int, *, session: Session) -> list[Integration]:
     return list(
         session.scalars(
             select(Integration)
@@ -178,49 +191,54 @@ def _integrations(project_id: int, *, session: Session) -> list[Integration]:
     )
 
 
-def _checked_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
+def _validate_name(name: str, kind: IntegrationType, *, is_first: bool) -> str:
     clean = name.strip()
-    if len(clean) > LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
+    if len(clean) > MAX_DISPLAY_NAME_LENGTH:
+        raise InvalidError(
+            f"The name can have at most {MAX_DISPLAY_NAME_LENGTH} characters.", field="name"
+        )
     if not clean.isprintable():
-        raise InvalidError("A name is one line, without control characters.", field="name")
+        message = "The name must be one line without control characters."
+        raise InvalidError(message, field="name")
     if clean:
         return clean
     if not is_first:
-        message = f"Enter a name: there is another {kind.label} in this project."
+        message = f"Enter a name, because this project already has another {kind.label}."
         raise InvalidError(message, field="name")
     return kind.label
 
 
-def _check_alone(kind: IntegrationType, active_others: Sequence[Integration]) -> None:
+def _check_exclusive(kind: IntegrationType, active_others: Sequence[Integration]) -> None:
     if kind.takes_over and active_others:
         message = (
-            "No other integration can be active while the link to an on-call tool is: "
-            f"turn off “{active_others[0].name}” first."
+            "No other integration can be active while the link to an on-call tool is active. "
+            f'Turn off "{active_others[0].name}" first.'
         )
         raise InvalidError(message, field="active")
-    if any(type_named(other.type).takes_over for other in active_others):
-        message = "The link to an external on-call tool is active; turn it off first."
+    if any(get_integration_type(other.type).takes_over for other in active_others):
+        message = "The link to an external on-call tool is active. Turn it off first."
         raise InvalidError(message, field="active")
 
 
 def _check_url(kind: IntegrationType, url: str | None) -> None:
-    if len(url or "") > LONGEST_URL:
-        raise InvalidError(f"A URL may have at most {LONGEST_URL} characters.", field="api_url")
+    if len(url or "") > MAX_API_URL_LENGTH:
+        raise InvalidError(
+            f"The URL can have at most {MAX_API_URL_LENGTH} characters.", field="api_url"
+        )
     if is_web_url(url):
         return
     if kind.api_url and kind.api_url.refusal:
         raise InvalidError(kind.api_url.refusal, field="api_url")
     if url:
-        message = "A URL starts with https:// or http:// and names a host."
+        message = "The URL must start with https:// or http:// and contain a host."
         raise InvalidError(message, field="api_url")
 
 
-def _not_found() -> NotFoundError:
+def _build_not_found_error() -> NotFoundError:
     return NotFoundError("Integration not found in this project.")
 
 
-def _of_project(project: ProjectView) -> Select[*tuple[Any, ...]]:
+def _build_project_query(project: ProjectView) -> Select[*tuple[Any, ...]]:
     """Return a query for a project's integrations, each with its latest delivery."""
     last = (
         select(func.max(Delivery.id))
@@ -235,7 +253,7 @@ def _of_project(project: ProjectView) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _monitors(project: ProjectView, *, session: Session) -> Mapping[int, int]:
+def _find_monitor_ids(project: ProjectView, *, session: Session) -> Mapping[int, int]:
     """Return the monitor IDs of a project's integrations by the IDs of the integrations."""
     rows = session.execute(
         select(Integration.id, Integration.monitor_id)
@@ -245,16 +263,16 @@ def _monitors(project: ProjectView, *, session: Session) -> Mapping[int, int]:
     return {row.id: row.monitor_id for row in rows if row.monitor_id is not None}
 
 
-def _view(
-    work: Work, project: ProjectView, row: Row[*tuple[Any, ...]], monitors: Mapping[int, int]
+def _build_view(
+    work: UnitOfWork, project: ProjectView, row: Row[*tuple[Any, ...]], monitors: Mapping[int, int]
 ) -> IntegrationView:
     integration: Integration = row[0]
-    mapping = stored_mapping(integration.mapping)
+    mapping = load_mapping(integration.mapping)
     # The worker clears `rejected_since` up to a minute after a delivery was accepted.
-    is_accepted = (row.status_code or REFUSED_FROM) < REFUSED_FROM and not row.is_test
+    is_accepted = (row.status_code or MIN_REJECTED_STATUS) < MIN_REJECTED_STATUS and not row.is_test
     return IntegrationView(
-        **columns_of(integration, IntegrationView)
-        | {"type": type_named(integration.type), "mapping": mapping}
+        **get_column_values(integration, IntegrationView)
+        | {"type": get_integration_type(integration.type), "mapping": mapping}
         | {"rejected_since": None if is_accepted else integration.rejected_since}
         | {name: getattr(mapping.rules, name) for name in LABEL_FIELDS},
         joined_with=tuple(
@@ -262,15 +280,15 @@ def _view(
             for each, monitor_id in monitors.items()
             if each != integration.id and monitor_id == integration.monitor_id
         ),
-        url=_receiving_url(work, project, integration),
+        url=_build_receiving_url(work, project, integration),
         last_delivery_at=row.received_at,
-        last_outcome=None if row.status_code is None else outcome_of(row.status_code),
+        last_outcome=None if row.status_code is None else get_delivery_outcome(row.status_code),
         has_mapping=mapping.reads_fields or (bool(integration.mapping) and mapping is UNMAPPED),
     )
 
 
-def _receiving_url(work: Work, project: ProjectView, integration: Integration) -> str:
+def _build_receiving_url(work: UnitOfWork, project: ProjectView, integration: Integration) -> str:
     """Return the URL that a sender posts to. The name in it is only for readers."""
-    slug = as_segment(integration.name) or "alerts"
+    slug = slugify_name(integration.name) or "alerts"
     path = f"{project.path}/alerts/notify/{slug}/{integration.endpoint_identifier}.json"
     return f"{work.settings.base_url}/{quote(path)}"

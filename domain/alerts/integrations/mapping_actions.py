@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
-from domain.alerts.formats.registry import FORMATS, type_named
-from domain.alerts.integrations.actions import create_integration, record
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.formats.registry import FORMATS, get_integration_type
+from domain.alerts.integrations.actions import create_integration, record_integration_change
 from domain.alerts.integrations.integrations import (
-    allows_several,
+    can_customize_integrations,
     get_integration,
     get_integration_row,
-    get_receiver,
+    get_receiving_integration,
 )
 from domain.alerts.integrations.mapping_preview import (
     Recognition,
-    never_resolves,
-    preview_on_deliveries,
-    preview_on_sample,
-    recognize,
+    explain_never_resolves,
+    preview_deliveries,
+    preview_sample,
+    recognize_sample,
 )
 from domain.alerts.integrations.mapping_types import (
     AlertMapping,
@@ -31,28 +31,28 @@ from domain.alerts.integrations.mapping_types import (
 from domain.alerts.integrations.samples import (
     MappingDraft,
     Sample,
-    map_sample,
-    read_sample,
-    saved_draft,
+    build_mapping,
+    load_saved_draft,
+    parse_sample,
 )
 from domain.alerts.integrations.types import IntegrationView, IntegrationWithKey, NewIntegration
-from domain.alerts.reading.mapping import FieldMapping, stored_mapping
-from domain.alerts.reading.mapping_rules import MappingRules, checked_words
+from domain.alerts.reading.mapping import FieldMapping, load_mapping
+from domain.alerts.reading.mapping_rules import MappingRules, validate_severity_words
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
 from domain.projects.views import ProjectView
 
 
-@question("alert_mappings.show")
-def show_mapping(work: Work, project: ProjectView, integration_id: int) -> AlertMapping:
+@read_action("alert_mappings.show")
+def show_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) -> AlertMapping:
     """Show the sample and the mapping of an alert integration."""
     integration = get_integration(work, project, integration_id)
-    sample = _sample_of(work, integration)
+    sample = _load_sample(work, integration)
     return AlertMapping.model_validate(
         {
             "sample": integration.sample,
             "mapping": integration.mapping.paths,
             "rules": integration.mapping.rules,
-            "never_resolves": _never_resolves(work, integration, sample),
+            "never_resolves": _explain_saved_never_resolves(work, integration, sample),
             "values": sample.values if sample else (),
         }
     )
@@ -60,46 +60,49 @@ def show_mapping(work: Work, project: ProjectView, integration_id: int) -> Alert
 
 @action("alert_mappings.change")
 def change_mapping(
-    work: Work, project: ProjectView, integration_id: int, body: AlertMappingBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMapping:
     """Save a sample and a mapping for new deliveries."""
-    draft = _draft(work, get_mappable(work, project, integration_id), body)
+    draft = _build_draft(work, get_mappable_integration(work, project, integration_id), body)
     save_draft(work, project, integration_id, draft)
     return show_mapping(work, project, integration_id)
 
 
 @action("alert_mappings.change")
-def save_draft(work: Work, project: ProjectView, integration_id: int, draft: MappingDraft) -> None:
+def save_draft(
+    work: UnitOfWork, project: ProjectView, integration_id: int, draft: MappingDraft
+) -> None:
     """Save a draft as the mapping for new deliveries."""
-    integration = get_mappable(work, project, integration_id)
-    _store(work, integration, draft.mapping, draft.sample.text)
-    record(work, project, integration, "mapping saved")
+    integration = get_mappable_integration(work, project, integration_id)
+    _store_mapping(work, integration, draft.mapping, draft.sample.text)
+    record_integration_change(work, project, integration, "mapping saved")
 
 
 @action("alert_mappings.delete")
-def delete_mapping(work: Work, project: ProjectView, integration_id: int) -> None:
+def delete_mapping(work: UnitOfWork, project: ProjectView, integration_id: int) -> None:
     """Delete the sample and the mapping of an alert integration.
 
     Fields are then read from the keys with their own names. The severity words and the choice of
     labels are kept.
     """
     integration = get_integration(work, project, integration_id)
-    _store(work, integration, FieldMapping(rules=_words_of(integration)), None)
-    record(work, project, integration, "mapping removed")
+    _store_mapping(work, integration, FieldMapping(rules=_keep_words_and_labels(integration)), None)
+    record_integration_change(work, project, integration, "mapping removed")
 
 
-@question("alert_mappings.preview")
+@read_action("alert_mappings.preview")
 def preview_mapping(
-    work: Work, project: ProjectView, integration_id: int, body: AlertMappingBody
+    work: UnitOfWork, project: ProjectView, integration_id: int, body: AlertMappingBody
 ) -> AlertMappingPreview:
     """Preview what a mapping reads from its sample and the latest deliveries."""
-    integration, reading = get_mappable(work, project, integration_id), work.policy(Reading)
-    draft = _draft(work, integration, body)
-    mappings = (integration.mapping, draft.mapping)
-    read = preview_on_sample(draft, integration.format, now=work.now, reading=reading)
-    compared = preview_on_deliveries(
-        integration.id, mappings, session=work.session, reading=reading
+    integration, reading = (
+        get_mappable_integration(work, project, integration_id),
+        work.policy(ParserSettings),
     )
+    draft = _build_draft(work, integration, body)
+    mappings = (integration.mapping, draft.mapping)
+    read = preview_sample(draft, integration.format, now=work.now, reading=reading)
+    compared = preview_deliveries(integration.id, mappings, session=work.session, reading=reading)
     found = {
         "values": draft.sample.values,
         "deliveries": compared.comparisons,
@@ -110,39 +113,43 @@ def preview_mapping(
 
 @action("alert_mappings.change")
 def save_severity_words(
-    work: Work, project: ProjectView, integration_id: int, words: Mapping[str, object]
+    work: UnitOfWork, project: ProjectView, integration_id: int, words: Mapping[str, object]
 ) -> None:
     """Replace the severity words of an integration.
 
     Raise InvalidError if a word or a severity is not valid.
     """
-    integration = get_receiver(work, project, integration_id)
-    _store_words(work, integration, words)
-    record(work, project, integration, "severity words saved")
+    integration = get_receiving_integration(work, project, integration_id)
+    _store_severity_words(work, integration, words)
+    record_integration_change(work, project, integration, "severity words saved")
 
 
 @action("alert_mappings.change")
 def add_severity_word(
-    work: Work, project: ProjectView, integration_id: int, word: str, severity: str
+    work: UnitOfWork, project: ProjectView, integration_id: int, word: str, severity: str
 ) -> None:
     """Add a severity word to an integration, or change its severity.
 
     Raise InvalidError if the word or the severity is not valid.
     """
-    integration = get_receiver(work, project, integration_id)
+    integration = get_receiving_integration(work, project, integration_id)
     known = integration.mapping.rules.severity_words
-    _store_words(work, integration, {**known, word: severity})
-    record(work, project, integration, "severity word added")
+    _store_severity_words(work, integration, {**known, word: severity})
+    record_integration_change(work, project, integration, "severity word added")
 
 
-@question("alert_recognition.recognize")
-def recognize_payload(work: Work, project: ProjectView, body: RecognitionBody) -> AlertRecognition:
+@read_action("alert_recognition.recognize")
+def recognize_payload(
+    work: UnitOfWork, project: ProjectView, body: RecognitionBody
+) -> AlertRecognition:
     """Recognize the tool that posts a payload, and propose type, mapping and severities."""
     del project  # The project is only used for the permission check.
-    return shown_recognition(recognize(body.sample, now=work.now, reading=work.policy(Reading)))
+    return build_recognition_resource(
+        recognize_sample(body.sample, now=work.now, reading=work.policy(ParserSettings))
+    )
 
 
-def shown_recognition(found: Recognition) -> AlertRecognition:
+def build_recognition_resource(found: Recognition) -> AlertRecognition:
     """Convert a recognized payload to a resource."""
     proposal = found.proposal
     return AlertRecognition.model_validate(
@@ -160,23 +167,25 @@ def shown_recognition(found: Recognition) -> AlertRecognition:
 
 
 @action("alert_integrations.create")
-def create_recognized(
-    work: Work, project: ProjectView, new: NewIntegration, sample: str
+def create_recognized_integration(
+    work: UnitOfWork, project: ProjectView, new: NewIntegration, sample: str
 ) -> IntegrationWithKey:
     """Create an integration with the mapping that is proposed for a sample."""
     made = create_integration(work, project, new)
-    if not sample or not type_named(made.type).has_mapping:
+    if not sample or not get_integration_type(made.type).has_mapping:
         return made
-    found = recognize(sample, now=work.now, reading=work.policy(Reading))
+    found = recognize_sample(sample, now=work.now, reading=work.policy(ParserSettings))
     mapping, integration = found.proposal.mapping, get_integration(work, project, made.id)
-    if mapping.reads_fields and allows_several(work):
-        _store(work, integration, mapping, found.sample.text)
+    if mapping.reads_fields and can_customize_integrations(work):
+        _store_mapping(work, integration, mapping, found.sample.text)
     elif mapping.rules.severity_words:
-        _store_words(work, integration, mapping.rules.severity_words)
+        _store_severity_words(work, integration, mapping.rules.severity_words)
     return made
 
 
-def get_mappable(work: Work, project: ProjectView, integration_id: int) -> IntegrationView:
+def get_mappable_integration(
+    work: UnitOfWork, project: ProjectView, integration_id: int
+) -> IntegrationView:
     """Return an integration that can have a mapping.
 
     Raise NotFoundError if the integration cannot have one, and ForbiddenError if the instance's
@@ -185,51 +194,59 @@ def get_mappable(work: Work, project: ProjectView, integration_id: int) -> Integ
     integration = get_integration(work, project, integration_id)
     if not integration.type.has_mapping:
         names = " or ".join(each.name for each in FORMATS if each.has_mapping)
-        raise NotFoundError(f"Only integrations of the type {names} have a mapping.")
-    if not allows_several(work):
-        raise ForbiddenError("This instance's tier has no custom mappings.")
+        raise NotFoundError(f"Only integrations of the type {names} can have a mapping.")
+    if not can_customize_integrations(work):
+        raise ForbiddenError("The tier of this instance does not include custom mappings.")
     return integration
 
 
-def _draft(work: Work, integration: IntegrationView, body: AlertMappingBody) -> MappingDraft:
-    sample = read_sample(body.sample, nesting_limit=work.policy(Reading).nesting_limit)
-    rules = _words_of(integration) if body.rules is None else body.rules.rules
-    mapping = map_sample(body.mapping, sample, rules, integration.mapping)
+def _build_draft(
+    work: UnitOfWork, integration: IntegrationView, body: AlertMappingBody
+) -> MappingDraft:
+    sample = parse_sample(body.sample, nesting_limit=work.policy(ParserSettings).nesting_limit)
+    rules = _keep_words_and_labels(integration) if body.rules is None else body.rules.rules
+    mapping = build_mapping(body.mapping, sample, rules, integration.mapping)
     return MappingDraft(sample=sample, mapping=mapping)
 
 
-def _words_of(integration: IntegrationView) -> MappingRules:
+def _keep_words_and_labels(integration: IntegrationView) -> MappingRules:
     return replace(integration.mapping.rules, resolved_when=(), dropped_when=(), joins={})
 
 
-def _store(
-    work: Work, integration: IntegrationView, mapping: FieldMapping, sample: str | None
+def _store_mapping(
+    work: UnitOfWork, integration: IntegrationView, mapping: FieldMapping, sample: str | None
 ) -> None:
     row = get_integration_row(integration.id, session=work.session)
     row.sample, row.mapping = sample, dict(mapping.stored) or None
     work.session.flush()
 
 
-def _store_words(work: Work, integration: IntegrationView, words: Mapping[str, object]) -> None:
-    checked = checked_words(words, field="severity_words")
+def _store_severity_words(
+    work: UnitOfWork, integration: IntegrationView, words: Mapping[str, object]
+) -> None:
+    checked = validate_severity_words(words, field="severity_words")
     row = get_integration_row(integration.id, session=work.session)
-    mapping = stored_mapping(row.mapping)
+    mapping = load_mapping(row.mapping)
     rules = replace(mapping.rules, severity_words=checked)
     row.mapping = dict(FieldMapping(mapping.paths, rules).stored) or None
     work.session.flush()
 
 
-def _never_resolves(work: Work, integration: IntegrationView, sample: Sample | None) -> str | None:
+def _explain_saved_never_resolves(
+    work: UnitOfWork, integration: IntegrationView, sample: Sample | None
+) -> str | None:
     if sample is None or not integration.has_mapping:
         return None
-    flag = work.policy(Reading).automatic_fingerprint
-    return never_resolves(integration.mapping, sample.payload, automatic_fingerprint=flag)
+    flag = work.policy(ParserSettings).automatic_fingerprint
+    return explain_never_resolves(integration.mapping, sample.payload, automatic_fingerprint=flag)
 
 
-def _sample_of(work: Work, integration: IntegrationView) -> Sample | None:
+def _load_sample(work: UnitOfWork, integration: IntegrationView) -> Sample | None:
     """Return the saved sample, or None if there is none or it exceeds the current limits."""
     try:
-        draft = saved_draft(integration, nesting_limit=work.policy(Reading).nesting_limit)
+        draft = load_saved_draft(
+            integration, nesting_limit=work.policy(ParserSettings).nesting_limit
+        )
     except InvalidError:
         return None
     return draft.sample if draft else None

@@ -8,85 +8,86 @@ from http import HTTPStatus
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Format, Reading
-from domain.alerts.formats.registry import format_named
+from domain.alerts.formats.base import AlertFormat, ParserSettings
+from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import AlertReading, ComparedDelivery, ReadAlert
 from domain.alerts.integrations.samples import (
     MappingDraft,
     Proposal,
     Sample,
-    propose,
-    read_sample,
+    parse_sample,
+    propose_mapping,
 )
-from domain.alerts.integrations.trials import explain
-from domain.alerts.reading.body import read_json
+from domain.alerts.integrations.trials import explain_parsed_alert
+from domain.alerts.reading.body import parse_json
 from domain.alerts.reading.incoming import (
-    InvalidEvent,
-    MissingAttributes,
-    NoValidItem,
+    InvalidEventError,
+    MissingAttributesError,
+    NoValidItemError,
     ParsedBody,
-    UnreadableBody,
+    UnreadableBodyError,
 )
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.parse_warnings import parse_warnings_of
-from domain.alerts.reading.paths import shown
-from domain.alerts.reading.text import pretty_json
+from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.reading.paths import format_path
+from domain.alerts.reading.text import format_indented_json
 from domain.core.errors import InvalidError
 from models import Delivery
 
-_NOTHING = (
-    "Nothing resolves these alerts: the sample has no end time, and no rule says which value means "
-    "that an alert is over. They stay open until somebody resolves them."
+_NO_RESOLUTION = (
+    "Nothing resolves these alerts automatically: the sample has no end time, and no rule defines "
+    "when an alert is resolved. They stay open until a user resolves them."
 )
-_UNGROUPED = (
-    "A recovery finds no alert to resolve: no fingerprint is mapped, and grouping by the rest of "
-    "the payload is off. Choose a source field for the fingerprint."
+_NO_GROUPING = (
+    "Recoveries cannot resolve alerts: no fingerprint is mapped, and grouping by the rest of the "
+    "payload is turned off. Choose a field for the fingerprint."
 )
 #: Field names of the service's own format. A title together with one of these identifies it.
-_OWN_FIELDS = (
+_OWN_FORMAT_FIELDS = (
     AlertField.FINGERPRINT,
     AlertField.HOSTS,
     AlertField.MONITORING_TOOL,
     AlertField.START_TIME,
 )
 #: Maximum number of deliveries that a preview reads, and their maximum size in bytes.
-_MOST_DELIVERIES = 20
-_LARGEST_BODY = 256 * 1024
+_MAX_DELIVERIES = 20
+_MAX_BODY_BYTES = 256 * 1024
 
 
-def never_resolves(
+def explain_never_resolves(
     mapping: FieldMapping, sample: Mapping[str, object], *, automatic_fingerprint: bool
 ) -> str | None:
     """Return why alerts never resolve with a mapping, as a sentence, or None if they can."""
     has_end = AlertField.END_TIME in mapping.paths or AlertField.END_TIME in sample
     if not has_end and not _is_own_format(sample) and not mapping.rules.resolved_when:
-        return _NOTHING
-    if not _has_identity(mapping, sample) and not automatic_fingerprint:
-        return _UNGROUPED
+        return _NO_RESOLUTION
+    if not _has_fingerprint_field(mapping, sample) and not automatic_fingerprint:
+        return _NO_GROUPING
     return None
 
 
 def _is_own_format(sample: Mapping[str, object]) -> bool:
     """Return whether a sample is in the service's own format, whose recoveries have an end time."""
-    return AlertField.TITLE in sample and any(each in sample for each in _OWN_FIELDS)
+    return AlertField.TITLE in sample and any(each in sample for each in _OWN_FORMAT_FIELDS)
 
 
-def _has_identity(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
+def _has_fingerprint_field(mapping: FieldMapping, sample: Mapping[str, object]) -> bool:
     places = (mapping.paths, mapping.rules.joins, sample)
     return any(AlertField.FINGERPRINT in place for place in places)
 
 
-def resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
+def explain_resolves_seldom(mapping: FieldMapping, sample: Mapping[str, object]) -> str | None:
     """Return a warning if a recovery has to repeat most of its values to find its alert.
 
     Return None if this is not the case.
     """
-    if _has_identity(mapping, sample) or not mapping.rules.resolved_when:
+    if _has_fingerprint_field(mapping, sample) or not mapping.rules.resolved_when:
         return None
-    rules = ", ".join(dict.fromkeys(shown(rule.path) for rule in mapping.rules.resolved_when))
+    rules = ", ".join(dict.fromkeys(format_path(rule.path) for rule in mapping.rules.resolved_when))
     return (
-        f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values but "
-        f"{rules} and the times are the same. Choose what identifies the alert as the fingerprint."
+        f"No fingerprint is mapped, so a recovery resolves an alert only if all of its values "
+        f"except {rules} and the times are the same. Choose a field that identifies the alert for "
+        "the fingerprint."
     )
 
 
@@ -118,8 +119,8 @@ class MappingPreview:
         return sum(each.present != each.proposed for each in self.comparisons)
 
 
-def preview_on_sample(
-    draft: MappingDraft, body_format: Format, *, now: datetime, reading: Reading
+def preview_sample(
+    draft: MappingDraft, body_format: AlertFormat, *, now: datetime, reading: ParserSettings
 ) -> SamplePreview:
     """Return the alert that a draft reads from its own sample."""
     parsed = body_format.parse(
@@ -128,27 +129,29 @@ def preview_on_sample(
     alert = next(iter(parsed.alerts), None)
     payload, flag = draft.sample.payload, reading.automatic_fingerprint
     return SamplePreview(
-        alert=explain(alert) if alert else None,
-        parse_warnings=tuple(parse_warnings_of(parsed)),
-        never_resolves=never_resolves(draft.mapping, payload, automatic_fingerprint=flag),
-        resolves_seldom=resolves_seldom(draft.mapping, payload),
+        alert=explain_parsed_alert(alert) if alert else None,
+        parse_warnings=tuple(collect_parse_warnings(parsed)),
+        never_resolves=explain_never_resolves(draft.mapping, payload, automatic_fingerprint=flag),
+        resolves_seldom=explain_resolves_seldom(draft.mapping, payload),
     )
 
 
-def preview_on_deliveries(
+def preview_deliveries(
     integration_id: int,
     mappings: tuple[FieldMapping, FieldMapping],
     *,
     session: Session,
-    reading: Reading,
+    reading: ParserSettings,
 ) -> MappingPreview:
     """Compare the current mapping and the proposed mapping on the latest deliveries.
 
     `mappings` contains the current mapping first. Test alerts, rejected deliveries and large bodies
     are excluded.
     """
-    deliveries = _last_deliveries(integration_id, session=session)
-    present, proposed = (_reread(deliveries, mapping, reading=reading) for mapping in mappings)
+    deliveries = _find_last_deliveries(integration_id, session=session)
+    present, proposed = (
+        _parse_deliveries(deliveries, mapping, reading=reading) for mapping in mappings
+    )
     comparisons = tuple(
         ComparedDelivery(
             delivery_id=delivery.id,
@@ -165,7 +168,7 @@ def preview_on_deliveries(
     )
 
 
-def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
+def _find_last_deliveries(integration_id: int, *, session: Session) -> Sequence[Delivery]:
     """Return the latest accepted deliveries of senders, oldest first."""
     newest = session.scalars(
         select(Delivery)
@@ -174,20 +177,20 @@ def _last_deliveries(integration_id: int, *, session: Session) -> Sequence[Deliv
             Delivery.status_code == HTTPStatus.OK,
             Delivery.is_test.is_(False),
             Delivery.body.is_not(None),
-            Delivery.size <= _LARGEST_BODY,
+            Delivery.size <= _MAX_BODY_BYTES,
         )
         .order_by(Delivery.id.desc())
-        .limit(_MOST_DELIVERIES)
+        .limit(_MAX_DELIVERIES)
     ).all()
     return newest[::-1]
 
 
-def _reread(
-    deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: Reading
+def _parse_deliveries(
+    deliveries: Sequence[Delivery], mapping: FieldMapping, *, reading: ParserSettings
 ) -> tuple[AlertReading, ...]:
-    parsed = [_read(delivery, mapping, reading=reading) for delivery in deliveries]
+    parsed = [_parse_delivery(delivery, mapping, reading=reading) for delivery in deliveries]
     alerts = [next(iter(each.alerts), None) if each else None for each in parsed]
-    groups = _groups(alert.fingerprint if alert else None for alert in alerts)
+    groups = _number_groups(alert.fingerprint if alert else None for alert in alerts)
     return tuple(
         AlertReading(
             title=alert.title if alert else "",
@@ -200,20 +203,22 @@ def _reread(
     )
 
 
-def _read(delivery: Delivery, mapping: FieldMapping, *, reading: Reading) -> ParsedBody | None:
+def _parse_delivery(
+    delivery: Delivery, mapping: FieldMapping, *, reading: ParserSettings
+) -> ParsedBody | None:
     """Return the alerts of a delivery.
 
     Return None if it cannot be parsed any more, for example because a limit was lowered.
     """
     try:
-        return format_named(delivery.format).read(
+        return get_format(delivery.format).read(
             delivery.body or b"", now=delivery.received_at, reading=reading, mapping=mapping
         )
-    except (UnreadableBody, NoValidItem, InvalidEvent):
+    except (UnreadableBodyError, NoValidItemError, InvalidEventError):
         return None
 
 
-def _groups(fingerprints: Iterable[bytes | None]) -> list[int]:
+def _number_groups(fingerprints: Iterable[bytes | None]) -> list[int]:
     """Return a group number for each fingerprint, in order of appearance.
 
     Each None is a group of its own.
@@ -240,54 +245,56 @@ class Recognition:
     @property
     def sources(self) -> tuple[tuple[str, str], ...]:
         """Label and source of each mapped field."""
-        return sources_of(self.proposal.mapping)
+        return list_field_sources(self.proposal.mapping)
 
 
-def sources_of(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
+def list_field_sources(mapping: FieldMapping) -> tuple[tuple[str, str], ...]:
     """Return the label and the source of each field that a mapping reads from another key."""
     mapped = {*mapping.paths, *mapping.rules.joins}
     return tuple((field.label, mapping.sources[field]) for field in AlertField if field in mapped)
 
 
-def recognize(text: str, *, now: datetime, reading: Reading) -> Recognition:
+def recognize_sample(text: str, *, now: datetime, reading: ParserSettings) -> Recognition:
     """Recognize a payload, or the first object of an array.
 
     Raise InvalidError, which names the sample.
     """
-    sample = read_sample(_one_alert(text, reading), nesting_limit=reading.nesting_limit)
-    proposal = propose(sample.payload)
+    sample = parse_sample(_select_first_object(text, reading), nesting_limit=reading.nesting_limit)
+    proposal = propose_mapping(sample.payload)
     return Recognition(
-        proposal=proposal, sample=sample, preview=_preview(proposal, sample, now, reading)
+        proposal=proposal, sample=sample, preview=_preview_proposal(proposal, sample, now, reading)
     )
 
 
-def _one_alert(text: str, reading: Reading) -> str:
+def _select_first_object(text: str, reading: ParserSettings) -> str:
     """Return the text of the first object of an array, or the text itself."""
     try:
-        value = read_json(
+        value = parse_json(
             text.encode("utf-8", "surrogatepass"), nesting_limit=reading.nesting_limit
         )
-    except UnreadableBody:
-        return text  # read_sample reports the error.
+    except UnreadableBodyError:
+        return text  # parse_sample reports the error.
     first = value[0] if isinstance(value, list) and value else None
-    return pretty_json(first) if isinstance(first, dict) else text
+    return format_indented_json(first) if isinstance(first, dict) else text
 
 
-def _preview(proposal: Proposal, sample: Sample, now: datetime, reading: Reading) -> SamplePreview:
+def _preview_proposal(
+    proposal: Proposal, sample: Sample, now: datetime, reading: ParserSettings
+) -> SamplePreview:
     mapping, payload = proposal.mapping, sample.payload
     try:
-        body = proposal.format.body_of(payload)
+        body = proposal.format.build_body_of_sample(payload)
         parsed = proposal.format.parse(body, now=now, reading=reading, mapping=mapping)
-    except (InvalidEvent, MissingAttributes, NoValidItem) as error:
+    except (InvalidEventError, MissingAttributesError, NoValidItemError) as error:
         raise InvalidError(str(error), field="sample") from error
     alert = next(iter(parsed.alerts), None)
     is_mapped = proposal.format.has_mapping and parsed.event is None
     flag = reading.automatic_fingerprint
     return SamplePreview(
-        alert=explain(alert) if alert else None,
-        parse_warnings=tuple(parse_warnings_of(parsed)),
-        never_resolves=never_resolves(mapping, payload, automatic_fingerprint=flag)
+        alert=explain_parsed_alert(alert) if alert else None,
+        parse_warnings=tuple(collect_parse_warnings(parsed)),
+        never_resolves=explain_never_resolves(mapping, payload, automatic_fingerprint=flag)
         if is_mapped
         else None,
-        resolves_seldom=resolves_seldom(mapping, payload) if is_mapped else None,
+        resolves_seldom=explain_resolves_seldom(mapping, payload) if is_mapped else None,
     )

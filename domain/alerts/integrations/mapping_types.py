@@ -9,43 +9,43 @@ from domain.alerts.integrations.types import IntegrationTypeName
 from domain.alerts.reading.incoming import Severity
 from domain.alerts.reading.mapping import AlertField
 from domain.alerts.reading.mapping_rules import (
-    MOST_JOINED,
+    MAX_JOINED_VALUES,
     MappingRules,
     Operator,
-    read_rules,
-    rules_value,
+    parse_mapping_rules,
+    serialize_mapping_rules,
 )
-from domain.core.types.base import Body, Resource, Text, Time, one_of
+from domain.core.types.base import Body, Resource, Text, Time, describe_choices
 
-_DEEPEST = 100
-_NEVER_RESOLVES = (
+_MAX_PATH_LENGTH = 100
+_NEVER_RESOLVES_DESCRIPTION = (
     "Reason why alerts that are read with this mapping never resolve. Null if they can."
 )
-_VALUES = "Values of the sample that fields can be mapped to."
-_ALERT = "The alert that the sample would open; null if a rule drops it."
+_VALUES_DESCRIPTION = "Values of the sample that fields can be mapped to."
+_ALERT_DESCRIPTION = "Alert that the sample would open. Null if a rule drops it."
 
 #: Path of keys and array indexes from the top of a payload to a value.
-Path = Annotated[
-    tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_DEEPEST)
+GivenPath = Annotated[
+    tuple[str | Annotated[int, Field(ge=0)], ...], Field(min_length=1, max_length=_MAX_PATH_LENGTH)
 ]
-_Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=2)]
+_GivenPaths = Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=2)]
 
 
-def _as_text(value: Any) -> Any:
+def _serialize_json(value: Any) -> Any:
     """Return an object or an array as JSON text, and any other value unchanged."""
     if not isinstance(value, dict | list):
         return value
     try:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
     except orjson.JSONEncodeError as error:
-        raise ValueError("is nested too deep for JSON in JSON: give it as a text") from error
+        raise ValueError("is nested too deeply to be sent as JSON. Send it as a string") from error
 
 
 #: JSON as a text or as part of the body itself. A text is kept unchanged. Otherwise, numbers beyond
 #: 64 bits are rounded, and the last value of a duplicate name is used.
 JsonText = Annotated[
     str,
-    BeforeValidator(_as_text),
+    BeforeValidator(_serialize_json),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "array"}, {"type": "string"}]}),
 ]
 
@@ -55,10 +55,11 @@ class MappingCondition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    path: Path
+    path: GivenPath
     operator: Operator = Operator.IS
     words: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
-        description="One of them is enough; of `is_not`, it may be none of them."
+        description="Words that the value is compared with. One match is enough, but `is_not` "
+        "requires that no word matches."
     )
 
 
@@ -67,7 +68,7 @@ class MappingJoin(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    paths: Annotated[tuple[Path, ...], Field(min_length=1, max_length=MOST_JOINED)]
+    paths: Annotated[tuple[GivenPath, ...], Field(min_length=1, max_length=MAX_JOINED_VALUES)]
     separator: Text = ": "
 
 
@@ -77,13 +78,14 @@ class MappingRulesBody(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     severity_words: dict[Text, Severity] = Field(
-        default={}, description="The severity that each word of the sender stands for."
+        default={}, description="Severity for each severity word of the sender."
     )
     resolved_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="An alert is over if one of these matches."
+        default=(), description="Conditions that resolve the alert. One match is enough."
     )
     dropped_when: tuple[MappingCondition, ...] = Field(
-        default=(), description="An item that one of these matches is dropped and counted."
+        default=(),
+        description="Conditions that drop the item. One match is enough. Drops are counted.",
     )
     joins: dict[Literal["title", "fingerprint"], MappingJoin] = Field(
         default={}, description="Values that are appended to a field."
@@ -95,20 +97,20 @@ class MappingRulesBody(BaseModel):
 
         Raise InvalidError, which describes the problem.
         """
-        return read_rules(self.model_dump(mode="json"))
+        return parse_mapping_rules(self.model_dump(mode="json"))
 
 
-_Rules = Annotated[MappingRulesBody, BeforeValidator(rules_value)]
+_SerializedRules = Annotated[MappingRulesBody, BeforeValidator(serialize_mapping_rules)]
 
 
 class AlertMappingBody(Body):
     """A sample payload, and the paths from which the fields of an alert are read."""
 
-    sample: JsonText = Field(description="One alert as the sender posts it; at most 64 KiB.")
-    mapping: dict[AlertField, _Paths] = Field(
+    sample: JsonText = Field(description="One alert as the sender posts it, at most 64 KiB.")
+    mapping: dict[AlertField, _GivenPaths] = Field(
         default={},
-        description="The path of each mapped field, and one to fall back to. Other fields are "
-        "read from the key of their own name.",
+        description="Path of each mapped field, optionally followed by a fallback path. Other "
+        "fields are read from the key with their own name.",
     )
     rules: MappingRulesBody | None = Field(
         default=None,
@@ -120,29 +122,29 @@ class AlertMappingBody(Body):
 class SampleField(Resource):
     """A value of the sample that a field can be mapped to."""
 
-    path: Path
-    label: str = Field(description="The path as pages show it.")
-    type: Annotated[str, one_of("string", "number", "boolean", "null", "array")] = Field(
+    path: GivenPath
+    label: str = Field(description="Path as it is shown on pages.")
+    type: Annotated[str, describe_choices("string", "number", "boolean", "null", "array")] = Field(
         validation_alias="json_type"
     )
-    example: str = Field(description="The beginning of the value.")
+    example: str = Field(description="Beginning of the value.")
 
 
 class AlertMapping(Resource):
     """Sample and mapping of an integration."""
 
-    sample: str | None = Field(description="JSON as it was given; null without a mapping.")
-    mapping: dict[AlertField, tuple[Path, ...]]
-    rules: _Rules
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
+    sample: str | None = Field(description="Sample as it was sent. Null without a mapping.")
+    mapping: dict[AlertField, tuple[GivenPath, ...]]
+    rules: _SerializedRules
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
 
 
 class ReadAlert(Resource):
     """Alert that was read from a body."""
 
     title: str
-    severity: Annotated[str, one_of(*Severity)]
+    severity: Annotated[str, describe_choices(*Severity)]
     severity_reason: str
     is_over: bool = Field(description="True if the report resolves the alert.")
     fields: dict[str, str]
@@ -159,7 +161,7 @@ class AlertReading(Resource):
     """Values that a mapping reads from a delivery."""
 
     title: str
-    severity: Annotated[str, one_of(*Severity)]
+    severity: Annotated[str, describe_choices(*Severity)]
     ended_at: Time | None
     is_dropped: bool = Field(
         description="True if a rule drops the item, so that it opens no alert."
@@ -180,38 +182,41 @@ class ComparedDelivery(Resource):
 class AlertMappingPreview(Resource):
     """Preview of the alerts that a mapping would read. Nothing is saved."""
 
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
-    alert: ReadAlert | None = Field(description=_ALERT)
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     parse_warnings: tuple[str, ...]
-    deliveries: tuple[ComparedDelivery, ...] = Field(description="The latest ones.")
-    changed: int = Field(description="The number of deliveries that would be read differently.")
+    deliveries: tuple[ComparedDelivery, ...] = Field(
+        description="Latest deliveries, read with both mappings."
+    )
+    changed: int = Field(description="Number of deliveries that would be read differently.")
 
 
 class RecognitionBody(Body):
     """Payload of a monitoring tool."""
 
-    sample: JsonText = Field(description="One body, or an array of them; at most 64 KiB.")
+    sample: JsonText = Field(description="One payload, or an array of payloads, at most 64 KiB.")
 
 
 class AlertRecognition(Resource):
     """The tool that sent a payload, and the integration that would read it."""
 
-    tool: str | None = Field(description="Null if no known tool posts this.")
+    tool: str | None = Field(description="Name of the tool. Null if the tool is unknown.")
     type: IntegrationTypeName = Field(description="Type of the integration to create.")
-    hint: str = Field(description="Setting to change in the tool. It can be empty.")
+    hint: str = Field(description="Instruction for configuring the tool. May be empty.")
     sample: str = Field(
-        description="Sample to save with the mapping. It is the first object of an array."
+        description="Sample to save with the mapping. For an array, this is the first object."
     )
-    mapping: dict[AlertField, tuple[Path, ...]] = Field(
-        description="Mapping to save. It is guessed from the names of the keys if the tool is "
-        "unknown."
+    mapping: dict[AlertField, tuple[GivenPath, ...]] = Field(
+        description="Mapping to save. If the tool is unknown, it is guessed from the names of the "
+        "keys."
     )
-    rules: _Rules = Field(description="Rules to save with the mapping.")
-    values: tuple[SampleField, ...] = Field(description=_VALUES)
-    alert: ReadAlert | None = Field(description=_ALERT)
-    never_resolves: str | None = Field(description=_NEVER_RESOLVES)
+    rules: _SerializedRules = Field(description="Rules to save with the mapping.")
+    values: tuple[SampleField, ...] = Field(description=_VALUES_DESCRIPTION)
+    alert: ReadAlert | None = Field(description=_ALERT_DESCRIPTION)
+    never_resolves: str | None = Field(description=_NEVER_RESOLVES_DESCRIPTION)
     resolves_seldom: str | None = Field(
-        description="Fields that a recovery must repeat to find its alert, if there are many."
+        description="Warning if a recovery has to repeat most of the values of its alert. Null "
+        "otherwise."
     )
     parse_warnings: tuple[str, ...]

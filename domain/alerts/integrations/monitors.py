@@ -2,7 +2,7 @@
 
 Each integration is a monitor by itself until a user joins it with others. Reports are grouped into
 alerts, and recoveries resolve alerts, within a monitor. The stored fingerprint of an alert is
-combined with its monitor (`domain.alerts.reading.fingerprint.within_monitor`).
+combined with its monitor (`domain.alerts.reading.fingerprint.combine_with_monitor`).
 
 ==========================  =======================================================================
 event                       effect
@@ -21,8 +21,8 @@ upgrade from 0.1.0          The oldest integration of a project keeps its finger
 ==========================  =======================================================================
 
 Requests that started before a change of monitors may store alerts with the former monitor.
-Therefore, a job of the worker moves such alerts until `_IN_FLIGHT` has passed. It also moves
-resolved alerts, which are needed for the history of an alert. There may be millions of them.
+Therefore, a job of the worker moves such alerts until `_MAX_REQUEST_DURATION` has passed. It also
+moves resolved alerts, which are needed for the history of an alert. There may be millions of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,15 +32,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.registry import type_named
-from domain.alerts.handling.activity import BY_ITSELF, NoteKind, add_entry
-from domain.alerts.handling.status import lock_alerts_of
+from domain.alerts.formats.registry import get_integration_type
+from domain.alerts.handling.activity import AUTOMATIC_VIA, NoteKind, add_activity_entry
+from domain.alerts.handling.status import lock_project_alerts
 from domain.alerts.integrations.integrations import lock_integrations
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.alerts.storing.lifecycle import RESOLVED
 from domain.core.database.rows import delete_rows, insert_into, update_rows
 from domain.core.errors import InvalidError
-from domain.core.hosts import list_present
+from domain.core.hosts import list_running_hosts
 from domain.core.randomness import random_hex
 from models import (
     Alert,
@@ -53,17 +53,17 @@ from models import (
 )
 
 #: Monitor of the oldest integration in a project of release 0.1.0.
-UNCHANGED = 0
+UNCHANGED_MONITOR_ID = 0
 #: First migration whose code supports monitors.
-_FIRST_REVISION = "0112"
+_FIRST_SUPPORTING_REVISION = "0112"
 #: Maximum time during which a request may still store alerts with the former monitor.
-_IN_FLIGHT = timedelta(minutes=2)
-_OPEN = ("triggered", "acknowledged", "ignored")
-_SLICE = 500
+_MAX_REQUEST_DURATION = timedelta(minutes=2)
+_UNRESOLVED_STATUSES = ("triggered", "acknowledged", "ignored")
+_MAX_ROWS_PER_STATEMENT = 500
 _IGNORED = "ignored"
 
 
-class _Moved(NamedTuple):
+class _MovedAlert(NamedTuple):
     """An alert that is moved to another monitor."""
 
     id: int
@@ -73,18 +73,26 @@ class _Moved(NamedTuple):
     integration_id: int | None
 
     def within(self, monitor_id: int) -> bytes:
-        return within_monitor(within_monitor(self.fingerprint, self.monitor_id), monitor_id)
+        return combine_with_monitor(
+            combine_with_monitor(self.fingerprint, self.monitor_id), monitor_id
+        )
 
 
-_COLUMNS = (Alert.id, Alert.status, Alert.fingerprint, Alert.monitor_id, Alert.integration_id)
+_MOVED_ALERT_COLUMNS = (
+    Alert.id,
+    Alert.status,
+    Alert.fingerprint,
+    Alert.monitor_id,
+    Alert.integration_id,
+)
 
 
-def new_monitor_id() -> int:
+def generate_monitor_id() -> int:
     """Return the ID of a monitor that no integration has ever had."""
     return (int(random_hex(8), 16) >> 1) + 1
 
 
-def joined_with(integration: Integration, others: Iterable[Integration]) -> tuple[int, ...]:
+def list_joined_ids(integration: Integration, others: Iterable[Integration]) -> tuple[int, ...]:
     """Return the IDs of the integrations that share their alerts with this one."""
     if integration.monitor_id is None:
         return ()
@@ -95,7 +103,7 @@ def joined_with(integration: Integration, others: Iterable[Integration]) -> tupl
     )
 
 
-def join(
+def join_integrations(
     integration: Integration,
     wanted: Sequence[int],
     others: Sequence[Integration],
@@ -109,25 +117,25 @@ def join(
     `others` contains all other integrations of the project. Raise InvalidError, which names the
     field.
     """
-    present = joined_with(integration, others)
+    present = list_joined_ids(integration, others)
     if set(wanted) == set(present):
         return None
-    partners = _partners(integration, wanted, others)
-    lock_alerts_of(integration.project_id, session=session)
+    partners = _get_partners(integration, wanted, others)
+    lock_project_alerts(integration.project_id, session=session)
     if any(each.monitor_id is None for each in (integration, *others)):
-        _settle([integration, *others], session=session, now=now)
+        _create_missing_monitors([integration, *others], session=session, now=now)
     if set(present) - set(wanted):
-        _give(integration, new_monitor_id(), session=session, now=now)
+        _set_monitor(integration, generate_monitor_id(), session=session, now=now)
     if not partners:
         return "separated"
-    monitor_id = partners[0].monitor_id or UNCHANGED
+    monitor_id = partners[0].monitor_id or UNCHANGED_MONITOR_ID
     for each in (integration, *partners):
         if each.monitor_id != monitor_id:
-            _give(each, monitor_id, session=session, now=now)
+            _set_monitor(each, monitor_id, session=session, now=now)
     return "joined with " + ", ".join(each.name for each in partners)
 
 
-def _partners(
+def _get_partners(
     integration: Integration, wanted: Sequence[int], others: Sequence[Integration]
 ) -> list[Integration]:
     """Return the integrations to join.
@@ -135,21 +143,26 @@ def _partners(
     Raise InvalidError if one of them cannot be joined.
     """
     by_id = {each.id: each for each in others}
-    if wanted and not type_named(integration.type).receives:
-        message = "A link to an on-call tool receives no alerts, so it cannot share any."
+    if wanted and not get_integration_type(integration.type).receives:
+        message = "A link to an on-call tool receives no alerts, so it cannot share alerts."
         raise InvalidError(message, field="joined_with")
     for each in wanted:
-        if each not in by_id or not type_named(by_id[each].type).receives:
-            message = f"`joined_with` {each} is no other integration of this project with alerts."
+        if each not in by_id or not get_integration_type(by_id[each].type).receives:
+            message = (
+                f"`joined_with` contains {each}, which is not another integration of this project "
+                "that receives alerts."
+            )
             raise InvalidError(message, field="joined_with")
-        left_out = set(joined_with(by_id[each], others)) - set(wanted)
+        left_out = set(list_joined_ids(by_id[each], others)) - set(wanted)
         if left_out:
-            names = f"“{by_id[each].name}” is joined with “{by_id[min(left_out)].name}”"
-            raise InvalidError(f"{names}: choose both or neither.", field="joined_with")
+            names = f'"{by_id[each].name}" is joined with "{by_id[min(left_out)].name}"'
+            raise InvalidError(f"{names}. Choose both or neither.", field="joined_with")
     return [by_id[each] for each in dict.fromkeys(wanted)]
 
 
-def _give(integration: Integration, monitor_id: int, *, session: Session, now: datetime) -> None:
+def _set_monitor(
+    integration: Integration, monitor_id: int, *, session: Session, now: datetime
+) -> None:
     """Set the monitor of an integration, and move its open alerts to it.
 
     Its other alerts are moved later.
@@ -164,49 +177,56 @@ def _give(integration: Integration, monitor_id: int, *, session: Session, now: d
     if former is not None and not session.scalar(shares):
         # No other integration reports the alerts of deleted integrations of the former monitor.
         own = or_(own, Alert.integration_id.is_(None) & (Alert.monitor_id == former))
-    _move_open(integration.project_id, own, monitor_id, session=session, now=now)
+    _move_open_alerts(integration.project_id, own, monitor_id, session=session, now=now)
 
 
-def _other_monitor(monitor_id: int) -> Any:
-    return func.coalesce(Alert.monitor_id, UNCHANGED) != monitor_id
+def _build_other_monitor_condition(monitor_id: int) -> Any:
+    return func.coalesce(Alert.monitor_id, UNCHANGED_MONITOR_ID) != monitor_id
 
 
-def _move_open(
+def _move_open_alerts(
     project_id: int, condition: Any, monitor_id: int, *, session: Session, now: datetime
 ) -> None:
     """Move open alerts of a project to a monitor. The caller has locked the project."""
-    statement = select(*_COLUMNS).where(
+    statement = select(*_MOVED_ALERT_COLUMNS).where(
         Alert.project_id == project_id,
-        Alert.status.in_(_OPEN),
+        Alert.status.in_(_UNRESOLVED_STATUSES),
         Alert.fingerprint.is_not(None),
         condition,
-        _other_monitor(monitor_id),
+        _build_other_monitor_condition(monitor_id),
     )
-    found = [_Moved._make(row) for row in session.execute(statement.order_by(Alert.id))]
-    for begin in range(0, len(found), _SLICE):
-        some = found[begin : begin + _SLICE]
-        _resolve_doubles(project_id, some, monitor_id, session=session, now=now)
-        _move(project_id, some, monitor_id, session=session)
+    found = [_MovedAlert._make(row) for row in session.execute(statement.order_by(Alert.id))]
+    for begin in range(0, len(found), _MAX_ROWS_PER_STATEMENT):
+        some = found[begin : begin + _MAX_ROWS_PER_STATEMENT]
+        _resolve_duplicates(project_id, some, monitor_id, session=session, now=now)
+        _move_alerts(project_id, some, monitor_id, session=session)
 
 
-def _resolve_doubles(
-    project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session, now: datetime
+def _resolve_duplicates(
+    project_id: int,
+    moved: Sequence[_MovedAlert],
+    monitor_id: int,
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Resolve all but one of the open alerts that would have the same fingerprint.
 
     The remaining alert gets the highest severity. If that raises its severity, people are notified
     as after a further report.
     """
-    equal: dict[bytes, list[_Moved]] = {}
+    equal: dict[bytes, list[_MovedAlert]] = {}
     for each in moved:
         equal.setdefault(each.within(monitor_id), []).append(each)
     # With `+ 0`, the planner can only use the indexes that begin with the fingerprint (migration
     # 0051).
-    statement = select(*_COLUMNS).where(
-        Alert.fingerprint.in_(equal), Alert.project_id + 0 == project_id, Alert.status.in_(_OPEN)
+    statement = select(*_MOVED_ALERT_COLUMNS).where(
+        Alert.fingerprint.in_(equal),
+        Alert.project_id + 0 == project_id,
+        Alert.status.in_(_UNRESOLVED_STATUSES),
     )
     for row in session.execute(statement).all():
-        equal[row.fingerprint].append(_Moved._make(row))
+        equal[row.fingerprint].append(_MovedAlert._make(row))
     over = func.greatest if session.get_bind().dialect.name == "postgresql" else func.max
     for some in equal.values():
         kept, *ended = sorted(some, key=lambda each: (each.status == _IGNORED, each.id))
@@ -228,23 +248,25 @@ def _resolve_doubles(
         session.execute(own.values(severity=worst.severity, severity_reason=worst.severity_reason))
         number = session.scalar(select(Alert.iid).where(Alert.id == kept.id))
         for alert_id in ids:
-            entry = add_entry(
+            entry = add_activity_entry(
                 alert_id, NoteKind.STATUS, RESOLVED, by=None, session=session, now=now
             )
-            entry.via = f"{BY_ITSELF}: alert #{number} of a joined integration is the same"
+            entry.via = f"{AUTOMATIC_VIA}: alert #{number} of a joined integration is the same"
     session.flush()
 
 
 #: Update of an alert that also checks the former fingerprint, since another worker may have moved
 #: it.
-_WITHIN = (
+_SET_FINGERPRINT_AND_MONITOR = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"), Alert.fingerprint == bindparam("former"))
     .values(fingerprint=bindparam("identity"), monitor_id=bindparam("monitor"))
 )
 
 
-def _move(project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session) -> None:
+def _move_alerts(
+    project_id: int, moved: Sequence[_MovedAlert], monitor_id: int, *, session: Session
+) -> None:
     """Store the fingerprints of alerts within a monitor, and update their open incidents."""
     rows = [
         {
@@ -256,12 +278,12 @@ def _move(project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session:
         for each in moved
     ]
     if rows:
-        session.connection().execute(_WITHIN, rows)
-        _move_holds(project_id, moved, monitor_id, session=session)
+        session.connection().execute(_SET_FINGERPRINT_AND_MONITOR, rows)
+        _move_incident_fingerprints(project_id, moved, monitor_id, session=session)
 
 
-def _move_holds(
-    project_id: int, moved: Sequence[_Moved], monitor_id: int, *, session: Session
+def _move_incident_fingerprints(
+    project_id: int, moved: Sequence[_MovedAlert], monitor_id: int, *, session: Session
 ) -> None:
     """Replace the former fingerprints of moved alerts in open incidents."""
     by_alert = {each.id: each for each in moved}
@@ -295,7 +317,7 @@ def _move_holds(
     )
 
 
-def settle_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
+def update_monitors(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
     """Move alerts to changed monitors, and create monitors for integrations of earlier releases.
 
     `between` commits. While any host runs an earlier release, integrations without a monitor keep
@@ -303,47 +325,53 @@ def settle_monitors(*, session: Session, now: datetime, between: Callable[[], No
     it.
     """
     pending = select(Integration.project_id).distinct()
-    present = list_present(session=session, now=now)
-    know_monitors = all(host.revision >= _FIRST_REVISION for host in present)
+    present = list_running_hosts(session=session, now=now)
+    know_monitors = all(host.revision >= _FIRST_SUPPORTING_REVISION for host in present)
     if know_monitors:
         without = pending.where(Integration.monitor_id.is_(None))
         for project_id in session.scalars(without).all():
-            _settle(_locked(project_id, session=session), session=session, now=now)
+            _create_missing_monitors(
+                _lock_project(project_id, session=session), session=session, now=now
+            )
             between()
     changed = select(Integration.id, Integration.project_id).where(
         Integration.monitor_changed_at.is_not(None)
     )
-    over = now - _IN_FLIGHT if know_monitors else None
+    over = now - _MAX_REQUEST_DURATION if know_monitors else None
     for integration_id, project_id in session.execute(changed.order_by(Integration.id)).all():
-        _follow(integration_id, project_id, over, session=session, now=now, between=between)
+        _move_alerts_of_integration(
+            integration_id, project_id, over, session=session, now=now, between=between
+        )
 
 
-def _locked(project_id: int, *, session: Session) -> list[Integration]:
+def _lock_project(project_id: int, *, session: Session) -> list[Integration]:
     found = lock_integrations(project_id, session=session)
-    lock_alerts_of(project_id, session=session)
+    lock_project_alerts(project_id, session=session)
     return found
 
 
-def _settle(integrations: Sequence[Integration], *, session: Session, now: datetime) -> None:
+def _create_missing_monitors(
+    integrations: Sequence[Integration], *, session: Session, now: datetime
+) -> None:
     """Create monitors for integrations of a project that have none.
 
     The caller has locked the project.
     """
     new = sorted(
         (each for each in integrations if each.monitor_id is None),
-        key=lambda each: (not type_named(each.type).receives, each.id),
+        key=lambda each: (not get_integration_type(each.type).receives, each.id),
     )
-    has_first = any(each.monitor_id == UNCHANGED for each in integrations)
+    has_first = any(each.monitor_id == UNCHANGED_MONITOR_ID for each in integrations)
     for each in new:
-        each.monitor_id = new_monitor_id() if has_first else UNCHANGED
+        each.monitor_id = generate_monitor_id() if has_first else UNCHANGED_MONITOR_ID
         each.monitor_changed_at = now if has_first else None
         has_first = True
     session.flush()
     if len(integrations) > 1 and new:
-        _give_to_last_reporters(new[0].project_id, integrations, session=session, now=now)
+        _assign_to_last_reporters(new[0].project_id, integrations, session=session, now=now)
 
 
-def _give_to_last_reporters(
+def _assign_to_last_reporters(
     project_id: int, integrations: Sequence[Integration], *, session: Session, now: datetime
 ) -> None:
     """Assign each open alert without a monitor to the integration of its last report."""
@@ -357,22 +385,22 @@ def _give_to_last_reporters(
         .scalar_subquery()
     )
     rows = session.execute(
-        select(*_COLUMNS, last.label("reporter_id")).where(
+        select(*_MOVED_ALERT_COLUMNS, last.label("reporter_id")).where(
             Alert.project_id == project_id,
-            Alert.status.in_(_OPEN),
+            Alert.status.in_(_UNRESOLVED_STATUSES),
             Alert.fingerprint.is_not(None),
             Alert.monitor_id.is_(None),
         )
     ).all()
-    owners = {each.id: each.monitor_id or UNCHANGED for each in integrations}
-    of_monitors: dict[int, list[_Moved]] = {}
+    owners = {each.id: each.monitor_id or UNCHANGED_MONITOR_ID for each in integrations}
+    of_monitors: dict[int, list[_MovedAlert]] = {}
     others: list[tuple[int, int, int]] = []
     for row in rows:
-        alert = _Moved._make(row[:5])
+        alert = _MovedAlert._make(row[:5])
         owner = row.reporter_id if row.reporter_id in owners else alert.integration_id
         if owner is None:
             continue
-        of_monitors.setdefault(owners.get(owner, UNCHANGED), []).append(alert)
+        of_monitors.setdefault(owners.get(owner, UNCHANGED_MONITOR_ID), []).append(alert)
         if alert.integration_id is not None and alert.integration_id != owner:
             others.append((alert.id, owner, alert.integration_id))
     for alert_id, owner, former in others:
@@ -382,14 +410,14 @@ def _give_to_last_reporters(
         statement = insert_into(AlertReporter, session=session).values(**named)
         session.execute(statement.on_conflict_do_nothing())
     for monitor_id, alerts in of_monitors.items():
-        for begin in range(0, len(alerts), _SLICE) if monitor_id else ():
-            some = alerts[begin : begin + _SLICE]
+        for begin in range(0, len(alerts), _MAX_ROWS_PER_STATEMENT) if monitor_id else ():
+            some = alerts[begin : begin + _MAX_ROWS_PER_STATEMENT]
             # An integration with a monitor may already have stored an equal alert in it.
-            _resolve_doubles(project_id, some, monitor_id, session=session, now=now)
-            _move(project_id, some, monitor_id, session=session)
+            _resolve_duplicates(project_id, some, monitor_id, session=session, now=now)
+            _move_alerts(project_id, some, monitor_id, session=session)
 
 
-def _follow(
+def _move_alerts_of_integration(
     integration_id: int,
     project_id: int,
     over: datetime | None,
@@ -402,24 +430,28 @@ def _follow(
 
     A change of the monitor before `over` is then marked as complete.
     """
-    own = {each.id: each for each in _locked(project_id, session=session)}.get(integration_id)
+    own = {each.id: each for each in _lock_project(project_id, session=session)}.get(integration_id)
     if own is None or own.monitor_id is None or own.monitor_changed_at is None:
         between()
         return
     monitor_id, changed_at = own.monitor_id, own.monitor_changed_at
     is_own: Any = Alert.integration_id == integration_id
-    _move_open(project_id, is_own, monitor_id, session=session, now=now)
+    _move_open_alerts(project_id, is_own, monitor_id, session=session, now=now)
     between()
-    resolved = select(*_COLUMNS, Alert.started_at).where(
+    resolved = select(*_MOVED_ALERT_COLUMNS, Alert.started_at).where(
         is_own,
         Alert.status == RESOLVED,
         Alert.fingerprint.is_not(None),
-        _other_monitor(monitor_id),
+        _build_other_monitor_condition(monitor_id),
     )
-    resolved = resolved.order_by(Alert.started_at.desc(), Alert.id.desc()).limit(_SLICE)
+    resolved = resolved.order_by(Alert.started_at.desc(), Alert.id.desc()).limit(
+        _MAX_ROWS_PER_STATEMENT
+    )
     after: Any = None
-    while rows := session.execute(_older(resolved, after)).all():
-        _move(project_id, [_Moved._make(row[:5]) for row in rows], monitor_id, session=session)
+    while rows := session.execute(_filter_older(resolved, after)).all():
+        _move_alerts(
+            project_id, [_MovedAlert._make(row[:5]) for row in rows], monitor_id, session=session
+        )
         after = rows[-1].started_at, rows[-1].id
         between()
     if over is not None and changed_at < over:
@@ -431,7 +463,7 @@ def _follow(
         between()
 
 
-def _older(statement: Select[*tuple[Any, ...]], after: Any) -> Select[*tuple[Any, ...]]:
+def _filter_older(statement: Select[*tuple[Any, ...]], after: Any) -> Select[*tuple[Any, ...]]:
     if after is None:
         return statement
     return statement.where(tuple_(Alert.started_at, Alert.id) < after)

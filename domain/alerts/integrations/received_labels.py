@@ -5,68 +5,72 @@ from http import HTTPStatus
 
 from sqlalchemy import select
 
-from domain.access.actions import question
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
-from domain.alerts.integrations.integrations import get_receiver
+from domain.access.actions import read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.integrations.integrations import get_receiving_integration
 from domain.alerts.integrations.types import IntegrationView, LabelQuery, ReceivedLabel
-from domain.alerts.reading.text import short_text
-from domain.core.types.base import Found
+from domain.alerts.reading.text import convert_to_short_text
+from domain.core.types.base import ListPage
 from domain.projects.views import ProjectView
 from models import Delivery
 
-_MOST_DELIVERIES, _LARGEST_BODY = 50, 2**18
+_MAX_DELIVERIES, _MAX_BODY_BYTES = 50, 2**18
 #: Maximum lengths of a label and a shown value in characters, and maximum number of shown values.
-_LONGEST_NAME, _LONGEST_VALUE, _MOST_EXAMPLES = 100, 60, 3
+_MAX_NAME_LENGTH, _MAX_VALUE_LENGTH, _MAX_EXAMPLES = 100, 60, 3
 #: Usual names of labels for the environment and the service, most specific first.
-_ENVIRONMENTS = (
+_USUAL_ENVIRONMENT_LABELS = (
     *("environment", "env", "deployment_environment", "stage", "namespace"),
     *("kubernetes_namespace", "exported_namespace", "cluster", "datacenter", "region"),
 )
-_SERVICES = (
+_USUAL_SERVICE_LABELS = (
     *("service_name", "app", "application", "app_kubernetes_io_name", "job", "exported_job"),
     *("deployment", "statefulset", "container", "component"),
 )
 
 
-@question("alert_integrations.labels")
+@read_action("alert_integrations.labels")
 def list_labels(
-    work: Work, project: ProjectView, integration_id: int, query: LabelQuery
-) -> Found[ReceivedLabel]:
+    work: UnitOfWork, project: ProjectView, integration_id: int, query: LabelQuery
+) -> ListPage[ReceivedLabel]:
     """List the labels of the latest deliveries.
 
     Labels that may name the environment or the service come first.
     """
-    found = received_labels(work, get_receiver(work, project, integration_id))
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = find_received_labels(work, get_receiving_integration(work, project, integration_id))
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
-def received_labels(work: Work, integration: IntegrationView) -> list[ReceivedLabel]:
+def find_received_labels(work: UnitOfWork, integration: IntegrationView) -> list[ReceivedLabel]:
     """Return the labels that an integration received recently, proposals first."""
     if not integration.type.has_labels:
         return []
     values: dict[str, dict[str, None]] = {}
-    for labels in _labels(work, integration):
+    for labels in _parse_latest_labels(work, integration):
         for name, value in labels.items():
-            text = short_text(value, _LONGEST_VALUE)
-            if text is not None and 0 < len(name) <= _LONGEST_NAME and name.isprintable():
+            text = convert_to_short_text(value, _MAX_VALUE_LENGTH)
+            if text is not None and 0 < len(name) <= _MAX_NAME_LENGTH and name.isprintable():
                 values.setdefault(name, {})[text] = None
     chosen = {*integration.environment_labels, *integration.service_labels}
-    usual = dict.fromkeys(_ENVIRONMENTS, "environment") | dict.fromkeys(_SERVICES, "service")
+    usual = dict.fromkeys(_USUAL_ENVIRONMENT_LABELS, "environment") | dict.fromkeys(
+        _USUAL_SERVICE_LABELS, "service"
+    )
     proposed = [name for name in usual if name in values and name not in chosen]
     others = sorted(values.keys() - set(proposed))
     return [
         ReceivedLabel(
             name=name,
             values=len(values[name]),
-            examples=tuple(values[name])[:_MOST_EXAMPLES],
+            examples=tuple(values[name])[:_MAX_EXAMPLES],
             proposed_as=usual[name] if name in proposed else None,
         )
         for name in (*proposed, *others)
     ]
 
 
-def _labels(work: Work, integration: IntegrationView) -> Iterator[Mapping[str, object]]:
+def _parse_latest_labels(
+    work: UnitOfWork, integration: IntegrationView
+) -> Iterator[Mapping[str, object]]:
     bodies = work.session.scalars(
         select(Delivery.body)
         .where(
@@ -74,14 +78,14 @@ def _labels(work: Work, integration: IntegrationView) -> Iterator[Mapping[str, o
             Delivery.status_code == HTTPStatus.OK,
             Delivery.is_test.is_(False),
             Delivery.body.is_not(None),
-            Delivery.size <= _LARGEST_BODY,
+            Delivery.size <= _MAX_BODY_BYTES,
         )
         .order_by(Delivery.id.desc())
-        .limit(_MOST_DELIVERIES)
+        .limit(_MAX_DELIVERIES)
     )
-    body_format, reading = integration.format, work.policy(Reading)
+    body_format, reading = integration.format, work.policy(ParserSettings)
     for body in bodies:
-        value = body_format.stored_value(body, reading=reading)
-        for index in range(len(body_format.items_of(value))):
+        value = body_format.decode_stored(body, reading=reading)
+        for index in range(len(body_format.list_items(value))):
             found = (each for each in body_format.labels(value, index) if isinstance(each, dict))
             yield {name: each[name] for each in found for name in each}

@@ -25,25 +25,29 @@ from sqlalchemy import func, or_, select, text
 from sqlalchemy.orm import Session
 
 from domain.access.features import AccessLevel
-from domain.alerts.deliveries import REFUSED_FROM
+from domain.alerts.deliveries import MIN_REJECTED_STATUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.set_up import LOOKED_AT, advice_for, sender_of
-from domain.core.clock import written
+from domain.alerts.integrations.set_up import (
+    SEARCHED_BODY_BYTES,
+    get_rejection_advice,
+    recognize_sender,
+)
+from domain.core.clock import format_api_time
 from domain.core.database.rows import update_rows
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
-from domain.projects.bots import Maintainer, maintainers_of
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.projects.bots import Maintainer, find_maintainers
 from models import Alert, Delivery, Integration, Project
 
-_FEWEST = 3
-_SHORTEST = timedelta(minutes=10)
-_TURNED_OFF = 403
+_MIN_REJECTIONS = 3
+_MIN_DURATION = timedelta(minutes=10)
+_TURNED_OFF_STATUS = 403
 #: A literal, since Postgres would not use the index of rejected deliveries with a parameter.
-_IS_REFUSED = text(f"deliveries.status_code >= {REFUSED_FROM}")
-_COUNTS = Delivery.status_code != _TURNED_OFF
-_TYPES = tuple(each.name for each in FORMATS)
+_IS_REJECTED = text(f"deliveries.status_code >= {MIN_REJECTED_STATUS}")
+_IS_COUNTED = Delivery.status_code != _TURNED_OFF_STATUS
+_RECEIVING_TYPES = tuple(each.name for each in FORMATS)
 
 
-class _Watched(NamedTuple):
+class _WatchedIntegration(NamedTuple):
     """An integration with the latest deliveries in its log."""
 
     id: int
@@ -57,7 +61,7 @@ class _Watched(NamedTuple):
     last_accepted: int | None
 
 
-class _Run(NamedTuple):
+class _RejectionRun(NamedTuple):
     """The rejections of an integration since its last acceptance."""
 
     since: datetime
@@ -66,26 +70,27 @@ class _Run(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        return self.requests >= _FEWEST and self.until - self.since >= _SHORTEST
+        return self.requests >= _MIN_REJECTIONS and self.until - self.since >= _MIN_DURATION
 
 
-def note_rejections(sign: Sign | None, *, session: Session, now: datetime) -> int:
+def update_rejected_since(sign: MessageSettings | None, *, session: Session, now: datetime) -> int:
     """Store which integrations reject all deliveries, and return the number of new ones.
 
     Their maintainers get an email, unless `sign` is None because no email can be sent.
     """
     return sum(
-        _note(watched, sign, session=session, now=now) for watched in _watched(session=session)
+        _update_integration(watched, sign, session=session, now=now)
+        for watched in _find_watched_integrations(session=session)
     )
 
 
-def count_rejecting(*, session: Session) -> int:
+def count_rejecting_integrations(*, session: Session) -> int:
     """Return the number of integrations that reject all deliveries."""
     rejecting = select(func.count()).where(Integration.rejected_since.is_not(None))
     return session.scalar(rejecting) or 0
 
 
-def _last(*conditions: Any) -> Any:
+def _build_last_delivery_query(*conditions: Any) -> Any:
     return (
         select(func.max(Delivery.id))
         .where(Delivery.integration_id == Integration.id, Delivery.is_test.is_(False), *conditions)
@@ -94,7 +99,7 @@ def _last(*conditions: Any) -> Any:
     )
 
 
-def _watched(*, session: Session) -> Iterator[_Watched]:
+def _find_watched_integrations(*, session: Session) -> Iterator[_WatchedIntegration]:
     is_open = (
         Integration.active.is_(True)
         & Project.archived_at.is_(None)
@@ -105,7 +110,7 @@ def _watched(*, session: Session) -> Iterator[_Watched]:
         Integration.key_last_used_at.is_not(None),
         Integration.previous_key_last_used_at.is_not(None),
     )
-    rejected = _last(_IS_REFUSED, _COUNTS)
+    rejected = _build_last_delivery_query(_IS_REJECTED, _IS_COUNTED)
     rows = session.execute(
         select(
             Integration.id,
@@ -115,19 +120,23 @@ def _watched(*, session: Session) -> Iterator[_Watched]:
             Integration.rejected_since,
             used.label("key_was_used"),
             rejected.label("last_rejected"),
-            _last(Delivery.status_code < REFUSED_FROM).label("last_accepted"),
+            _build_last_delivery_query(Delivery.status_code < MIN_REJECTED_STATUS).label(
+                "last_accepted"
+            ),
         )
         .join(Project, Project.id == Integration.project_id)
         .where(
-            Integration.type.in_(_TYPES),
+            Integration.type.in_(_RECEIVING_TYPES),
             or_(is_open & rejected.is_not(None), Integration.rejected_since.is_not(None)),
         )
         .order_by(Integration.id)
     ).all()
-    return (_Watched._make(row) for row in rows)
+    return (_WatchedIntegration._make(row) for row in rows)
 
 
-def _note(watched: _Watched, sign: Sign | None, *, session: Session, now: datetime) -> bool:
+def _update_integration(
+    watched: _WatchedIntegration, sign: MessageSettings | None, *, session: Session, now: datetime
+) -> bool:
     accepted = watched.last_accepted
     accepted_at = None
     if accepted is not None:
@@ -135,24 +144,24 @@ def _note(watched: _Watched, sign: Sign | None, *, session: Session, now: dateti
     since = watched.rejected_since
     is_over = since is not None and accepted_at is not None and accepted_at >= since
     if not watched.is_open:
-        _set(watched, None, session=session)
+        _set_rejected_since(watched, None, session=session)
         return False
-    run = _run(watched, session=session)
+    run = _find_run(watched, session=session)
     if run is None or not run.is_long:
         if is_over:
-            _set(watched, None, session=session)
+            _set_rejected_since(watched, None, session=session)
         return False
     if (since is not None and not is_over) or not _has_worked(watched, session=session):
         return False
-    if not _set(watched, run.since, session=session):
+    if not _set_rejected_since(watched, run.since, session=session):
         return False
     if sign is not None:
-        messages = _messages(watched, run, sign, session=session, now=now)
-        queue_messages(list(messages), session=session, keyring=sign.keyring, now=now)
+        messages = _build_messages(watched, run, sign, session=session, now=now)
+        queue_emails(list(messages), session=session, keyring=sign.keyring, now=now)
     return True
 
 
-def _run(watched: _Watched, *, session: Session) -> _Run | None:
+def _find_run(watched: _WatchedIntegration, *, session: Session) -> _RejectionRun | None:
     if watched.last_rejected is None or watched.last_rejected < (watched.last_accepted or 0):
         return None
     row = session.execute(
@@ -162,16 +171,16 @@ def _run(watched: _Watched, *, session: Session) -> _Run | None:
             func.coalesce(func.sum(1 + Delivery.skipped), 0),
         ).where(
             Delivery.integration_id == watched.id,
-            _IS_REFUSED,
-            _COUNTS,
+            _IS_REJECTED,
+            _IS_COUNTED,
             Delivery.is_test.is_(False),
             Delivery.id > (watched.last_accepted or 0),
         )
     ).one()
-    return _Run(*row) if row[2] else None
+    return _RejectionRun(*row) if row[2] else None
 
 
-def _has_worked(watched: _Watched, *, session: Session) -> bool:
+def _has_worked(watched: _WatchedIntegration, *, session: Session) -> bool:
     """Return whether the integration has ever accepted a delivery, even if its log was pruned."""
     if watched.last_accepted is not None or watched.key_was_used:
         return True
@@ -186,7 +195,9 @@ def _has_worked(watched: _Watched, *, session: Session) -> bool:
     return session.scalar(alert) is not None
 
 
-def _set(watched: _Watched, since: datetime | None, *, session: Session) -> bool:
+def _set_rejected_since(
+    watched: _WatchedIntegration, since: datetime | None, *, session: Session
+) -> bool:
     """Store the time since which all deliveries are rejected.
 
     Return False if another worker has already stored it.
@@ -203,36 +214,47 @@ def _set(watched: _Watched, since: datetime | None, *, session: Session) -> bool
     return changed is not None
 
 
-def _messages(
-    watched: _Watched, run: _Run, sign: Sign, *, session: Session, now: datetime
-) -> Iterator[NewMessage]:
+def _build_messages(
+    watched: _WatchedIntegration,
+    run: _RejectionRun,
+    sign: MessageSettings,
+    *,
+    session: Session,
+    now: datetime,
+) -> Iterator[NewEmail]:
     last = session.execute(
         select(
             Delivery.status_code,
             Delivery.reason,
             Delivery.user_agent,
-            func.substr(Delivery.body, 1, LOOKED_AT).label("start"),
+            func.substr(Delivery.body, 1, SEARCHED_BODY_BYTES).label("start"),
         ).where(Delivery.id == watched.last_rejected)
     ).one()
-    advice = advice_for(last.status_code, sender_of(last.user_agent, last.start))
-    path, people = maintainers_of(None, watched.project_id, session=session, today=now.date())
+    advice = get_rejection_advice(last.status_code, recognize_sender(last.user_agent, last.start))
+    path, people = find_maintainers(None, watched.project_id, session=session, today=now.date())
     page = f"{sign.base_url}/{path}/-/settings/integrations/{watched.id}/deliveries"
     for person in people:
-        yield NewMessage(
-            key=f"integration {watched.id} rejects since {written(run.since)}, to {person.id}",
+        yield NewEmail(
+            key=(
+                f"integration {watched.id} rejects since {format_api_time(run.since)}, to "
+                f"{person.id}"
+            ),
             recipient=person.email,
-            subject=f"Alerts to “{watched.name}” of {path} are rejected",
-            text=_text(watched, run, person)
-            + f"The last request got status {last.status_code}: {last.reason or 'no reason'}\n"
-            + f"{advice}\n\nThe deliveries, and a button that processes them again:\n{page}\n\n"
+            subject=f"Alerts for “{watched.name}” in {path} are rejected",
+            text=_format_text(watched, run, person)
+            + f"The last request was rejected with status {last.status_code}: "
+            + f"{last.reason or 'no reason'}\n"
+            + f"{advice}\n\nView the deliveries, and process them again:\n{page}\n\n"
             + f"-- \n{sign.instance_name}, {sign.base_url}\n"
             + f"You receive this message because you are a maintainer of {path}.\n",
         )
 
 
-def _text(watched: _Watched, run: _Run, person: Maintainer) -> str:
+def _format_text(watched: _WatchedIntegration, run: _RejectionRun, person: Maintainer) -> str:
     return (
         f"Hello {person.name},\n\n"
-        f"the integration “{watched.name}” used to receive alerts. Since {written(run.since)} all "
-        f"{run.requests:,} requests to it were rejected, so no alert opens and nobody is paged.\n\n"
+        f"The integration “{watched.name}” has stopped accepting alerts. Since "
+        f"{format_api_time(run.since)}, all {run.requests:,} requests to it were rejected, so no "
+        "alerts "
+        "are opened and nobody is paged.\n\n"
     )

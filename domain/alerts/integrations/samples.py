@@ -6,37 +6,43 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from operator import attrgetter
 
-from domain.alerts.formats.base import Format, Tool
+from domain.alerts.formats.base import AlertFormat, MonitoringTool
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.types import IntegrationView
-from domain.alerts.reading.body import read_object
-from domain.alerts.reading.incoming import Severity, UnreadableBody
+from domain.alerts.reading.body import parse_body_object
+from domain.alerts.reading.incoming import Severity, UnreadableBodyError
 from domain.alerts.reading.mapping import (
     UNMAPPED,
     AlertField,
     FieldMapping,
     SampleValue,
-    json_type_of,
-    values_of,
+    get_json_type,
+    list_sample_values,
 )
 from domain.alerts.reading.mapping_rules import (
-    MOST_CONDITIONS,
+    MAX_RULES_PER_KIND,
     NO_RULES,
-    Condition,
-    Join,
     MappingRules,
     Operator,
-    as_word,
-    checked_condition,
-    checked_join,
+    PayloadCondition,
+    ValueJoin,
+    normalize_word,
+    validate_payload_condition,
+    validate_value_join,
 )
-from domain.alerts.reading.paths import Path, read_path, resolve, shown, written
-from domain.alerts.reading.severity import GENERIC_WORDS, proposed_severity
-from domain.alerts.reading.text import canonical_json, excerpt, is_blank
+from domain.alerts.reading.paths import (
+    PayloadPath,
+    find_value,
+    format_path,
+    parse_path,
+    serialize_path,
+)
+from domain.alerts.reading.severity import GENERIC_SEVERITY_WORDS, propose_severity
+from domain.alerts.reading.text import format_canonical_json, format_excerpt, is_blank
 from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 
 #: Maximum number of fields in a tree.
-MOST_BRANCHES = 500
+MAX_TREE_NODES = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,28 +58,28 @@ class SampleNode:
     branches: tuple["SampleNode", ...]
 
 
-def tree_of(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
-    """Return the tree of a sample in its original order, with at most MOST_BRANCHES fields."""
-    return _branches_of(payload, iter(range(MOST_BRANCHES)))
+def build_sample_tree(payload: Mapping[str, object]) -> tuple[SampleNode, ...]:
+    """Return the tree of a sample in its original order, with at most MAX_TREE_NODES fields."""
+    return _build_branches(payload, iter(range(MAX_TREE_NODES)))
 
 
-def _branches_of(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
+def _build_branches(value: object, room: Iterator[int]) -> tuple[SampleNode, ...]:
     found = []
-    for name, child in _children_of(value):
+    for name, child in _list_children(value):
         if next(room, None) is None:
             break
         found.append(
             SampleNode(
                 name=name,
-                json_type=json_type_of(child),
-                gist=_gist(child),
-                branches=_branches_of(child, room),
+                json_type=get_json_type(child),
+                gist=_summarize_value(child),
+                branches=_build_branches(child, room),
             )
         )
     return tuple(found)
 
 
-def _children_of(value: object) -> Iterator[tuple[str, object]]:
+def _list_children(value: object) -> Iterator[tuple[str, object]]:
     match value:
         case dict():
             yield from value.items()
@@ -81,19 +87,21 @@ def _children_of(value: object) -> Iterator[tuple[str, object]]:
             yield from ((f"[{position}]", child) for position, child in enumerate(value))
 
 
-def _gist(value: object) -> str:
+def _summarize_value(value: object) -> str:
     match value:
         case dict() | list():
-            return "empty" if not value else f"{len(value)} in it"
+            if not value:
+                return "empty"
+            return "1 item" if len(value) == 1 else f"{len(value)} items"
         case str():
-            return excerpt(value)
-    return excerpt(value)[1:-1]
+            return format_excerpt(value)
+    return format_excerpt(value)[1:-1]
 
 
 #: Fields to which other values can be appended.
-JOINED_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
+JOINABLE_FIELDS = (AlertField.TITLE, AlertField.FINGERPRINT)
 #: Number of values that the page offers to append.
-_OFFERED_JOINS = 2
+_OFFERED_JOIN_COUNT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,75 +129,83 @@ class RuleChoices:
 NO_CHOICES = RuleChoices()
 
 
-def choices_of_rules(rules: MappingRules) -> RuleChoices:
+def build_rule_choices(rules: MappingRules) -> RuleChoices:
     """Return the form rows for rules, each table with an additional empty row."""
     title = rules.joins.get(AlertField.TITLE)
     return RuleChoices(
-        joins={name: _offered(rules.joins.get(name)) for name in JOINED_FIELDS},
+        joins={name: _build_join_choices(rules.joins.get(name)) for name in JOINABLE_FIELDS},
         separator=title.separator if title else NO_CHOICES.separator,
-        resolved_when=_rows(rules.resolved_when),
-        dropped_when=_rows(rules.dropped_when),
+        resolved_when=_build_condition_choices(rules.resolved_when),
+        dropped_when=_build_condition_choices(rules.dropped_when),
     )
 
 
-def _offered(join: Join | None) -> Sequence[str]:
-    chosen = [written(path) for path in join.paths] if join else []
-    return chosen + [""] * max(_OFFERED_JOINS - len(chosen), 1 if not chosen else 0)
+def _build_join_choices(join: ValueJoin | None) -> Sequence[str]:
+    chosen = [serialize_path(path) for path in join.paths] if join else []
+    return chosen + [""] * max(_OFFERED_JOIN_COUNT - len(chosen), 1 if not chosen else 0)
 
 
-def _rows(conditions: Sequence[Condition]) -> Sequence[ConditionChoice]:
+def _build_condition_choices(conditions: Sequence[PayloadCondition]) -> Sequence[ConditionChoice]:
     rows = [
         ConditionChoice(
-            path=written(each.path), operator=each.operator.value, words=", ".join(each.words)
+            path=serialize_path(each.path),
+            operator=each.operator.value,
+            words=", ".join(each.words),
         )
         for each in conditions
     ]
-    return [*rows, ConditionChoice()] if len(rows) < MOST_CONDITIONS else rows
+    return [*rows, ConditionChoice()] if len(rows) < MAX_RULES_PER_KIND else rows
 
 
-def read_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
+def parse_rule_choices(chosen: RuleChoices, *, offered: frozenset[str]) -> MappingRules:
     """Convert the choices of a form to rules.
 
     Raise InvalidError if a choice is not valid or its path is not offered.
     """
     joins = {
-        name.value: checked_join(paths, chosen.separator, field="mapping")
+        name.value: validate_value_join(paths, chosen.separator, field="mapping")
         for name, texts in chosen.joins.items()
-        if (paths := tuple(_path(text, offered) for text in dict.fromkeys(texts) if text))
+        if (
+            paths := tuple(
+                _parse_offered_path(text, offered) for text in dict.fromkeys(texts) if text
+            )
+        )
     }
     return MappingRules(
-        resolved_when=tuple(_conditions(chosen.resolved_when, offered)),
-        dropped_when=tuple(_conditions(chosen.dropped_when, offered)),
+        resolved_when=tuple(_parse_conditions(chosen.resolved_when, offered)),
+        dropped_when=tuple(_parse_conditions(chosen.dropped_when, offered)),
         joins=joins,
     )
 
 
-def _path(text: str, offered: frozenset[str]) -> Path:
+def _parse_offered_path(text: str, offered: frozenset[str]) -> PayloadPath:
     if text not in offered:
         raise InvalidError("Choose a field of the sample for each rule.", field="mapping")
-    return read_path(text)
+    return parse_path(text)
 
 
-def _conditions(rows: Sequence[ConditionChoice], offered: frozenset[str]) -> Iterator[Condition]:
-    if len(rows) > MOST_CONDITIONS:
-        message = f"At most {MOST_CONDITIONS} rules of a kind are possible."
+def _parse_conditions(
+    rows: Sequence[ConditionChoice], offered: frozenset[str]
+) -> Iterator[PayloadCondition]:
+    if len(rows) > MAX_RULES_PER_KIND:
+        message = f"A mapping can have at most {MAX_RULES_PER_KIND} rules of each kind."
         raise InvalidError(message, field="mapping")
     for row in rows:
         words = [word for part in row.words.split(",") if (word := part.strip())]
         if not row.path and words:
-            message = f"Choose the field that is compared with “{row.words.strip()}”."
+            message = f'Choose the field to compare with "{row.words.strip()}".'
             raise InvalidError(message, field="mapping")
         if row.path:
-            path = _path(row.path, offered)
-            yield checked_condition(path, row.operator, words, field="mapping")
+            path = _parse_offered_path(row.path, offered)
+            yield validate_payload_condition(path, row.operator, words, field="mapping")
 
 
 #: Maximum depth of values that are proposed. Deeper values are rarely meant for people.
-_DEEPEST_GUESS = 3
+_MAX_GUESS_DEPTH = 3
 
 #: Key names that are likely to contain a field, most likely first. If several keys have the same
 #: name, the least nested one is used.
-_NAMES: Mapping[AlertField, str] = {
+_LIKELY_KEYS: Mapping[AlertField, str] = {
     AlertField.TITLE: "title alert_name alertname summary subject event_name name headline "
     "rule_name check_name short_message message msg",
     AlertField.DESCRIPTION: "description details long_description body message msg text reason "
@@ -206,18 +222,18 @@ _NAMES: Mapping[AlertField, str] = {
     AlertField.ENVIRONMENT: "platform_environment_name environment env stage",
     AlertField.RUNBOOK: "runbook runbook_url playbook url link",
 }
-_STATES = (
+_STATE_KEYS = (
     *("status", "state", "alert_state", "event_type", "action"),
     *("type", "current_state", "condition"),
 )
 #: Words of a state that mean that an alert is over, and words that mean that it is not.
-_OVER = frozenset(
+_RESOLVED_WORDS = frozenset(
     (
         *("ok", "okay", "up", "resolved", "resolve", "recovered", "recovery", "success"),
         *("closed", "close", "normal", "cleared", "healthy", "good", "passing"),
     )
 )
-_FIRING = frozenset(
+_FIRING_WORDS = frozenset(
     (
         *("firing", "fire", "down", "problem", "failure", "failed", "fail", "error", "critical"),
         *("warning", "warn", "alert", "alerting", "alarm", "triggered", "trigger", "open"),
@@ -226,7 +242,7 @@ _FIRING = frozenset(
 )
 
 #: Known tools. Tools with their own format come before tools that need a mapping.
-_TOOLS: Sequence[tuple[Format, Tool]] = tuple(
+_KNOWN_TOOLS: Sequence[tuple[AlertFormat, MonitoringTool]] = tuple(
     (each, tool) for each in sorted(FORMATS, key=attrgetter("has_mapping")) for tool in each.tools
 )
 
@@ -237,54 +253,54 @@ class Proposal:
 
     #: Name of the tool that probably sent the payload, or None if it is unknown.
     tool: str | None
-    format: Format
+    format: AlertFormat
     mapping: FieldMapping
     #: Instruction for configuring the tool.
     hint: str = ""
 
 
-def propose(payload: Mapping[str, object]) -> Proposal:
+def propose_mapping(payload: Mapping[str, object]) -> Proposal:
     """Propose a format and a mapping for a payload."""
-    for body_format, tool in _TOOLS:
-        if tool.knows(payload):
+    for body_format, tool in _KNOWN_TOOLS:
+        if tool.recognizes(payload):
             return Proposal(
                 tool=tool.name, format=body_format, mapping=tool.mapping, hint=tool.hint
             )
-    return Proposal(tool=None, format=FORMATS[0], mapping=guess(payload))
+    return Proposal(tool=None, format=FORMATS[0], mapping=guess_mapping(payload))
 
 
-def guess(payload: Mapping[str, object]) -> FieldMapping:
+def guess_mapping(payload: Mapping[str, object]) -> FieldMapping:
     """Propose a mapping from the names of a payload's keys.
 
     Fields with their standard names need no mapping.
     """
-    candidates = tuple(_candidates(payload))
-    paths: dict[AlertField, tuple[Path, ...]] = {}
-    taken: set[Path] = set()
-    for field, names in _NAMES.items():
-        found = _best(names.split(), candidates, taken)
+    candidates = tuple(_list_candidates(payload))
+    paths: dict[AlertField, tuple[PayloadPath, ...]] = {}
+    taken: set[PayloadPath] = set()
+    for field, names in _LIKELY_KEYS.items():
+        found = _find_best_path(names.split(), candidates, taken)
         if found is not None:
             taken.add(found)
             if found != (field.value,):
                 paths[field] = (found,)
     rules = MappingRules(
-        severity_words=_words(payload, paths.get(AlertField.SEVERITY)),
-        resolved_when=tuple(_resolved_when(candidates, payload)),
+        severity_words=_propose_severity_words(payload, paths.get(AlertField.SEVERITY)),
+        resolved_when=tuple(_propose_resolved_conditions(candidates, payload)),
     )
     return FieldMapping(paths, rules) if paths or rules != MappingRules() else UNMAPPED
 
 
-def _candidates(payload: Mapping[str, object]) -> Iterator[tuple[Path, str]]:
+def _list_candidates(payload: Mapping[str, object]) -> Iterator[tuple[PayloadPath, str]]:
     """Yield paths up to the maximum depth, each with its last key in lower snake case."""
-    for value in values_of(payload):
-        if len(value.path) <= _DEEPEST_GUESS and not isinstance(value.path[-1], int):
+    for value in list_sample_values(payload):
+        if len(value.path) <= _MAX_GUESS_DEPTH and not isinstance(value.path[-1], int):
             key = str(value.path[-1]).lower()
             yield value.path, key.replace("-", "_").replace(" ", "_")
 
 
-def _best(
-    names: list[str], candidates: tuple[tuple[Path, str], ...], taken: set[Path]
-) -> Path | None:
+def _find_best_path(
+    names: list[str], candidates: tuple[tuple[PayloadPath, str], ...], taken: set[PayloadPath]
+) -> PayloadPath | None:
     for name in names:
         found = [path for path, key in candidates if key == name and path not in taken]
         if found:
@@ -292,31 +308,37 @@ def _best(
     return None
 
 
-def _words(payload: Mapping[str, object], paths: tuple[Path, ...] | None) -> dict[str, Severity]:
+def _propose_severity_words(
+    payload: Mapping[str, object], paths: tuple[PayloadPath, ...] | None
+) -> dict[str, Severity]:
     """Return the sample's severity word with its probable severity, unless the word is known."""
-    value = resolve(payload, paths[0] if paths else (AlertField.SEVERITY.value,))
+    value = find_value(payload, paths[0] if paths else (AlertField.SEVERITY.value,))
     if is_blank(value) or isinstance(value, list | dict):
         return {}
-    word = as_word(value)
+    word = normalize_word(value)
     return (
-        {} if isinstance(value, str) and word in GENERIC_WORDS else {word: proposed_severity(word)}
+        {}
+        if isinstance(value, str) and word in GENERIC_SEVERITY_WORDS
+        else {word: propose_severity(word)}
     )
 
 
-def _resolved_when(
-    candidates: tuple[tuple[Path, str], ...], payload: Mapping[str, object]
-) -> Iterator[Condition]:
-    for name in _STATES:
+def _propose_resolved_conditions(
+    candidates: tuple[tuple[PayloadPath, str], ...], payload: Mapping[str, object]
+) -> Iterator[PayloadCondition]:
+    for name in _STATE_KEYS:
         for path, key in candidates:
-            word = as_word(resolve(payload, path))
-            if key == name and word in _OVER | _FIRING:
-                words = dict.fromkeys(([word] if word in _OVER else []) + ["resolved", "ok", "up"])
-                yield Condition(path, Operator.IS, tuple(words))
+            word = normalize_word(find_value(payload, path))
+            if key == name and word in _RESOLVED_WORDS | _FIRING_WORDS:
+                words = dict.fromkeys(
+                    ([word] if word in _RESOLVED_WORDS else []) + ["resolved", "ok", "up"]
+                )
+                yield PayloadCondition(path, Operator.IS, tuple(words))
                 return
 
 
 #: Maximum size of a sample in bytes. It shows one alert; receivers accept much larger bodies.
-LARGEST_SAMPLE = 64 * 1024
+MAX_SAMPLE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,12 +352,12 @@ class Sample:
     @property
     def tree(self) -> tuple[SampleNode, ...]:
         """Fields of the sample as a tree."""
-        return tree_of(self.payload)
+        return build_sample_tree(self.payload)
 
     @property
     def digest(self) -> str:
         """SHA-256 hash of the canonical JSON, which does not depend on formatting."""
-        return sha256(canonical_json(self.payload)).hexdigest()
+        return sha256(format_canonical_json(self.payload)).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,77 +375,85 @@ class FieldChoice:
         return self.field.label
 
 
-def read_sample(text: str, *, nesting_limit: int) -> Sample:
+def parse_sample(text: str, *, nesting_limit: int) -> Sample:
     """Parse a sample.
 
     Raise InvalidError if it is too large or not a JSON object.
     """
     body = text.encode("utf-8", "surrogatepass")
-    if len(body) > LARGEST_SAMPLE:
-        message = f"A sample has at most {LARGEST_SAMPLE // 1024} KiB: leave out what repeats."
+    if len(body) > MAX_SAMPLE_BYTES:
+        message = (
+            f"A sample can have at most {MAX_SAMPLE_BYTES // 1024} KiB. Remove repeated parts."
+        )
         raise InvalidError(message, field="sample")
     try:
-        payload = read_object(body, nesting_limit=nesting_limit)
-    except UnreadableBody as error:
+        payload = parse_body_object(body, nesting_limit=nesting_limit)
+    except UnreadableBodyError as error:
         raise InvalidError(str(error).replace("body", "sample"), field="sample") from error
-    return Sample(text=text, payload=payload, values=values_of(payload))
+    return Sample(text=text, payload=payload, values=list_sample_values(payload))
 
 
-def choices_of(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
+def build_field_choices(mapping: FieldMapping) -> tuple[FieldChoice, ...]:
     """Return the rows of the mapping table, one for each field."""
     rows = []
     for field in AlertField:
-        first, fallback, *_ = (*map(written, mapping.paths.get(field, ())), "", "")
+        first, fallback, *_ = (*map(serialize_path, mapping.paths.get(field, ())), "", "")
         rows.append(FieldChoice(field=field, first=first, fallback=fallback))
     return tuple(rows)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class MappingChoices:
     """The choices of a form: the path and the fallback path of each field, and rules."""
 
     paths: Mapping[AlertField, Sequence[str]]
     rules: RuleChoices = NO_CHOICES
 
 
-def read_choices(chosen: Chosen, sample: Sample, saved: FieldMapping = UNMAPPED) -> FieldMapping:
+def parse_mapping_choices(
+    chosen: MappingChoices, sample: Sample, saved: FieldMapping = UNMAPPED
+) -> FieldMapping:
     """Convert the choices of a form to a mapping.
 
     `saved` can also be a mapping that was proposed for a new sample. Its severity words are kept.
     Raise InvalidError if a path is neither in the sample nor in `saved`.
     """
-    offered = frozenset(value.written for value in (*sample.values, *missing_of(saved, sample)))
-    rules = read_rule_choices(chosen.rules, offered=offered)
+    offered = frozenset(
+        value.written for value in (*sample.values, *find_missing_values(saved, sample))
+    )
+    rules = parse_rule_choices(chosen.rules, offered=offered)
     return FieldMapping(
-        _chosen_paths(chosen.paths, offered),
+        _parse_chosen_paths(chosen.paths, offered),
         replace(rules, severity_words=saved.rules.severity_words),
     )
 
 
-def missing_of(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
+def find_missing_values(mapping: FieldMapping, sample: Sample) -> Iterator[SampleValue]:
     """Return each value that a mapping reads and that the sample does not contain."""
     offered = {value.path for value in sample.values}
     for path in dict.fromkeys(mapping.all_paths):
         if path not in offered:
-            value = resolve(sample.payload, path)
-            yield SampleValue(path=path, json_type=json_type_of(value), example=excerpt(value))
+            value = find_value(sample.payload, path)
+            yield SampleValue(
+                path=path, json_type=get_json_type(value), example=format_excerpt(value)
+            )
 
 
-def _chosen_paths(
+def _parse_chosen_paths(
     chosen: Mapping[AlertField, Sequence[str]], offered: frozenset[str]
-) -> Mapping[AlertField, tuple[Path, ...]]:
-    paths: dict[AlertField, tuple[Path, ...]] = {}
+) -> Mapping[AlertField, tuple[PayloadPath, ...]]:
+    paths: dict[AlertField, tuple[PayloadPath, ...]] = {}
     for field, texts in chosen.items():
         named = [text for text in dict.fromkeys(texts) if text]
         if not offered.issuperset(named):
             raise InvalidError(f"{field.label}: choose a field of the sample.", field="mapping")
         if named:
-            paths[field] = tuple(map(read_path, named))
+            paths[field] = tuple(map(parse_path, named))
     return paths
 
 
-def map_sample(
-    given: Mapping[AlertField, Sequence[Path]],
+def build_mapping(
+    given: Mapping[AlertField, Sequence[PayloadPath]],
     sample: Sample,
     rules: MappingRules = NO_RULES,
     saved: FieldMapping = UNMAPPED,
@@ -438,11 +468,13 @@ def map_sample(
 
     Raise InvalidParametersError, which lists all invalid paths.
     """
-    proposed = propose(sample.payload).mapping
+    proposed = propose_mapping(sample.payload).mapping
     offered = {value.path for value in sample.values}
     offered.update(saved.all_paths, proposed.all_paths)
     problems = [
-        InvalidValue(f"mapping.{field}", f"names {shown(path)}, which the sample does not have")
+        InvalidValue(
+            f"mapping.{field}", f"contains {format_path(path)}, which is not in the sample"
+        )
         for field, paths in given.items()
         for path in paths
         if path not in offered
@@ -465,32 +497,37 @@ class MappingDraft:
     @property
     def choices(self) -> tuple[FieldChoice, ...]:
         """Rows of the mapping table."""
-        return choices_of(self.mapping)
+        return build_field_choices(self.mapping)
 
     @property
     def rule_choices(self) -> RuleChoices:
         """Rows of the rule tables."""
-        return choices_of_rules(self.mapping.rules)
+        return build_rule_choices(self.mapping.rules)
 
     @property
     def missing(self) -> tuple[SampleValue, ...]:
         """Values that the mapping reads and that the sample does not contain."""
-        return tuple(missing_of(self.mapping, self.sample))
+        return tuple(find_missing_values(self.mapping, self.sample))
 
 
-def saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
+def load_saved_draft(integration: IntegrationView, *, nesting_limit: int) -> MappingDraft | None:
     """Return the saved sample and mapping, or None if there are none.
 
     Raise InvalidError if the sample exceeds a limit that was lowered since it was saved.
     """
     if not integration.sample:
         return None
-    sample = read_sample(integration.sample, nesting_limit=nesting_limit)
+    sample = parse_sample(integration.sample, nesting_limit=nesting_limit)
     return MappingDraft(sample=sample, mapping=integration.mapping)
 
 
-def read_draft(
-    text: str, chosen: Chosen, integration: IntegrationView, *, mapped_for: str, nesting_limit: int
+def parse_draft(
+    text: str,
+    chosen: MappingChoices,
+    integration: IntegrationView,
+    *,
+    mapped_for: str,
+    nesting_limit: int,
 ) -> MappingDraft:
     """Return the draft in a submitted form.
 
@@ -498,28 +535,28 @@ def read_draft(
     the choices are ignored, since their paths may be missing or have another meaning. Instead, the
     draft contains the proposed mapping. Raise InvalidError, which names the field.
     """
-    sample, saved = read_sample(text, nesting_limit=nesting_limit), integration.mapping
-    proposed = proposed_draft(sample, saved.rules.severity_words)
+    sample, saved = parse_sample(text, nesting_limit=nesting_limit), integration.mapping
+    proposed = build_proposed_draft(sample, saved.rules.severity_words)
     if sample.digest != mapped_for:
         return proposed
-    if not _is_saved(sample, integration, nesting_limit=nesting_limit):
+    if not _is_saved_sample(sample, integration, nesting_limit=nesting_limit):
         saved = proposed.mapping
-    return MappingDraft(sample=sample, mapping=read_choices(chosen, sample, saved))
+    return MappingDraft(sample=sample, mapping=parse_mapping_choices(chosen, sample, saved))
 
 
-def _is_saved(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
+def _is_saved_sample(sample: Sample, integration: IntegrationView, *, nesting_limit: int) -> bool:
     """Return whether a sample equals the saved one, ignoring its formatting."""
     if not integration.sample:
         return False
     try:
-        return read_sample(integration.sample, nesting_limit=nesting_limit).digest == sample.digest
+        return parse_sample(integration.sample, nesting_limit=nesting_limit).digest == sample.digest
     except InvalidError:
         return False
 
 
-def proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
+def build_proposed_draft(sample: Sample, words: Mapping[str, Severity]) -> MappingDraft:
     """Return a draft for a new sample with the proposed mapping and the given severity words."""
-    mapping = propose(sample.payload).mapping
+    mapping = propose_mapping(sample.payload).mapping
     rules = replace(mapping.rules, severity_words={**mapping.rules.severity_words, **words})
     return MappingDraft(
         sample=sample, mapping=FieldMapping(mapping.paths, rules), is_new_sample=True

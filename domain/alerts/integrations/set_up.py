@@ -9,21 +9,23 @@ from typing import Any
 from sqlalchemy import Row, case, func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.deliveries import REFUSED_FROM, outcome_of
-from domain.core.types.base import columns_of
+from domain.alerts.deliveries import MIN_REJECTED_STATUS, get_delivery_outcome
+from domain.core.types.base import get_column_values
 from models import Delivery
 
 #: Number of bytes at the beginning of a body that are searched.
-LOOKED_AT = 4096
-_ANY_KEY = "Send the header “Authorization: Bearer KEY” with the key above."
-_ANY_TYPE = "Send the header “Content-Type: application/json” and JSON as the body."
+SEARCHED_BODY_BYTES = 4096
+_GENERAL_KEY_ADVICE = "Send the header “Authorization: Bearer KEY” with the key above."
+_GENERAL_MEDIA_TYPE_ADVICE = (
+    "Send the header “Content-Type: application/json” and JSON as the body."
+)
 #: Maximum number of attempts that are shown, and that are searched for problems.
-_SHOWN, _LOOKED_AT = 5, 50
+_MAX_SHOWN_ATTEMPTS, _MAX_SEARCHED_ATTEMPTS = 5, 50
 _ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sender:
+class SenderProgram:
     """A program, with instructions for changing its requests."""
 
     name: str
@@ -41,33 +43,33 @@ class Sender:
     size: str = ""
 
 
-ALERTMANAGER = Sender(
+ALERTMANAGER = SenderProgram(
     name="Alertmanager",
     agents=("alertmanager/",),
     body_marks=(b'"groupKey"', b'"receiver"', b'"externalURL"'),
     key=(
-        "In alertmanager.yml, below http_config of the webhook, set authorization with type Bearer "
-        "and the key above as credentials, then reload Alertmanager."
+        "In alertmanager.yml, under http_config of the webhook, set authorization with the type "
+        "Bearer and the key above as credentials. Then reload Alertmanager."
     ),
     volume=(
-        "In alertmanager.yml, raise group_interval and repeat_interval of the route, so that it "
-        "sends less often."
+        "In alertmanager.yml, raise group_interval and repeat_interval of the route to send "
+        "requests less often."
     ),
     size=(
-        "In alertmanager.yml, add labels to group_by of the route, such as namespace, so that each "
-        "group has fewer alerts. Do not set max_alerts: it leaves out alerts. An administrator can "
-        "raise METRICS_BODY_LIMIT_BYTES."
+        "In alertmanager.yml, add labels such as namespace to group_by of the route, so that each "
+        "group has fewer alerts. Do not set max_alerts, since it leaves out alerts. An "
+        "administrator can raise METRICS_BODY_LIMIT_BYTES."
     ),
 )
 #: Known senders. The first match is used, since a body of Grafana also matches Alertmanager.
-SENDERS = (
-    Sender(
+KNOWN_SENDERS = (
+    SenderProgram(
         name="Grafana",
         agents=("grafana",),
         body_marks=(b'"orgId"', b'"receiver"'),
         key=(
-            "In Grafana, edit the contact point: below “Optional Webhook settings”, set the "
-            "authorization header's scheme to Bearer and its credentials to the key above."
+            "In Grafana, edit the contact point. Under “Optional Webhook settings”, set the scheme "
+            "of the authorization header to Bearer, and its credentials to the key above."
         ),
         volume="In Grafana, raise the timings of the notification policy.",
         size=(
@@ -76,7 +78,7 @@ SENDERS = (
         ),
     ),
     ALERTMANAGER,
-    Sender(
+    SenderProgram(
         name="curl",
         agents=("curl/",),
         key="Add --header 'Authorization: Bearer KEY' with the key above.",
@@ -84,46 +86,46 @@ SENDERS = (
             "Add --header 'Content-Type: application/json', or use --json instead of --data."
         ),
     ),
-    Sender(
+    SenderProgram(
         name="Wget",
         agents=("wget/",),
         key="Add --header='Authorization: Bearer KEY' with the key above.",
         media_type="Add --header='Content-Type: application/json'.",
     ),
-    Sender(
+    SenderProgram(
         name="Apprise",
         agents=("apprise",),
         key="Start the URL with json:// or jsons:// and end it with ?+Authorization=Bearer%20KEY.",
     ),
-    Sender(
+    SenderProgram(
         name="Monit",
         agents=("monit/",),
         key=(
-            "Monit cannot send headers itself: have an exec action call curl, as in the snippet "
+            "Monit cannot send headers itself. Call curl from an exec action, as in the snippet "
             "below."
         ),
-        media_type="Have an exec action call curl, as in the snippet below.",
+        media_type="Call curl from an exec action, as in the snippet below.",
     ),
-    Sender(
+    SenderProgram(
         name="Healthchecks",
         agents=("healthchecks",),
         key=(
             "In the webhook integration, add the line “Authorization: Bearer KEY” to the request "
-            "headers, for down and for up."
+            "headers for down and up."
         ),
         media_type=(
             "In the webhook integration, choose POST and add the line “Content-Type: "
-            "application/json” to the request headers, for down and for up."
+            "application/json” to the request headers for down and up."
         ),
     ),
-    Sender(
+    SenderProgram(
         name="collectd",
         agents=("collectd/",),
         key='In the Node of write_http, add Header "Authorization: Bearer KEY".',
         media_type='In the Node of write_http, set Format "JSON" and Notifications true.',
-        volume="In the Node of write_http, set Metrics false, so that only notifications are sent.",
+        volume="In the Node of write_http, set Metrics false to send only notifications.",
     ),
-    Sender(
+    SenderProgram(
         name="Zabbix",
         agents=("zabbix",),
         key=(
@@ -134,7 +136,7 @@ SENDERS = (
             "In the script of the media type, call addHeader('Content-Type: application/json')."
         ),
     ),
-    Sender(
+    SenderProgram(
         name="Uptime Kuma",
         agents=("uptime-kuma",),
         body_marks=(b'"heartbeat"', b'"monitor"', b'"msg"'),
@@ -147,62 +149,64 @@ SENDERS = (
             "headers."
         ),
     ),
-    Sender(
+    SenderProgram(
         name="Python",
         agents=("python", "aiohttp", "httpx"),
         key='Pass headers={"Authorization": "Bearer KEY"} with the key above.',
         media_type="Pass the body as json=…, or set the header Content-Type to application/json.",
     ),
-    Sender(
+    SenderProgram(
         name="PowerShell",
         agents=("powershell",),
         key='Pass -Headers @{Authorization = "Bearer KEY"} with the key above.',
         media_type='Pass -ContentType "application/json" and a body from ConvertTo-Json.',
     ),
 )
-ANY = Sender(name="The sender", agents=(), key=_ANY_KEY, media_type=_ANY_TYPE)
+UNKNOWN_SENDER = SenderProgram(
+    name="The sender", agents=(), key=_GENERAL_KEY_ADVICE, media_type=_GENERAL_MEDIA_TYPE_ADVICE
+)
 
 
-def sender_of(user_agent: str | None, body: bytes | None) -> Sender:
-    """Return the program that sent a request, or `ANY` if it is unknown."""
-    folded, start = (user_agent or "").lower(), (body or b"")[:LOOKED_AT]
-    for each in SENDERS:
+def recognize_sender(user_agent: str | None, body: bytes | None) -> SenderProgram:
+    """Return the program that sent a request, or `UNKNOWN_SENDER`."""
+    folded, start = (user_agent or "").lower(), (body or b"")[:SEARCHED_BODY_BYTES]
+    for each in KNOWN_SENDERS:
         if any(agent in folded for agent in each.agents):
             return each
-    for each in SENDERS:
+    for each in KNOWN_SENDERS:
         if each.body_marks and all(mark in start for mark in each.body_marks):
             return each
-    return ANY
+    return UNKNOWN_SENDER
 
 
-#: Advice for rejected requests by status code. `Sender` adds advice for other codes.
-_ADVICE: Mapping[int, str] = {
+#: Advice for rejected requests by status code. `SenderProgram` adds advice for other codes.
+_ADVICE_BY_STATUS: Mapping[int, str] = {
     400: (
-        "Look at the body in the delivery: a template of the sender may be wrong, or quotes may be "
+        "Check the body of the delivery. A template of the sender may be wrong, or quotes may be "
         "missing."
     ),
-    403: "The request was correct, but this integration does not accept deliveries now.",
-    408: "The body did not arrive in time. Check the network or the proxy between the two.",
+    403: "The request was correct, but the integration does not currently accept deliveries.",
+    408: "The body did not arrive in time. Check the network, and any proxy in between.",
     422: (
-        "The body is JSON, but no alert is in it. Compare it with the example on the page “Send "
+        "The body is JSON, but contains no alert. Compare it with the example on the page “Send "
         "test alert”, and check that the type of this integration matches the sender."
     ),
 }
 
 
-def advice_for(status_code: int, sender: Sender) -> str:
+def get_rejection_advice(status_code: int, sender: SenderProgram) -> str:
     """Return advice for a request that was rejected with a status code."""
     of_sender = {
         401: sender.key,
-        413: sender.size or sender.volume or "Send fewer alerts in one request, or shorter texts.",
-        415: sender.media_type or _ANY_TYPE,
-        429: sender.volume or "Send less often, or several alerts in one request.",
-        503: sender.volume or "Send less often; the sender tries again.",
+        413: sender.size or sender.volume or "Send fewer alerts per request, or shorter texts.",
+        415: sender.media_type or _GENERAL_MEDIA_TYPE_ADVICE,
+        429: sender.volume or "Send less often, or send several alerts in one request.",
+        503: sender.volume or "Send less often. The sender retries the request.",
     }
-    return of_sender.get(status_code) or _ADVICE.get(status_code) or "Look at the delivery."
+    return of_sender.get(status_code) or _ADVICE_BY_STATUS.get(status_code) or "Check the delivery."
 
 
-class SetUpStage(StrEnum):
+class SetupStage(StrEnum):
     """The stages of the setup of an integration."""
 
     #: No sender has sent a request yet.
@@ -213,7 +217,7 @@ class SetUpStage(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class SetupAttempt:
     """A request from a sender."""
 
     delivery_id: int
@@ -232,24 +236,24 @@ class Attempt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SetUp:
+class SetupProgress:
     """The progress of an integration's setup."""
 
-    stage: SetUpStage
+    stage: SetupStage
     #: Attempts, newest first.
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[SetupAttempt, ...]
     #: Newest attempt for each kind of problem since the last accepted request.
-    problems: tuple[Attempt, ...]
+    problems: tuple[SetupAttempt, ...]
 
     @property
-    def newest(self) -> Attempt:
+    def newest(self) -> SetupAttempt:
         """Newest attempt. There is none in the stage WAITING."""
         return self.attempts[0]
 
 
-def set_up_of(integration_id: int, *, session: Session) -> SetUp:
+def get_setup_progress(integration_id: int, *, session: Session) -> SetupProgress:
     """Return the setup progress of an integration, excluding test alerts of users."""
-    is_refused = Delivery.status_code >= REFUSED_FROM
+    is_refused = Delivery.status_code >= MIN_REJECTED_STATUS
     rows = session.execute(
         select(
             Delivery.id,
@@ -259,39 +263,43 @@ def set_up_of(integration_id: int, *, session: Session) -> SetUp:
             Delivery.sender,
             Delivery.user_agent,
             Delivery.skipped,
-            case((is_refused, func.substr(Delivery.body, 1, LOOKED_AT))).label("start"),
+            case((is_refused, func.substr(Delivery.body, 1, SEARCHED_BODY_BYTES))).label("start"),
         )
         .where(Delivery.integration_id == integration_id, Delivery.is_test.is_(False))
         .order_by(Delivery.id.desc())
-        .limit(_LOOKED_AT)
+        .limit(_MAX_SEARCHED_ATTEMPTS)
     ).all()
-    attempts = tuple(_attempt(row) for row in rows)
-    return SetUp(stage=_stage(attempts), attempts=attempts[:_SHOWN], problems=_problems(attempts))
-
-
-def _attempt(row: Row[Any]) -> Attempt:
-    outcome = outcome_of(row.status_code)
-    sender = sender_of(row.user_agent, row.start)
-    return Attempt(
-        **columns_of(row, Attempt) | {"sender": sender.name if sender.agents else None},
-        delivery_id=row.id,
-        outcome=outcome,
-        address=row.sender,
-        advice=None if outcome == _ACCEPTED else advice_for(row.status_code, sender),
+    attempts = tuple(_build_attempt(row) for row in rows)
+    return SetupProgress(
+        stage=_determine_stage(attempts),
+        attempts=attempts[:_MAX_SHOWN_ATTEMPTS],
+        problems=_find_problems(attempts),
     )
 
 
-def _stage(attempts: tuple[Attempt, ...]) -> SetUpStage:
+def _build_attempt(row: Row[Any]) -> SetupAttempt:
+    outcome = get_delivery_outcome(row.status_code)
+    sender = recognize_sender(row.user_agent, row.start)
+    return SetupAttempt(
+        **get_column_values(row, SetupAttempt) | {"sender": sender.name if sender.agents else None},
+        delivery_id=row.id,
+        outcome=outcome,
+        address=row.sender,
+        advice=None if outcome == _ACCEPTED else get_rejection_advice(row.status_code, sender),
+    )
+
+
+def _determine_stage(attempts: tuple[SetupAttempt, ...]) -> SetupStage:
     if not attempts:
-        return SetUpStage.WAITING
+        return SetupStage.WAITING
     is_accepted = attempts[0].outcome == _ACCEPTED
-    return SetUpStage.RECEIVING if is_accepted else SetUpStage.REFUSED
+    return SetupStage.RECEIVING if is_accepted else SetupStage.REFUSED
 
 
-def _problems(attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
-    found: dict[tuple[int, str | None, str | None], Attempt] = {}
+def _find_problems(attempts: tuple[SetupAttempt, ...]) -> tuple[SetupAttempt, ...]:
+    found: dict[tuple[int, str | None, str | None], SetupAttempt] = {}
     for attempt in attempts:
         if attempt.outcome == _ACCEPTED:
             break
         found.setdefault((attempt.status_code, attempt.reason, attempt.sender), attempt)
-    return tuple(found.values())[:_SHOWN]
+    return tuple(found.values())[:_MAX_SHOWN_ATTEMPTS]

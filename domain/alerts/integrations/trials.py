@@ -12,31 +12,31 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.deliveries import DeliverySelection, StoredDelivery
-from domain.alerts.formats.base import Reading
-from domain.alerts.formats.registry import format_named
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.formats.registry import get_format
 from domain.alerts.integrations.mapping_types import JsonText, ReadAlert
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.parse_warnings import parse_warnings_of
-from domain.alerts.reading.times import written_time
+from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.reading.times import format_utc_time
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.alerts.storing.intake import preview, receive
+from domain.alerts.storing.intake import preview_outcomes, store_alerts
 from domain.alerts.storing.intake_result import IntakeResult
-from domain.alerts.storing.lifecycle import Action, ExistingOutcome, ItemOutcome
-from domain.core.database.paging import LARGEST_ID
-from domain.core.database.statements import KeptConnection
-from domain.core.types.base import Body, GivenTime, KeysetQuery, Resource, one_of
+from domain.alerts.storing.lifecycle import Action, ItemOutcome, StoredAlertOutcome
+from domain.core.database.paging import MAX_ID
+from domain.core.database.statements import StatementConnection
+from domain.core.types.base import Body, KeysetQuery, RequestTime, Resource, describe_choices
 
 #: Selections by their names in the API, which differ from those on pages.
-SELECTIONS = {
+SELECTIONS_BY_NAME = {
     "all": DeliverySelection.ALL,
     "accepted": DeliverySelection.ACCEPTED,
     "refused": DeliverySelection.REFUSED,
     "warnings": DeliverySelection.WARNINGS,
     "tests": DeliverySelection.TESTS,
 }
-_Action = Annotated[str, one_of(*Action)]
+_ActionName = Annotated[str, describe_choices(*Action)]
 #: Maximum number of alerts that are explained. A webhook may contain thousands.
-MOST_EXPLAINED = 50
+MAX_EXPLAINED_ALERTS = 50
 
 
 class DeliveryQuery(KeysetQuery):
@@ -44,7 +44,7 @@ class DeliveryQuery(KeysetQuery):
 
     show: Literal["all", "accepted", "refused", "warnings", "tests"] = "all"
     status: Annotated[int, Field(ge=100, le=599)] | None = Field(
-        default=None, description="The status code of the response to the sender."
+        default=None, description="Status code of the response to the sender."
     )
 
 
@@ -52,9 +52,9 @@ class DeliveredAlert(Resource):
     """An alert that an item of a delivery opened or changed."""
 
     iid: int
-    title: str = Field(description="Its current title.")
-    action: _Action
-    item: int = Field(description="The position of the item in the body, from 1.")
+    title: str = Field(description="Current title of the alert.")
+    action: _ActionName
+    item: int = Field(description="Position of the item in the body, starting at 1.")
     web_url: str
 
 
@@ -67,12 +67,12 @@ class DeliveryDetail(StoredDelivery):
 class ReplayBody(Body):
     """The period of rejected deliveries to replay."""
 
-    since: GivenTime = Field(description="Start of the period in which the deliveries arrived.")
-    until: GivenTime | None = Field(
+    since: RequestTime = Field(description="Start of the period in which the deliveries arrived.")
+    until: RequestTime | None = Field(
         default=None,
         description="End of the period in which the deliveries arrived. The default is now.",
     )
-    after: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(
+    after: Annotated[int, Field(ge=0, le=MAX_ID)] = Field(
         default=0, description="Value of `next_after` in the last response, to continue."
     )
 
@@ -80,12 +80,12 @@ class ReplayBody(Body):
 class ReplayResult(Resource):
     """The results of replayed deliveries."""
 
-    replayed: tuple[int, ...] = Field(description="The new deliveries.")
+    replayed: tuple[int, ...] = Field(description="Ids of the new deliveries.")
     still_refused: tuple[int, ...] = Field(
-        description="Those that are refused again: nothing of them is stored."
+        description="Ids of the deliveries that were rejected again. They are not stored again."
     )
     next_after: int | None = Field(
-        description="If there are more: what `after` has to be to go on with them."
+        description="Value of `after` for the next request. Null if there are no more deliveries."
     )
 
 
@@ -97,20 +97,22 @@ class TestAlertBody(Body):
 
     payload: JsonText | None = Field(
         default=None,
-        description="Payload that a sender would post. The default is an example in the right "
-        "format.",
+        description="Payload as a sender would post it. The default is an example in the format "
+        "of the integration.",
     )
     dry_run: bool = Field(
-        default=False, description="True to store nothing and return what would happen."
+        default=False, description="True to return the expected result without storing anything."
     )
 
 
 class TestedAlert(Resource):
     """An alert of a test: how it was parsed, and the result of storing it."""
 
-    iid: int | None = Field(description="Null for one that a dry run would open.")
+    iid: int | None = Field(
+        description="Number of the alert. Null for an alert that a dry run would open."
+    )
     title: str
-    action: _Action
+    action: _ActionName
     read: ReadAlert
 
 
@@ -119,54 +121,59 @@ class TestAlertResult(Resource):
 
     __test__ = False
 
-    delivery_id: int | None = Field(description="Null for a dry run.")
+    delivery_id: int | None = Field(description="Id of the delivery. Null for a dry run.")
     alerts: tuple[TestedAlert, ...] = Field(description="Alerts of the body, at most 50.")
-    more: int = Field(description="The number of other alerts in the body.")
+    more: int = Field(description="Number of further alerts in the body.")
     parse_warnings: tuple[str, ...]
 
 
 def send_test_alert(
-    delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
+    delivery: InboundDelivery, *, connection: StatementConnection, reading: ParserSettings
 ) -> TestAlertResult:
     """Store the body as a test delivery, and explain it.
 
     Raise the errors of a receiver.
     """
-    parsed = _read(delivery, reading=reading)
-    result = receive(parsed, delivery, connection=connection)
+    parsed = _parse_body(delivery, reading=reading)
+    result = store_alerts(parsed, delivery, connection=connection)
     done = ((item.iid, item.title, item.action.value) for item in result.by_item)
-    return _result(parsed, done, delivery_id=result.delivery_id)
+    return _build_result(parsed, done, delivery_id=result.delivery_id)
 
 
-def dry_run(
-    delivery: InboundDelivery, *, connection: KeptConnection, reading: Reading
+def preview_test_alert(
+    delivery: InboundDelivery, *, connection: StatementConnection, reading: ParserSettings
 ) -> TestAlertResult:
     """Explain what storing the body would do, without storing anything.
 
     Raise the errors of a receiver.
     """
-    parsed = _read(delivery, reading=reading)
-    outcomes = preview(parsed.alerts, delivery, connection=connection)
+    parsed = _parse_body(delivery, reading=reading)
+    outcomes = preview_outcomes(parsed.alerts, delivery, connection=connection)
     would = (
-        _preview_of(outcome, alert) for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
+        _build_preview(outcome, alert)
+        for outcome, alert in zip(outcomes, parsed.alerts, strict=True)
     )
-    return _result(parsed, would, delivery_id=None)
+    return _build_result(parsed, would, delivery_id=None)
 
 
-def send_again(
-    delivery: InboundDelivery, *, earlier_id: int, connection: KeptConnection, reading: Reading
+def store_resent_body(
+    delivery: InboundDelivery,
+    *,
+    earlier_id: int,
+    connection: StatementConnection,
+    reading: ParserSettings,
 ) -> IntakeResult:
     """Store the body of an earlier delivery as a new delivery.
 
     Raise the errors of a receiver.
     """
-    parsed = _read(delivery, reading=reading)
-    warnings = (f"Sent again: first received as delivery {earlier_id}.", *parsed.parse_warnings)
-    return receive(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
+    parsed = _parse_body(delivery, reading=reading)
+    warnings = (f"Sent again from delivery {earlier_id}.", *parsed.parse_warnings)
+    return store_alerts(replace(parsed, parse_warnings=warnings), delivery, connection=connection)
 
 
-def _read(delivery: InboundDelivery, *, reading: Reading) -> ParsedBody:
-    return format_named(delivery.format).read(
+def _parse_body(delivery: InboundDelivery, *, reading: ParserSettings) -> ParsedBody:
+    return get_format(delivery.format).read(
         delivery.body,
         now=delivery.received_at,
         reading=reading,
@@ -174,34 +181,34 @@ def _read(delivery: InboundDelivery, *, reading: Reading) -> ParsedBody:
     )
 
 
-def _preview_of(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
-    if isinstance(outcome, ExistingOutcome):
+def _build_preview(outcome: ItemOutcome, alert: IncomingAlert) -> tuple[int | None, str, str]:
+    if isinstance(outcome, StoredAlertOutcome):
         return outcome.iid, outcome.title, outcome.action.value
     return None, alert.title, outcome.action.value
 
 
-def _result(
+def _build_result(
     parsed: ParsedBody, results: Iterable[tuple[int | None, str, str]], *, delivery_id: int | None
 ) -> TestAlertResult:
-    explained = parsed.alerts[:MOST_EXPLAINED]
+    explained = parsed.alerts[:MAX_EXPLAINED_ALERTS]
     return TestAlertResult(
         alerts=tuple(
-            TestedAlert(read=explain(alert), iid=iid, title=title, action=action)
+            TestedAlert(read=explain_parsed_alert(alert), iid=iid, title=title, action=action)
             for alert, (iid, title, action) in zip(explained, results, strict=False)
         ),
         more=len(parsed.alerts) - len(explained),
-        parse_warnings=tuple(parse_warnings_of(parsed)),
+        parse_warnings=tuple(collect_parse_warnings(parsed)),
         delivery_id=delivery_id,
     )
 
 
-def explain(alert: IncomingAlert) -> ReadAlert:
+def explain_parsed_alert(alert: IncomingAlert) -> ReadAlert:
     """Return a description of a parsed alert."""
     named = (
         ("title", alert.title),
         ("description", alert.description),
-        ("started", _time(alert.started_at)),
-        ("ended", _time(alert.ended_at)),
+        ("started", _format_time(alert.started_at)),
+        ("ended", _format_time(alert.ended_at)),
         ("service", alert.service),
         ("monitoring_tool", alert.monitoring_tool),
         ("hosts", ", ".join(alert.hosts)),
@@ -222,5 +229,5 @@ def explain(alert: IncomingAlert) -> ReadAlert:
     )
 
 
-def _time(moment: datetime | None) -> str | None:
-    return written_time(moment).replace("T", " ").replace("Z", " UTC") if moment else None
+def _format_time(moment: datetime | None) -> str | None:
+    return format_utc_time(moment).replace("T", " ").replace("Z", " UTC") if moment else None

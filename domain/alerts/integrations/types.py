@@ -6,51 +6,54 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from domain.alerts.deliveries import Outcome
-from domain.alerts.formats.base import Format, IntegrationType
+from domain.alerts.deliveries import DeliveryOutcome
+from domain.alerts.formats.base import AlertFormat, IntegrationType
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES, INTEGRATION_TYPES
 from domain.alerts.reading.mapping import FieldMapping
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.types.base import (
     Body,
-    GivenTime,
     KeysetQuery,
     Numbers,
     OffsetQuery,
     Option,
     PagedQuery,
+    RequestTime,
     Resource,
     SecretResource,
     Text,
     Time,
     Words,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
 
 #: Bounds of the time after which open alerts without a report are resolved, in minutes. Senders
 #: repeat alerts every few minutes to hours.
-SHORTEST_SILENCE, LONGEST_SILENCE = 5, 90 * 24 * 60
+MIN_RESOLVE_AFTER_MINUTES, MAX_RESOLVE_AFTER_MINUTES = 5, 90 * 24 * 60
 #: Maximum time during which a replaced key stays valid.
-LONGEST_GRACE = max(each.length for each in GracePeriod)
+MAX_KEY_GRACE_PERIOD = max(each.length for each in GracePeriod)
 
 
-def _silence(minutes: int | None) -> int | None:
-    if minutes and minutes < SHORTEST_SILENCE:
-        raise ValueError(f"must be at least {SHORTEST_SILENCE}")
+def _validate_resolve_after(minutes: int | None) -> int | None:
+    if minutes and minutes < MIN_RESOLVE_AFTER_MINUTES:
+        raise ValueError(f"must be at least {MIN_RESOLVE_AFTER_MINUTES}, or 0 for never")
     return minutes or None
 
 
-_Silence = Annotated[
-    Annotated[int, Field(ge=0, le=LONGEST_SILENCE)] | None, AfterValidator(_silence)
+_ResolveAfterMinutes = Annotated[
+    Annotated[int, Field(ge=0, le=MAX_RESOLVE_AFTER_MINUTES)] | None,
+    AfterValidator(_validate_resolve_after),
 ]
-_REJECTED = (
-    "The time of the first rejected request if the integration worked, and has since rejected at "
-    "least three requests over ten minutes and accepted none. Null otherwise."
+_REJECTED_SINCE_DESCRIPTION = (
+    "Time of the first rejected request, if the integration worked before and has since rejected "
+    "all requests: at least three over at least ten minutes. Null otherwise."
 )
-_SILENCE = "Number of minutes after the last report when open alerts are resolved. Null for never."
-IntegrationTypeName = Annotated[str, one_of(*INTEGRATION_TYPE_NAMES)]
+_RESOLVE_AFTER_DESCRIPTION = (
+    "Number of minutes without a report after which open alerts are resolved."
+)
+IntegrationTypeName = Annotated[str, describe_choices(*INTEGRATION_TYPE_NAMES)]
 
 
 class IntegrationQuery(PagedQuery):
@@ -63,31 +66,39 @@ class IntegrationBody(Body):
     """Settings of an integration that can be changed."""
 
     name: Text = Field(
-        default="", description="The first one of a type may leave it out: it is named by its type."
+        default="",
+        description="Name of the integration. The first integration of a type is named after its "
+        "type by default.",
     )
     active: Annotated[bool, Option("--active/--inactive")] = True
     api_url: Text | None = Field(
         default=None,
         description="URL of the on-call tool for the type `external`. For the type `prometheus`, "
-        "the base URL of its API, which is deprecated: it is stored and never called.",
+        "the base URL of its API, which is deprecated. It is stored, but not used.",
     )
-    resolve_after_minutes: _Silence = Field(default=None, description=f"{_SILENCE[:-1]}, as 0 is.")
+    resolve_after_minutes: _ResolveAfterMinutes = Field(
+        default=None, description=f"{_RESOLVE_AFTER_DESCRIPTION} Null or 0 for never."
+    )
     environment_labels: Annotated[Words, Option("--environment-label")] = Field(
         default=(),
-        description="Labels that name the environment of an alert, for the type `prometheus`. The "
-        "first label of the alert counts, before `platform_environment_name`.",
+        description="Labels that contain the environment of an alert, for the type `prometheus`. "
+        "The first label that an alert has is used. They take precedence over "
+        "`platform_environment_name`.",
     )
     service_labels: Annotated[Words, Option("--service-label")] = Field(
-        default=(), description="The same for its service, before `service`."
+        default=(),
+        description="Labels that contain the service of an alert, for the type `prometheus`. They "
+        "take precedence over `service`.",
     )
     accepts_key_in_url: Annotated[bool, Option("--key-in-url/--no-key-in-url")] = Field(
         default=False,
-        description="True if senders that can set no header may add `?key=KEY` to the URL.",
+        description="True if senders that cannot set headers may add `?key=KEY` to the URL.",
     )
     joined_with: Annotated[Numbers, Option("--joined-with")] = Field(
         default=(),
-        description="Ids of all integrations of the project that share their alerts with this "
-        "one, such as a redundant Alertmanager. Equal fingerprints are then one alert.",
+        description="Ids of all other integrations of the project that share their alerts with "
+        "this integration, such as a redundant Alertmanager. Reports with the same fingerprint "
+        "then become one alert.",
     )
 
 
@@ -101,7 +112,7 @@ class NewIntegration(IntegrationBody, _Typed):
     """A new integration."""
 
 
-@partial
+@make_fields_optional
 class IntegrationChange(IntegrationBody):
     """Changes to an integration. Omitted fields are kept."""
 
@@ -116,9 +127,9 @@ class ReceivedLabel(Resource):
     name: str
     values: int = Field(description="Number of different values of the label.")
     examples: tuple[str, ...]
-    proposed_as: Annotated[str | None, one_of("environment", "service")] = Field(
-        description="Field that the label may name. Null for other labels, and for labels that "
-        "are already chosen."
+    proposed_as: Annotated[str | None, describe_choices("environment", "service")] = Field(
+        description="Field that the label is proposed for. Null for other labels, and for labels "
+        "that are already chosen."
     )
 
 
@@ -134,8 +145,8 @@ class IntegrationSummary(Resource):
         "cannot change the integration."
     )
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
-    rejected_since: Time | None = Field(description=_REJECTED)
+    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 
 class Integration(Resource):
@@ -146,26 +157,28 @@ class Integration(Resource):
     type: IntegrationTypeName
     active: bool
     url: str | None = Field(description="URL for senders. Null for a link to an on-call tool.")
-    endpoint_identifier: str | None = Field(description="The last part of the URL.")
+    endpoint_identifier: str | None = Field(description="Last part of the URL.")
     api_url: str | None
     has_mapping: bool
-    resolve_after_minutes: int | None = Field(description=_SILENCE)
+    resolve_after_minutes: int | None = Field(
+        description=f"{_RESOLVE_AFTER_DESCRIPTION} Null for never."
+    )
     environment_labels: tuple[str, ...]
     service_labels: tuple[str, ...]
-    accepts_key_in_url: bool = Field(description="True if the key may be in the URL.")
+    accepts_key_in_url: bool = Field(description="True if senders may send the key in the URL.")
     joined_with: tuple[int, ...] = Field(
-        description="Ids of the integrations that share their alerts with this one."
+        description="Ids of the integrations that share their alerts with this integration."
     )
     created_at: Time
     last_delivery_at: Time | None
-    last_outcome: Outcome | None = Field(description="Outcome of the last delivery.")
-    rejected_since: Time | None = Field(description=_REJECTED)
+    last_outcome: DeliveryOutcome | None = Field(description="Outcome of the last delivery.")
+    rejected_since: Time | None = Field(description=_REJECTED_SINCE_DESCRIPTION)
 
 
 class IntegrationWithKey(Integration, SecretResource):
     """A new integration with its key."""
 
-    key: str | None = Field(description="Null for a link to an on-call tool.")
+    key: str | None = Field(description="Integration key. Null for a link to an on-call tool.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,12 +221,12 @@ class IntegrationView:
         return self.type.receives
 
     @property
-    def format(self) -> Format:
+    def format(self) -> AlertFormat:
         """Format of the alerts that the integration receives.
 
         Raise NotFoundError if it does not receive alerts.
         """
-        if isinstance(self.type, Format):
+        if isinstance(self.type, AlertFormat):
             return self.type
         raise NotFoundError("A link to an on-call tool does not receive alerts.")
 
@@ -221,14 +234,18 @@ class IntegrationView:
 class KeyRotation(Body):
     """A new key that replaces the current one."""
 
-    previous_key_expires_at: GivenTime | None = Field(
+    previous_key_expires_at: RequestTime | None = Field(
         default=None,
-        description="Time until which the old key is also accepted, at most "
-        f"{LONGEST_GRACE.days} days from now. If omitted, the old key stops working immediately.",
+        description=(
+            "Time until which the old key stays valid, at most "
+            f"{MAX_KEY_GRACE_PERIOD.days} days from now. If omitted, the old key stops working "
+            "immediately."
+        ),
     )
     key_id: Text = Field(
         default="",
-        description="The id of the key to replace: 409 if somebody else has replaced it already.",
+        description="Id of the key to replace. If this key has already been replaced, the request "
+        "fails with status 409.",
     )
 
 
@@ -239,21 +256,22 @@ class KeyQuery(KeysetQuery):
 class IntegrationKey(Resource):
     """A valid key of an integration."""
 
-    id: str = Field(description="Identifies the key without revealing it.")
-    state: Annotated[str, one_of("current", "previous")]
+    id: str = Field(description="Identifier that does not reveal the key.")
+    state: Annotated[str, describe_choices("current", "previous")]
     last_used_at: Time | None
-    expires_at: Time | None = Field(description="Null for the current one.")
+    expires_at: Time | None = Field(description="Expiry time. Null for the current key.")
 
 
 class IntegrationCredentials(SecretResource):
     """The URL and the keys for the configuration of a sender."""
 
     url: str
-    key: str = Field(description="The current key.")
+    key: str = Field(description="Current key.")
     url_with_key: str | None = Field(
-        description="URL for senders that can set no header. Null if the key may not be in the URL."
+        description="URL with the key, for senders that cannot set headers. Null if the "
+        "integration does not accept the key in the URL."
     )
-    keys: tuple[IntegrationKey, ...] = Field(description="All keys that are accepted.")
+    keys: tuple[IntegrationKey, ...] = Field(description="All valid keys.")
 
     @property
     def current(self) -> IntegrationKey:

@@ -1,7 +1,7 @@
 """Counts the alerts that were opened on each of the last days, by severity.
 
 Triggers count each new alert. SQLite updates a row for the day. Postgres inserts one row for each
-alert, and `add_up` adds these rows to the row for the day once a minute.
+alert, and `add_up_day_counts` adds these rows to the row for the day once a minute.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from domain.alerts.listing.filters import SEVERITIES
 from models import ALERT_DAY_ADDITIONS, AlertDay
 
-DAYS = 14
+CHART_DAYS = 14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +29,14 @@ class DayCounts:
         return sum(self.counts.values())
 
 
-def last_days(
+def count_alerts_by_day(
     projects: int | Select[int], today: date, *, session: Session, environment: str | None = None
 ) -> tuple[DayCounts, ...]:
     """Return the counts of the last 14 days including today, oldest first.
 
     `projects` is the ID of a project, or a query for the IDs of several projects.
     """
-    first = today - timedelta(days=DAYS - 1)
+    first = today - timedelta(days=CHART_DAYS - 1)
     parts = []
     for table in (AlertDay.__table__.c, ALERT_DAY_ADDITIONS.c):
         is_inside = (
@@ -52,7 +52,7 @@ def last_days(
         counted.c.day, counted.c.severity
     )
     found = {(day, severity): int(count) for day, severity, count in session.execute(statement)}
-    days = (first + timedelta(days=offset) for offset in range(DAYS))
+    days = (first + timedelta(days=offset) for offset in range(CHART_DAYS))
     return tuple(
         DayCounts(
             day=day,
@@ -62,7 +62,7 @@ def last_days(
     )
 
 
-_ADD_UP = text(
+_ADD_UP_COUNTS = text(
     """
 WITH gone AS (
   DELETE FROM alert_day_additions
@@ -78,10 +78,10 @@ DO UPDATE SET alerts = alert_days.alerts + excluded.alerts
 )
 
 
-def add_up(*, session: Session) -> None:
+def add_up_day_counts(*, session: Session) -> None:
     """Add the rows of new alerts to the counts of their days.
 
     If another process is already doing so, nothing happens.
     """
     if session.get_bind().dialect.name == "postgresql":
-        session.execute(_ADD_UP)
+        session.execute(_ADD_UP_COUNTS)

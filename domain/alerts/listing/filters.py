@@ -6,11 +6,11 @@ from sqlalchemy import ColumnElement, Select, exists, select, true
 from sqlalchemy.orm import Session
 
 from domain.alerts.listing.search import (
-    MOST_NAMED,
+    MAX_MATCHES_LISTED_BY_ID,
     SearchResult,
     find_matches,
     find_matches_across,
-    search_words,
+    parse_search_words,
 )
 from domain.alerts.reading.incoming import Severity
 from models import Alert, Assignment, User
@@ -29,11 +29,11 @@ TABS: dict[str, tuple[str, ...]] = {
 }
 SEVERITIES = tuple(Severity)
 #: Assignee of unassigned alerts. User names cannot have this value.
-NOBODY = "-"
+NO_ASSIGNEE = "-"
 #: Condition for unassigned alerts. As a scalar subquery, it is evaluated for each alert in the
 #: order of the list. Otherwise, Postgres would first join all alerts of a status with all
 #: assignments.
-_HAS_NOBODY = (
+_IS_UNASSIGNED = (
     select(true())
     .where(~exists().where(Assignment.alert_id == Alert.id).correlate(Alert))
     .correlate(Alert)
@@ -54,12 +54,13 @@ class AlertFilter:
     severity: Severity | None = None
     environment: str | None = None
     service: str | None = None
-    #: User name of the assignee, or NOBODY.
+    #: User name of the assignee, or NO_ASSIGNEE.
     assignee: str | None = None
     integration_id: int | None = None
     #: Upper bound for the ID of an alert.
     newest_id: int | None = None
-    #: Alerts that match `search`, and alerts of the assignee. Both are set by `looked_up`.
+    #: Alerts that match `search`, and alerts of the assignee. Both are set by
+    #: `resolve_alert_filter`.
     matches: SearchResult | None = None
     assigned: SearchResult | None = None
 
@@ -82,49 +83,54 @@ class AlertFilter:
         )
 
 
-def severity_order() -> ColumnElement[int]:
+def build_severity_order() -> ColumnElement[int]:
     """Return the expression of the index on severity. In descending order, critical comes first."""
     return -Alert.severity
 
 
-def looked_up(wanted: AlertFilter, *, session: Session) -> AlertFilter:
+def resolve_alert_filter(wanted: AlertFilter, *, session: Session) -> AlertFilter:
     """Return the filter with its search and assignee resolved, so that this happens only once."""
     if wanted.search and wanted.matches is None:
-        words = search_words(wanted.search)
+        words = parse_search_words(wanted.search)
         if wanted.projects is not None:
             found = find_matches_across(words, wanted.projects, session=session)
         else:
             found = find_matches(words, project_id=wanted.project_id, session=session)
         wanted = replace(wanted, matches=found)
-    if wanted.assignee not in {None, NOBODY} and wanted.assigned is None:
-        wanted = replace(wanted, assigned=_assigned_to(wanted.assignee or "", session=session))
+    if wanted.assignee not in {None, NO_ASSIGNEE} and wanted.assigned is None:
+        wanted = replace(
+            wanted, assigned=_find_assigned_alerts(wanted.assignee or "", session=session)
+        )
     return wanted
 
 
-def _assigned_to(username: str, *, session: Session) -> SearchResult:
+def _find_assigned_alerts(username: str, *, session: Session) -> SearchResult:
     """Find the alerts of an assignee in all projects."""
     user_id = session.scalar(select(User.id).where(User.username_key == fold(username)))
     theirs = select(Assignment.alert_id).where(Assignment.user_id == user_id)
-    ids = session.scalars(theirs.limit(MOST_NAMED + 1)).all()
-    are_many = len(ids) > MOST_NAMED
+    ids = session.scalars(theirs.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
+    are_many = len(ids) > MAX_MATCHES_LISTED_BY_ID
     named = theirs if are_many else ids
     return SearchResult(condition=Alert.id.in_(named), are_many=are_many)
 
 
-def conditions_of(wanted: AlertFilter) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions of a filter, without the status. The filter must be `looked_up`."""
+def build_filter_conditions(wanted: AlertFilter) -> list[ColumnElement[bool]]:
+    """Return the SQL conditions of a filter, without the status.
+
+    The filter must come from `resolve_alert_filter`.
+    """
     # Without statistics, the planner would otherwise scan all alerts of the project instead of
     # those in the list of IDs.
     column = Alert.project_id + 0 if wanted.is_listed else Alert.project_id
-    return [column == wanted.project_id, *conditions_anywhere(wanted)]
+    return [column == wanted.project_id, *build_filter_conditions_across(wanted)]
 
 
-def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
+def build_filter_conditions_across(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     """Return the SQL conditions of a filter, without the status and the project."""
     found = [
         column == value
         for column, value in (
-            (severity_order(), None if wanted.severity is None else -wanted.severity.rank),
+            (build_severity_order(), None if wanted.severity is None else -wanted.severity.rank),
             (Alert.environment, wanted.environment),
             (Alert.service, wanted.service),
             (Alert.integration_id, wanted.integration_id),
@@ -133,8 +139,8 @@ def conditions_anywhere(wanted: AlertFilter) -> list[ColumnElement[bool]]:
     ]
     if wanted.newest_id is not None:
         found.append(Alert.id <= wanted.newest_id)
-    if wanted.assignee == NOBODY:
-        found.append(_HAS_NOBODY)
+    if wanted.assignee == NO_ASSIGNEE:
+        found.append(_IS_UNASSIGNED)
     found += [each.condition for each in (wanted.matches, wanted.assigned) if each is not None]
     # The assignee may also have alerts in other projects.
     if wanted.projects is not None and wanted.is_listed:

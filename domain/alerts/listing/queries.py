@@ -34,25 +34,25 @@ from domain.alerts.listing.filters import (
     SEVERITIES,
     STATUSES,
     AlertFilter,
-    conditions_anywhere,
-    conditions_of,
-    looked_up,
+    build_filter_conditions,
+    build_filter_conditions_across,
+    resolve_alert_filter,
 )
 from domain.alerts.listing.sort_orders import (
-    NEWEST,
+    NEWEST_FIRST,
     SORT_ORDERS,
     AlertSlice,
     SortOrder,
-    Values,
-    read_cursor,
-    sorted_by,
+    SortValues,
+    build_order_by,
+    parse_sort_cursor,
 )
-from domain.alerts.listing.status_notes import status_notes
-from domain.core.clock import written
-from domain.core.csv_lines import csv_line
-from domain.core.database.paging import Page
-from domain.core.database.rows import rows_of_each
-from domain.core.types.base import columns_of
+from domain.alerts.listing.status_notes import find_status_notes
+from domain.core.clock import format_api_time
+from domain.core.csv_lines import format_csv_line
+from domain.core.database.paging import KeysetPage
+from domain.core.database.rows import fetch_rows_by_key
+from domain.core.types.base import get_column_values
 from domain.projects.access import COUNT_LIMIT
 from models import (
     Alert,
@@ -66,14 +66,14 @@ from models import (
     User,
 )
 
-LARGEST_IID = 2**31 - 1
+MAX_IID = 2**31 - 1
 #: Number of newest alerts of each status that are sorted if no index has the order.
-NEWEST_SORTED = 2_000
+MAX_SORTED_ALERTS = 2_000
 #: Maximum number of rows in memory.
-_CHUNK = 50
+_EXPORT_CHUNK_SIZE = 50
 #: Maximum number of alerts of each status that are counted before all of them are changed.
-_MOST_MATCHING = 100_000
-_COLUMNS = (
+_MAX_COUNTED_ALERTS = 100_000
+_EXPORT_COLUMNS = (
     *("iid", "title", "severity", "status", "events", "started_at", "ended_at", "last_event_at"),
     *("service", "environment", "monitoring_tool", "hosts", "integration", "assignee"),
     *("raised_from", "acknowledged_by", "pages"),
@@ -81,7 +81,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertRow:
+class AlertListRow:
     """An alert in a list."""
 
     id: int
@@ -110,12 +110,12 @@ class AlertRow:
     snoozed_until: datetime | None
 
 
-_report = aliased(Delivery)
+_reporting_delivery = aliased(Delivery)
 #: Condition that a sender has also reported the alert. It is only evaluated for test alerts.
-_IS_REPORTED = exists(
+_IS_REPORTED_BY_SENDER = exists(
     select(Occurrence.alert_id)
-    .join(_report, _report.id == Occurrence.delivery_id)
-    .where(Occurrence.alert_id == Alert.id, _report.is_test.is_(False))
+    .join(_reporting_delivery, _reporting_delivery.id == Occurrence.delivery_id)
+    .where(Occurrence.alert_id == Alert.id, _reporting_delivery.is_test.is_(False))
     .correlate(Alert)
 )
 
@@ -125,13 +125,13 @@ _SNOOZED_UNTIL = (
     .where(Escalation.alert_id == Alert.id, Escalation.state == "snoozed")
     .scalar_subquery()
 )
-ROWS = (
+ALERT_LIST_QUERY = (
     select(
         Alert,
         Integration.name.label("integration_name"),
         Project.path.label("project_path"),
         User.username.label("assignee"),
-        func.coalesce(Delivery.is_test & ~_IS_REPORTED, false()).label("is_test"),
+        func.coalesce(Delivery.is_test & ~_IS_REPORTED_BY_SENDER, false()).label("is_test"),
         _SNOOZED_UNTIL.label("snoozed_until"),
     )
     .join(Project, Project.id == Alert.project_id)
@@ -142,11 +142,11 @@ ROWS = (
 )
 
 
-def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
-    """Convert a row of ROWS to a view."""
+def build_alert_list_row(row: Row[*tuple[Any, ...]]) -> AlertListRow:
+    """Convert a row of ALERT_LIST_QUERY to a view."""
     alert: Alert = row[0]
-    return AlertRow(
-        **columns_of(alert, AlertRow)
+    return AlertListRow(
+        **get_column_values(alert, AlertListRow)
         | {
             "severity": SEVERITIES[alert.severity].value,
             "raised_from": None
@@ -162,43 +162,54 @@ def row_of(row: Row[*tuple[Any, ...]]) -> AlertRow:
     )
 
 
-def list_alerts(wanted: AlertFilter, part: AlertSlice, *, session: Session) -> Page[AlertRow]:
+def list_alerts(
+    wanted: AlertFilter, part: AlertSlice, *, session: Session
+) -> KeysetPage[AlertListRow]:
     """Return a page of alerts."""
-    wanted = looked_up(wanted, session=session)
+    wanted = resolve_alert_filter(wanted, session=session)
     if wanted.projects is not None:
-        return list_across(wanted, wanted.projects, part, session=session)
-    branches = _branches(conditions_of(wanted), wanted.statuses, part)
-    return part.page_of(_first_of(branches, part, session=session))
+        return list_alerts_across(wanted, wanted.projects, part, session=session)
+    branches = _build_branches(build_filter_conditions(wanted), wanted.statuses, part)
+    return part.page_of(_fetch_first_rows(branches, part, session=session))
 
 
-def list_across(
+def list_alerts_across(
     wanted: AlertFilter, projects: Select[int], part: AlertSlice, *, session: Session
-) -> Page[AlertRow]:
+) -> KeysetPage[AlertListRow]:
     """Return a page of the alerts of several projects, sorted by an order with an index.
 
-    `projects` is a query for their IDs. The filter must be `looked_up`, and its project is ignored.
+    `projects` is a query for their IDs. The filter must come from `resolve_alert_filter`. Its
+    project is ignored.
     """
     if wanted.is_listed:
-        named = _branches(conditions_anywhere(wanted), wanted.statuses, part)
-        return part.page_of(_first_of(named, part, session=session))
-    within = _lateral if session.get_bind().dialect.name == "postgresql" else _by_ids
+        named = _build_branches(build_filter_conditions_across(wanted), wanted.statuses, part)
+        return part.page_of(_fetch_first_rows(named, part, session=session))
+    within = (
+        _build_lateral_query
+        if session.get_bind().dialect.name == "postgresql"
+        else _build_query_by_ids
+    )
     listed = projects.subquery("listed")
-    conditions = [Alert.project_id == listed.c.id, *conditions_anywhere(wanted)]
+    conditions = [Alert.project_id == listed.c.id, *build_filter_conditions_across(wanted)]
     branches = (
         within(branch.correlate(listed), listed)
-        for branch in _branches(conditions, wanted.statuses, part)
+        for branch in _build_branches(conditions, wanted.statuses, part)
     )
-    return part.page_of(_first_of(branches, part, session=session))
+    return part.page_of(_fetch_first_rows(branches, part, session=session))
 
 
-def _lateral(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
+def _build_lateral_query(
+    branch: Select[*tuple[Any, ...]], listed: Subquery
+) -> Select[*tuple[Any, ...]]:
     """Return the rows of a branch for each of the projects."""
     first = branch.lateral()
     return select(*first.c).select_from(listed.join(first, true()))
 
 
-def _by_ids(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple[Any, ...]]:
-    """Return the same rows as `_lateral` on SQLite, which has no lateral joins.
+def _build_query_by_ids(
+    branch: Select[*tuple[Any, ...]], listed: Subquery
+) -> Select[*tuple[Any, ...]]:
+    """Return the same rows as `_build_lateral_query` on SQLite, which has no lateral joins.
 
     The query selects the IDs first, then the rows.
     """
@@ -208,11 +219,13 @@ def _by_ids(branch: Select[*tuple[Any, ...]], listed: Subquery) -> Select[*tuple
     return select(*branch.selected_columns).where(Alert.id.in_(of_each))
 
 
-def _newest_first() -> list[ColumnElement[Any]]:
-    return sorted_by([key.column for key in NEWEST.keys], order=NEWEST, backwards=False)
+def _build_newest_order() -> list[ColumnElement[Any]]:
+    return build_order_by(
+        [key.column for key in NEWEST_FIRST.keys], order=NEWEST_FIRST, backwards=False
+    )
 
 
-def _branches(
+def _build_branches(
     conditions: Sequence[ColumnElement[bool]], statuses: Sequence[str], part: AlertSlice
 ) -> Iterator[Select[*tuple[Any, ...]]]:
     """Yield a query with enough rows for the page for each status, or one for all statuses."""
@@ -220,9 +233,9 @@ def _branches(
         *conditions
     )
     if part.order.is_among_newest:
-        found = found.order_by(*_newest_first()).limit(NEWEST_SORTED)
+        found = found.order_by(*_build_newest_order()).limit(MAX_SORTED_ALERTS)
     else:
-        found = part.cut([key.column for key in part.order.keys], found)
+        found = part.limit_query([key.column for key in part.order.keys], found)
     if part.order.is_by_start and set(statuses) == set(STATUSES):
         yield found
         return
@@ -230,30 +243,34 @@ def _branches(
         yield found.where(Alert.status == status)
 
 
-def _first_of(
+def _fetch_first_rows(
     branches: Iterator[Select[*tuple[Any, ...]]], part: AlertSlice, *, session: Session
-) -> list[tuple[AlertRow, Values]]:
+) -> list[tuple[AlertListRow, SortValues]]:
     """Return the first rows of the merged branches, each with the values of its sort keys."""
     together = union_all(*(select(branch.subquery()) for branch in branches)).subquery()
     columns = list(together.c)
-    candidates = part.cut(columns, select(*columns)).subquery()
+    candidates = part.limit_query(columns, select(*columns)).subquery()
     columns = list(candidates.c)
     statement = (
-        ROWS.add_columns(*columns)
+        ALERT_LIST_QUERY.add_columns(*columns)
         .join(candidates, candidates.c.key_id == Alert.id)
-        .order_by(*sorted_by(columns, order=part.order, backwards=part.is_backwards))
+        .order_by(*build_order_by(columns, order=part.order, backwards=part.is_backwards))
     )
-    return [(row_of(row), part.order.values_of(row)) for row in session.execute(statement)]
+    return [
+        (build_alert_list_row(row), part.order.values_of(row)) for row in session.execute(statement)
+    ]
 
 
-def open_alerts(projects: Select[int], *, limit: int, session: Session) -> tuple[AlertRow, ...]:
+def list_open_alerts(
+    projects: Select[int], *, limit: int, session: Session
+) -> tuple[AlertListRow, ...]:
     """Return open alerts of projects, sorted by severity and then newest first.
 
     `projects` is a query for their IDs.
     """
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES)
     part = AlertSlice(size=limit, order=SORT_ORDERS["severity"])
-    return list_across(wanted, projects, part, session=session).items
+    return list_alerts_across(wanted, projects, part, session=session).items
 
 
 def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[str, int]:
@@ -267,7 +284,7 @@ def count_open_by_severity(projects: Select[int], *, session: Session) -> dict[s
         wanted = AlertFilter(project_id=0, projects=projects, severity=severity)
         rows = union_all(
             *(
-                _counted(wanted, status, COUNT_LIMIT, is_postgres=is_postgres)
+                _build_count_query(wanted, status, COUNT_LIMIT, is_postgres=is_postgres)
                 for status in OPEN_STATUSES
             )
         ).subquery()
@@ -285,13 +302,15 @@ def count_by_status(
     A number above `limit` is a lower bound. The result is empty if too many alerts match the
     search.
     """
-    wanted = looked_up(wanted, session=session)
+    wanted = resolve_alert_filter(wanted, session=session)
     if wanted.matches is not None and wanted.matches.are_many and not wanted.is_listed:
         return {}
     is_postgres = session.get_bind().dialect.name == "postgresql"
     counts = [
         select(literal(status).label("status"), func.count().label("alerts")).select_from(
-            _counted(wanted, status, limit, is_postgres=is_postgres).limit(limit + 1).subquery()
+            _build_count_query(wanted, status, limit, is_postgres=is_postgres)
+            .limit(limit + 1)
+            .subquery()
         )
         for status in STATUSES
     ]
@@ -300,39 +319,41 @@ def count_by_status(
 
 def count_matching(wanted: AlertFilter, *, session: Session) -> int | None:
     """Return the number of matching alerts, or None if there are too many to count."""
-    counts = count_by_status(wanted, session=session, limit=_MOST_MATCHING)
-    of_each = [counts.get(status, _MOST_MATCHING + 1) for status in wanted.statuses]
-    return sum(of_each) if max(of_each) <= _MOST_MATCHING else None
+    counts = count_by_status(wanted, session=session, limit=_MAX_COUNTED_ALERTS)
+    of_each = [counts.get(status, _MAX_COUNTED_ALERTS + 1) for status in wanted.statuses]
+    return sum(of_each) if max(of_each) <= _MAX_COUNTED_ALERTS else None
 
 
-def _counted(wanted: AlertFilter, status: str, limit: int, *, is_postgres: bool) -> Select[int]:
+def _build_count_query(
+    wanted: AlertFilter, status: str, limit: int, *, is_postgres: bool
+) -> Select[int]:
     """Return a query with one row for each alert of a status.
 
     For several projects, each contributes at most `limit` + 1 rows.
     """
     found = select(literal(1).label("one")).select_from(Alert).where(Alert.status == status)
     if wanted.projects is None or wanted.is_listed:
-        inside = [] if wanted.projects is not None else conditions_of(wanted)
-        conditions = inside or conditions_anywhere(wanted)
-        return found.where(*conditions).order_by(*_counting_order(wanted))
-    found = found.where(*conditions_anywhere(wanted))
+        inside = [] if wanted.projects is not None else build_filter_conditions(wanted)
+        conditions = inside or build_filter_conditions_across(wanted)
+        return found.where(*conditions).order_by(*_build_counting_order(wanted))
+    found = found.where(*build_filter_conditions_across(wanted))
     if not is_postgres:
         return found.where(Alert.project_id.in_(wanted.projects))
     listed = wanted.projects.subquery("listed")
-    of_each = found.where(Alert.project_id == listed.c.id).order_by(*_counting_order(wanted))
-    return _lateral(of_each.limit(limit + 1).correlate(listed), listed)
+    of_each = found.where(Alert.project_id == listed.c.id).order_by(*_build_counting_order(wanted))
+    return _build_lateral_query(of_each.limit(limit + 1).correlate(listed), listed)
 
 
-def _counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
+def _build_counting_order(wanted: AlertFilter) -> list[ColumnElement[Any]]:
     """Return an order that an index has, or no order if alerts are found by their assignee.
 
     Without an order, Postgres may scan the table, or may collect all alerts before it checks which
     are unassigned.
     """
-    return _newest_first() if wanted.assigned is None else []
+    return _build_newest_order() if wanted.assigned is None else []
 
 
-def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
+def list_service_names(project_id: int, *, most: int, session: Session) -> tuple[str, ...]:
     """Return up to `most` distinct names of services, sorted.
 
     The query jumps from one name to the next in the index. Therefore, its cost depends on the
@@ -355,67 +376,75 @@ def services_of(project_id: int, *, most: int, session: Session) -> tuple[str, .
     return tuple(found)
 
 
-def as_json(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
+def export_alerts_as_json(
+    wanted: AlertFilter, order: SortOrder, *, session: Session
+) -> Iterator[str]:
     """Yield the alerts as a JSON array. If the order has no index, the newest come first."""
     before = "[\n"
-    for row, values in _all_rows(wanted, order, session=session):
-        yield before + json.dumps(_project(wanted, row) | values, ensure_ascii=False)
+    for row, values in _fetch_all_rows(wanted, order, session=session):
+        yield before + json.dumps(_format_project(wanted, row) | values, ensure_ascii=False)
         before = ",\n"
     yield "[]\n" if before == "[\n" else "\n]\n"
 
 
-def as_csv(wanted: AlertFilter, order: SortOrder, *, session: Session) -> Iterator[str]:
-    """Yield the alerts as CSV (RFC 4180), without cells that spreadsheets treat as formulas."""
-    yield csv_line(_COLUMNS if wanted.projects is None else ("project_path", *_COLUMNS))
-    for row, values in _all_rows(wanted, order, session=session):
-        line = _project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
-        yield csv_line(line.values())
-
-
-def _all_rows(
+def export_alerts_as_csv(
     wanted: AlertFilter, order: SortOrder, *, session: Session
-) -> Iterator[tuple[AlertRow, dict[str, object]]]:
-    order = NEWEST if order.is_among_newest else order
+) -> Iterator[str]:
+    """Yield the alerts as CSV (RFC 4180), without cells that spreadsheets treat as formulas."""
+    yield format_csv_line(
+        _EXPORT_COLUMNS if wanted.projects is None else ("project_path", *_EXPORT_COLUMNS)
+    )
+    for row, values in _fetch_all_rows(wanted, order, session=session):
+        line = _format_project(wanted, row) | values | {"hosts": " ".join(row.hosts)}
+        yield format_csv_line(line.values())
+
+
+def _fetch_all_rows(
+    wanted: AlertFilter, order: SortOrder, *, session: Session
+) -> Iterator[tuple[AlertListRow, dict[str, object]]]:
+    order = NEWEST_FIRST if order.is_among_newest else order
     position = None
     while True:
-        part = AlertSlice(size=_CHUNK, order=order, following=position)
+        part = AlertSlice(size=_EXPORT_CHUNK_SIZE, order=order, following=position)
         try:
             page = list_alerts(wanted, part, session=session)
             ids = [row.id for row in page.items]
             pages = _count_pages(ids, session=session)
-            answers = _acknowledgements(ids, session=session)
+            answers = _find_acknowledgers(ids, session=session)
         finally:
             # Releases the connection, so that a slow or disconnected client does not keep it.
             session.close()
         for row in page.items:
             more = {"acknowledged_by": answers.get(row.id) or None, "pages": pages.get(row.id, 0)}
-            yield row, _values(row, more)
+            yield row, _format_values(row, more)
         if page.next_before is None:
             return
-        position = read_cursor(str(page.next_before), order)
+        position = parse_sort_cursor(str(page.next_before), order)
 
 
-def _project(wanted: AlertFilter, row: AlertRow) -> dict[str, object]:
+def _format_project(wanted: AlertFilter, row: AlertListRow) -> dict[str, object]:
     return {} if wanted.projects is None else {"project_path": row.project_path}
 
 
 def _count_pages(ids: Sequence[int], *, session: Session) -> dict[int, int]:
     of_alert = EscalationPage.alert_id
-    rows = rows_of_each(select(of_alert), of_alert, ids, session=session)
+    rows = fetch_rows_by_key(select(of_alert), of_alert, ids, session=session)
     return Counter(row.alert_id for row in rows)
 
 
-def _acknowledgements(ids: Sequence[int], *, session: Session) -> dict[int, str]:
+def _find_acknowledgers(ids: Sequence[int], *, session: Session) -> dict[int, str]:
     """Return the names of the users who first acknowledged alerts, by the ID of the alert."""
-    notes = reversed(status_notes(ids, session=session))
+    notes = reversed(find_status_notes(ids, session=session))
     return {note.alert_id: note.author for note in notes if note.text == "acknowledged"}
 
 
-def _values(row: AlertRow, more: Mapping[str, object]) -> dict[str, object]:
-    times = {name: _time(getattr(row, name)) for name in _COLUMNS if name.endswith("_at")}
+def _format_values(row: AlertListRow, more: Mapping[str, object]) -> dict[str, object]:
+    times = {
+        name: _format_time(getattr(row, name)) for name in _EXPORT_COLUMNS if name.endswith("_at")
+    }
     values = {**vars(row), **times, "integration": row.integration_name, **more}
-    return {name: values[name] for name in _COLUMNS}
+    return {name: values[name] for name in _EXPORT_COLUMNS}
 
 
-def _time(moment: datetime | None) -> str | None:
-    return written(moment) if moment else None
+def _format_time(moment: datetime | None) -> str | None:
+    return format_api_time(moment) if moment else None

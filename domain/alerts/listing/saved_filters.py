@@ -7,16 +7,16 @@ from urllib.parse import parse_qsl, urlencode
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.alerts.reading.text import storable
+from domain.access.actor import UnitOfWork
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.projects.views import ProjectView
 from models import SavedAlertFilter, User
 
-LONGEST_NAME = 100
+MAX_FILTER_NAME_LENGTH = 100
 #: Maximum number of filters that a user can save in one list.
-MOST_FILTERS = 50
+MAX_FILTERS_PER_LIST = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class SavedFilter:
     is_own: bool
 
 
-def list_saved(
+def list_saved_filters(
     user_id: int, project_id: int | None, *, session: Session
 ) -> tuple[SavedFilter, ...]:
     """Return a user's filters for a list, including filters shared by others, sorted by name."""
@@ -50,7 +50,7 @@ def list_saved(
     ).all()
     found = (
         SavedFilter(
-            **columns_of(row, SavedFilter),
+            **get_column_values(row, SavedFilter),
             arguments=dict(parse_qsl(row.query)),
             owner=owner,
             is_own=row.user_id == user_id,
@@ -61,7 +61,7 @@ def list_saved(
 
 
 def save_filter(
-    work: Work,
+    work: UnitOfWork,
     project: ProjectView | None,
     name: str,
     arguments: Mapping[str, str],
@@ -75,19 +75,23 @@ def save_filter(
     """
     if is_shared and not (project and project.can_develop):
         raise ForbiddenError("You need the Developer role to share a filter with the project.")
-    name = _checked_name(name)
+    name = _validate_name(name)
     if not arguments:
-        raise InvalidError("Set a search, a filter or an order first, then save it.", field="query")
+        message = "Select a search, filter or sort order before you save it."
+        raise InvalidError(message, field="query")
     user_id, session, project_id = work.actor.id, work.session, project.id if project else None
     # The lock prevents concurrent requests of the user from saving the same name twice.
     session.execute(select(User.id).where(User.id == user_id).with_for_update())
     of_user = select(SavedAlertFilter).where(
         SavedAlertFilter.user_id == user_id, SavedAlertFilter.project_id == project_id
     )
-    rows = session.scalars(of_user.limit(MOST_FILTERS)).all()
+    rows = session.scalars(of_user.limit(MAX_FILTERS_PER_LIST)).all()
     row = next((each for each in rows if each.name == name), None)
-    if row is None and len(rows) == MOST_FILTERS:
-        message = f"A list can have at most {MOST_FILTERS} of your filters. Delete one first."
+    if row is None and len(rows) == MAX_FILTERS_PER_LIST:
+        message = (
+            f"You can save at most {MAX_FILTERS_PER_LIST} filters for a list. Delete a filter "
+            "first."
+        )
         raise InvalidError(message)
     if row is None:
         row = SavedAlertFilter(
@@ -98,14 +102,16 @@ def save_filter(
     return name
 
 
-def _checked_name(name: str) -> str:
-    clean = storable(name).strip()
-    if not clean or len(clean) > LONGEST_NAME:
-        raise InvalidError(f"Enter a name of at most {LONGEST_NAME} characters.", field="name")
+def _validate_name(name: str) -> str:
+    clean = replace_unstorable(name).strip()
+    if not clean or len(clean) > MAX_FILTER_NAME_LENGTH:
+        raise InvalidError(
+            f"Enter a name of at most {MAX_FILTER_NAME_LENGTH} characters.", field="name"
+        )
     return clean
 
 
-def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> str:
+def delete_filter(work: UnitOfWork, project: ProjectView | None, filter_id: int) -> str:
     """Delete a filter of the user, or a shared filter of another user, and return its name.
 
     Raise NotFoundError or ForbiddenError.
@@ -120,7 +126,7 @@ def delete_filter(work: Work, project: ProjectView | None, filter_id: int) -> st
     if row is None or not (is_own or row.is_shared):
         raise NotFoundError("Saved filter not found.")
     if not (is_own or (project and project.can_maintain)):
-        message = "You need the Maintainer role to delete the shared filter of somebody else."
+        message = "You need the Maintainer role to delete another user's shared filter."
         raise ForbiddenError(message)
     work.session.delete(row)
     return row.name

@@ -42,16 +42,16 @@ from sqlalchemy.orm import Session, aliased
 from models import Alert
 
 #: Maximum number of matches that are listed by ID.
-MOST_NAMED = 2_000
+MAX_MATCHES_LISTED_BY_ID = 2_000
 #: Number of newest alerts from which the number of matches is estimated.
-_SAMPLE = 500
+_SAMPLE_SIZE = 500
 #: Minimum number of matches in the sample for an estimate.
-_FEWEST_OF_SAMPLE = 5
-_MOST_WORDS = 10
-_LONGEST_WORD = 100
+_MIN_SAMPLE_MATCHES = 5
+_MAX_WORDS = 10
+_MAX_WORD_LENGTH = 100
 #: Constant of type regconfig. A text would be converted, and the query parsed, for each alert that
 #: is checked.
-_SIMPLE: ColumnElement[str] = literal_column("'simple'::regconfig")
+_SIMPLE_CONFIGURATION: ColumnElement[str] = literal_column("'simple'::regconfig")
 _ACCENTS = re.compile("([A-Za-z])[\u0300-\u036f]+")
 
 
@@ -84,7 +84,9 @@ class SearchIndex:
         return literal_column(f"{self.table}.rowid", BigInteger)
 
 
-ALERTS = SearchIndex(model=Alert, table="alert_search", key="alert_id", function="alerts_with")
+ALERT_SEARCH_INDEX = SearchIndex(
+    model=Alert, table="alert_search", key="alert_id", function="alerts_with"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,7 @@ class SearchResult:
     are_many: bool
 
 
-def search_words(text: str) -> tuple[str, ...]:
+def parse_search_words(text: str) -> tuple[str, ...]:
     """Return at most ten words of a query, without punctuation, arrows and emoji.
 
     The indexes of both databases contain only letters and digits.
@@ -109,11 +111,15 @@ def search_words(text: str) -> tuple[str, ...]:
         each if each.isalnum() or category(each).startswith("M") else " " for each in plain
     ).split()
     words = [word for word in found if any(map(str.isalnum, word))]
-    return tuple(word[:_LONGEST_WORD] for word in words[:_MOST_WORDS])
+    return tuple(word[:_MAX_WORD_LENGTH] for word in words[:_MAX_WORDS])
 
 
 def find_matches(
-    words: tuple[str, ...], *, project_id: int, session: Session, index: SearchIndex = ALERTS
+    words: tuple[str, ...],
+    *,
+    project_id: int,
+    session: Session,
+    index: SearchIndex = ALERT_SEARCH_INDEX,
 ) -> SearchResult:
     """Find the rows of a project that contain a word with each of the given prefixes."""
     if not words:
@@ -121,9 +127,9 @@ def find_matches(
     # Words contain no quotes, so they cannot end the quoted term.
     if session.get_bind().dialect.name == "postgresql":
         terms = " & ".join(f"'{word}':*" for word in words)
-        return _on_postgres(terms, project_id, index, session=session)
+        return _search_on_postgres(terms, project_id, index, session=session)
     terms = " AND ".join(f'"{word}"*' for word in words)
-    return _on_sqlite(terms, project_id, index, session=session)
+    return _search_on_sqlite(terms, project_id, index, session=session)
 
 
 def find_matches_across(
@@ -134,36 +140,39 @@ def find_matches_across(
         return SearchResult(condition=literal(value=False), are_many=False)
     if session.get_bind().dialect.name != "postgresql":
         terms = " AND ".join(f'"{word}"*' for word in words)
-        return _on_sqlite(terms, projects, ALERTS, session=session)
+        return _search_on_sqlite(terms, projects, ALERT_SEARCH_INDEX, session=session)
     terms = " & ".join(f"'{word}':*" for word in words)
-    query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
+    query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
     listed = session.scalars(projects).all()
     if not _are_frequent_across(query, listed, session=session):
         each = func.unnest(cast(bindparam(None, list(listed)), ARRAY(BigInteger)))
         project = each.table_valued("id", name="listed").render_derived()
-        of_project = func.alerts_with(query, project.c.id, MOST_NAMED + 1)
+        of_project = func.alerts_with(query, project.c.id, MAX_MATCHES_LISTED_BY_ID + 1)
         found = select(of_project.column_valued("id")).correlate(project).lateral("found")
         statement = select(found.c.id).select_from(project.join(found, true()))
-        ids = session.scalars(statement.limit(MOST_NAMED + 1)).all()
-        if len(ids) <= MOST_NAMED:
+        ids = session.scalars(statement.limit(MAX_MATCHES_LISTED_BY_ID + 1)).all()
+        if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
             return SearchResult(condition=Alert.id.expression == any_(named), are_many=False)
-    return SearchResult(condition=_has(query, Alert.id.expression, ALERTS), are_many=True)
+    return SearchResult(
+        condition=_build_match_condition(query, Alert.id.expression, ALERT_SEARCH_INDEX),
+        are_many=True,
+    )
 
 
 def _are_frequent_across(
     query: ColumnElement[Any], project_ids: Sequence[int], *, session: Session
 ) -> bool:
     """Return the result of `_are_frequent` for several projects, sampling each of them."""
-    size = max(_FEWEST_OF_SAMPLE, _SAMPLE // max(1, len(project_ids)))
+    size = max(_MIN_SAMPLE_MATCHES, _SAMPLE_SIZE // max(1, len(project_ids)))
     each = func.unnest(cast(bindparam(None, list(project_ids)), ARRAY(BigInteger)))
     project = each.table_valued("id", name="listed").render_derived()
-    last = _last_number(Alert, project.c.id).correlate(project).lateral("last")
-    of_each = _newest(Alert, project.c.id, last.c.iid, size)
+    last = _build_last_number_query(Alert, project.c.id).correlate(project).lateral("last")
+    of_each = _build_newest_query(Alert, project.c.id, last.c.iid, size)
     newest = of_each.correlate(project, last).lateral("newest")
     rows = session.execute(
         select(
-            func.count().filter(_has(query, newest.c.id, ALERTS)),
+            func.count().filter(_build_match_condition(query, newest.c.id, ALERT_SEARCH_INDEX)),
             func.max(newest.c.iid),
         )
         .select_from(project.join(last, true()).join(newest, true()))
@@ -171,24 +180,24 @@ def _are_frequent_across(
     ).all()
     found = sum(matching for matching, _ in rows)
     estimate = sum(matching * last / size for matching, last in rows)
-    return bool(found >= _FEWEST_OF_SAMPLE and estimate > 2 * MOST_NAMED)
+    return bool(found >= _MIN_SAMPLE_MATCHES and estimate > 2 * MAX_MATCHES_LISTED_BY_ID)
 
 
-def _on_postgres(
+def _search_on_postgres(
     terms: str, project_id: int, index: SearchIndex, *, session: Session
 ) -> SearchResult:
-    query = func.to_tsquery(_SIMPLE, terms, type_=TSQUERY)
+    query = func.to_tsquery(_SIMPLE_CONFIGURATION, terms, type_=TSQUERY)
     row_id = index.model.id.expression
     if not _are_frequent(query, project_id, index, session=session):
-        found = getattr(func, index.function)(query, project_id, MOST_NAMED + 1)
+        found = getattr(func, index.function)(query, project_id, MAX_MATCHES_LISTED_BY_ID + 1)
         ids = session.scalars(select(found)).all()
-        if len(ids) <= MOST_NAMED:
+        if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
             named = cast(bindparam(None, list(ids)), ARRAY(BigInteger))
             return SearchResult(condition=row_id == any_(named), are_many=False)
-    return SearchResult(condition=_has(query, row_id, index), are_many=True)
+    return SearchResult(condition=_build_match_condition(query, row_id, index), are_many=True)
 
 
-def _has(
+def _build_match_condition(
     query: ColumnElement[Any], row_id: ColumnElement[int], index: SearchIndex
 ) -> ColumnElement[bool]:
     """Return the condition that a row contains the words.
@@ -213,19 +222,23 @@ def _are_frequent(
     model = index.model
     # Use a separate query. For an unknown number, the planner assumes that a third of all rows
     # follow, and would read all of them.
-    last = session.scalar(_last_number(model, project_id)) or 0
-    newest = _newest(model, project_id, last, _SAMPLE).subquery()
-    count = func.count().filter(_has(query, newest.c.id, index))
+    last = session.scalar(_build_last_number_query(model, project_id)) or 0
+    newest = _build_newest_query(model, project_id, last, _SAMPLE_SIZE).subquery()
+    count = func.count().filter(_build_match_condition(query, newest.c.id, index))
     found = session.scalar(select(count).select_from(newest)) or 0
-    return found >= _FEWEST_OF_SAMPLE and found * last > 2 * MOST_NAMED * _SAMPLE
+    return (
+        found >= _MIN_SAMPLE_MATCHES and found * last > 2 * MAX_MATCHES_LISTED_BY_ID * _SAMPLE_SIZE
+    )
 
 
-def _last_number(model: type[Any], project_id: Any) -> Select[int]:
+def _build_last_number_query(model: type[Any], project_id: Any) -> Select[int]:
     other = aliased(model)
     return select(func.max(other.iid).label("iid")).where(other.project_id == project_id)
 
 
-def _newest(model: type[Any], project_id: Any, last: Any, count: int) -> Select[int, int]:
+def _build_newest_query(
+    model: type[Any], project_id: Any, last: Any, count: int
+) -> Select[int, int]:
     """Return a query for the newest rows of a project, which have the highest numbers.
 
     Before Postgres has statistics, it would otherwise sort all rows of a project instead of using
@@ -236,7 +249,7 @@ def _newest(model: type[Any], project_id: Any, last: Any, count: int) -> Select[
     )
 
 
-def _on_sqlite(
+def _search_on_sqlite(
     terms: str, projects: int | Select[int], index: SearchIndex, *, session: Session
 ) -> SearchResult:
     model, row = index.model, index.row
@@ -245,9 +258,9 @@ def _on_sqlite(
     project = model.project_id + 0
     is_inside = project == projects if isinstance(projects, int) else project.in_(projects)
     matching = select(row).select_from(index.search).where(index.anywhere.op("MATCH")(terms))
-    few = matching.join(model, model.id == row).where(is_inside).limit(MOST_NAMED + 1)
+    few = matching.join(model, model.id == row).where(is_inside).limit(MAX_MATCHES_LISTED_BY_ID + 1)
     ids = session.scalars(few).all()
-    if len(ids) <= MOST_NAMED:
+    if len(ids) <= MAX_MATCHES_LISTED_BY_ID:
         return SearchResult(condition=model.id.in_(ids), are_many=False)
     # `+ 0` makes SQLite read the list in its order instead of sorting it.
     return SearchResult(condition=(model.id + 0).in_(matching), are_many=True)

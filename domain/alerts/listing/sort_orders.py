@@ -8,18 +8,18 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Row, Select, literal, tuple_
 from sqlalchemy.sql import operators
 
-from domain.alerts.listing.filters import severity_order
-from domain.core.database.paging import LARGEST_ID, Page, parse_id
+from domain.alerts.listing.filters import build_severity_order
+from domain.core.database.paging import MAX_ID, KeysetPage, parse_id
 from domain.core.errors import QueryError
 from models import Alert
 
-Values = tuple[int | datetime, ...]
+SortValues = tuple[int | datetime, ...]
 Item = TypeVar("Item")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_LARGEST_COUNT = 2**31 - 1
-_LARGEST_RANK = 2**15 - 1
+_MAX_COUNT = 2**31 - 1
+_MAX_RANK = 2**15 - 1
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class SortKey:
     name: str
     column: ColumnElement[Any]
     is_time: bool = False
-    largest: int = LARGEST_ID
+    largest: int = MAX_ID
 
 
-_ID = SortKey("id", Alert.id.expression)
-_STARTED = SortKey("started_at", Alert.started_at.expression, is_time=True)
+_ID_KEY = SortKey("id", Alert.id.expression)
+_START_KEY = SortKey("started_at", Alert.started_at.expression, is_time=True)
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class SortOrder:
     @property
     def is_by_start(self) -> bool:
         """True if the index for all statuses has this order."""
-        return self.keys == (_STARTED, _ID)
+        return self.keys == (_START_KEY, _ID_KEY)
 
-    def values_of(self, row: Row[Any]) -> Values:
+    def values_of(self, row: Row[Any]) -> SortValues:
         """Return the values of the sort keys in a row."""
         return tuple(getattr(row, f"key_{key.name}") for key in self.keys)
 
@@ -60,28 +60,28 @@ class SortOrder:
 SORT_ORDERS = {
     order.name: order
     for order in (
-        SortOrder("started", "Newest", (_STARTED, _ID)),
-        SortOrder("oldest", "Oldest", (_STARTED, _ID), is_descending=False),
+        SortOrder("started", "Newest", (_START_KEY, _ID_KEY)),
+        SortOrder("oldest", "Oldest", (_START_KEY, _ID_KEY), is_descending=False),
         SortOrder(
             "severity",
             "Severity",
-            (SortKey("urgency", severity_order(), largest=_LARGEST_RANK), _STARTED, _ID),
+            (SortKey("urgency", build_severity_order(), largest=_MAX_RANK), _START_KEY, _ID_KEY),
         ),
         SortOrder(
             "last_event",
             "Last event",
-            (SortKey("last_event_at", Alert.last_event_at.expression, is_time=True), _ID),
+            (SortKey("last_event_at", Alert.last_event_at.expression, is_time=True), _ID_KEY),
             is_among_newest=True,
         ),
         SortOrder(
             "events",
             "Most events",
-            (SortKey("events", Alert.events.expression, largest=_LARGEST_COUNT), _ID),
+            (SortKey("events", Alert.events.expression, largest=_MAX_COUNT), _ID_KEY),
             is_among_newest=True,
         ),
     )
 }
-NEWEST = SORT_ORDERS["started"]
+NEWEST_FIRST = SORT_ORDERS["started"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,37 +90,39 @@ class ListSlice:
 
     size: int
     order: SortOrder
-    following: Values | None = None
-    preceding: Values | None = None
+    following: SortValues | None = None
+    preceding: SortValues | None = None
 
     @property
     def is_backwards(self) -> bool:
         """True if the page is read from its last row to its first."""
         return self.preceding is not None
 
-    def cut(
+    def limit_query(
         self, columns: Sequence[ColumnElement[Any]], found: Select[*tuple[Any, ...]]
     ) -> Select[*tuple[Any, ...]]:
         """Limit a query to the rows of the page, plus one row that shows whether there are more."""
         order, backwards = self.order, self.is_backwards
         position = self.preceding if backwards else self.following
         if position is not None:
-            found = found.where(_beyond(columns, position, order=order, backwards=backwards))
-        return found.order_by(*sorted_by(columns, order=order, backwards=backwards)).limit(
+            found = found.where(
+                _build_position_condition(columns, position, order=order, backwards=backwards)
+            )
+        return found.order_by(*build_order_by(columns, order=order, backwards=backwards)).limit(
             self.size + 1
         )
 
-    def page_of(self, found: Sequence[tuple[Item, Values]]) -> Page[Item]:
+    def page_of(self, found: Sequence[tuple[Item, SortValues]]) -> KeysetPage[Item]:
         """Return the page for the rows of a limited query, which include their sort key values."""
         is_more, rows = len(found) > self.size, found[: self.size]
         if self.is_backwards:
             rows = rows[::-1]
         has_next = is_more or self.is_backwards
         has_previous = is_more if self.is_backwards else self.following is not None
-        return Page(
+        return KeysetPage(
             items=tuple(item for item, _ in rows),
-            next_before=write_cursor(rows[-1][1]) if rows and has_next else None,
-            previous_after=write_cursor(rows[0][1]) if rows and has_previous else None,
+            next_before=format_sort_cursor(rows[-1][1]) if rows and has_next else None,
+            previous_after=format_sort_cursor(rows[0][1]) if rows and has_previous else None,
         )
 
 
@@ -128,11 +130,11 @@ class ListSlice:
 class AlertSlice(ListSlice):
     """A page of a list of alerts."""
 
-    order: SortOrder = NEWEST
+    order: SortOrder = NEWEST_FIRST
 
 
-def _beyond(
-    columns: Sequence[ColumnElement[Any]], values: Values, *, order: SortOrder, backwards: bool
+def _build_position_condition(
+    columns: Sequence[ColumnElement[Any]], values: SortValues, *, order: SortOrder, backwards: bool
 ) -> ColumnElement[bool]:
     given = [literal(value, column.type) for column, value in zip(columns, values, strict=True)]
     compare = operators.lt if order.is_descending is not backwards else operators.gt
@@ -140,7 +142,7 @@ def _beyond(
     return found
 
 
-def sorted_by(
+def build_order_by(
     columns: Sequence[ColumnElement[Any]], *, order: SortOrder, backwards: bool
 ) -> list[ColumnElement[Any]]:
     """Return the ORDER BY expressions of a sort order."""
@@ -149,17 +151,17 @@ def sorted_by(
     return [column.asc() for column in columns]
 
 
-def write_cursor(values: Values) -> str:
+def format_sort_cursor(values: SortValues) -> str:
     """Return a cursor for URLs that contains the sort key values of a row."""
-    return "_".join(map(_write, values))
+    return "_".join(map(_format_value, values))
 
 
-def _write(value: int | datetime) -> str:
+def _format_value(value: int | datetime) -> str:
     number = (value - _EPOCH) // _MICROSECOND if isinstance(value, datetime) else value
     return f"n{-number}" if number < 0 else str(number)
 
 
-def read_cursor(text: str | None, order: SortOrder) -> Values | None:
+def parse_sort_cursor(text: str | None, order: SortOrder) -> SortValues | None:
     """Return the sort key values in a cursor, or None if it is empty.
 
     Raise QueryError if the cursor is not valid.
@@ -168,24 +170,24 @@ def read_cursor(text: str | None, order: SortOrder) -> Values | None:
         return None
     parts = text.split("_")
     if len(parts) != len(order.keys):
-        raise _malformed_cursor()
-    return tuple(_read(part, key) for part, key in zip(parts, order.keys, strict=True))
+        raise _build_cursor_error()
+    return tuple(_parse_value(part, key) for part, key in zip(parts, order.keys, strict=True))
 
 
-def _read(text: str, key: SortKey) -> int | datetime:
+def _parse_value(text: str, key: SortKey) -> int | datetime:
     digits = text.removeprefix("n")
     size = parse_id(digits)
     if size is None or size > key.largest:
-        raise _malformed_cursor()
+        raise _build_cursor_error()
     number = size if digits == text else -size
     if not key.is_time:
         return number
     try:
         return _EPOCH + number * _MICROSECOND
     except OverflowError as error:
-        raise _malformed_cursor() from error
+        raise _build_cursor_error() from error
 
 
-def _malformed_cursor() -> QueryError:
+def _build_cursor_error() -> QueryError:
     message = "This page of the list does not exist. Go to the first page."
     return QueryError(message, field="cursor")

@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import rows_of_each
+from domain.core.database.rows import fetch_rows_by_key
 from models import AlertNote, User
 
 #: Value of `NoteKind` for a status that a user set.
-_STATUS = "status"
-_NOTES = (
+_STATUS_KIND = "status"
+_STATUS_NOTES = (
     select(
         *(AlertNote.id, AlertNote.alert_id, AlertNote.text, AlertNote.created_at),
         # `author` is the current name of the user, and `user_name` is the name at the time of the
@@ -21,26 +21,26 @@ _NOTES = (
         func.coalesce(User.username, AlertNote.user_name).label("author"),
     )
     .outerjoin(User, User.id == AlertNote.user_id)
-    .where(AlertNote.kind == _STATUS)
+    .where(AlertNote.kind == _STATUS_KIND)
 )
 
 
-def status_notes(
+def find_status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Sequence[Row[*tuple[Any, ...]]]:
     """Return the notes of alerts whose `text` is a status, in chronological order."""
-    found = rows_of_each(_NOTES, AlertNote.alert_id, alert_ids, session=session)
+    found = fetch_rows_by_key(_STATUS_NOTES, AlertNote.alert_id, alert_ids, session=session)
     return sorted(found, key=attrgetter("id"))
 
 
-def last_status_notes(
+def find_last_status_notes(
     alert_ids: Collection[int], *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
     """Return the last status note of each alert. Alerts that only reports changed have none."""
-    return {note.alert_id: note for note in status_notes(alert_ids, session=session)}
+    return {note.alert_id: note for note in find_status_notes(alert_ids, session=session)}
 
 
-def gave_status(alert_id: int, user_id: int, *, session: Session) -> bool:
+def has_set_status(alert_id: int, user_id: int, *, session: Session) -> bool:
     """Return whether a user set the latest status of an alert."""
-    note = last_status_notes([alert_id], session=session).get(alert_id)
+    note = find_last_status_notes([alert_id], session=session).get(alert_id)
     return note is not None and bool(note.user_id == user_id)

@@ -8,37 +8,43 @@ from pydantic import AfterValidator, Field
 from sqlalchemy import Select
 
 from domain.alerts.listing.filters import STATUSES, TABS, AlertFilter
-from domain.alerts.listing.queries import AlertRow
-from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, read_cursor
+from domain.alerts.listing.queries import AlertListRow
+from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice, SortOrder, parse_sort_cursor
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import LARGEST_ID, LONGEST_SEARCH
-from domain.core.types.base import KeysetQuery, Query, Resource, Time, one_of
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import MAX_ID, MAX_SEARCH_TEXT_LENGTH
+from domain.core.types.base import KeysetQuery, Query, Resource, Time, describe_choices
 
-_LONGEST_NAME = 255
+_MAX_NAME_LENGTH = 255
 
 #: Text of a filter. Characters that no database can store are replaced, so they match nothing.
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(storable)]
-_Search = Annotated[str, Field(max_length=LONGEST_SEARCH), AfterValidator(storable)]
-_Severity = Annotated[str, one_of(*Severity)]
+_FilterText = Annotated[str, Field(max_length=_MAX_NAME_LENGTH), AfterValidator(replace_unstorable)]
+_Search = Annotated[
+    str, Field(max_length=MAX_SEARCH_TEXT_LENGTH), AfterValidator(replace_unstorable)
+]
+_Severity = Annotated[str, describe_choices(*Severity)]
 #: ID of a row, or 0 for none.
-RowId = Annotated[int, Field(ge=0, le=LARGEST_ID)]
-Status = Annotated[str, one_of(*STATUSES)]
+RowId = Annotated[int, Field(ge=0, le=MAX_ID)]
+Status = Annotated[str, describe_choices(*STATUSES)]
 
 
 class _SharedFilters(Query):
     status: Literal["open", "triggered", "acknowledged", "resolved", "ignored", "all"] = Field(
-        default="open", description="`open` is triggered or acknowledged."
+        default="open",
+        description="Status of the alert. `open` stands for triggered or acknowledged.",
     )
     severity: Severity | None = None
-    environment: _Name = ""
-    service: _Name = ""
-    assignee: _Name = Field(default="", description="A user name, or `-` for nobody.")
+    environment: _FilterText = ""
+    service: _FilterText = ""
+    assignee: _FilterText = Field(
+        default="", description="User name of the assignee, or `-` for unassigned alerts."
+    )
     search: _Search = Field(
-        default="", description="Words of the alert or their beginnings; all have to occur."
+        default="",
+        description="Words, or beginnings of words, in the alert. All of them must occur.",
     )
 
-    def of_project(self, project_id: int) -> AlertFilter:
+    def build_filter(self, project_id: int) -> AlertFilter:
         """Return the filter for the alerts of a project."""
         return AlertFilter(
             project_id=project_id,
@@ -54,11 +60,11 @@ class _SharedFilters(Query):
 class AlertFilters(_SharedFilters):
     """Filters of alerts. An alert must match all of them."""
 
-    integration: RowId | None = Field(default=None, description="The id of an integration.")
+    integration: RowId | None = Field(default=None, description="Id of an integration.")
 
-    def of_project(self, project_id: int) -> AlertFilter:
+    def build_filter(self, project_id: int) -> AlertFilter:
         """Return the filter for the alerts of a project."""
-        return replace(super().of_project(project_id), integration_id=self.integration)
+        return replace(super().build_filter(project_id), integration_id=self.integration)
 
 
 class ProjectsAlertExportQuery(_SharedFilters):
@@ -71,9 +77,9 @@ class ProjectsAlertExportQuery(_SharedFilters):
         """The sort order."""
         return SORT_ORDERS[self.sort]
 
-    def of_projects(self, projects: Select[int]) -> AlertFilter:
+    def build_filter_across(self, projects: Select[int]) -> AlertFilter:
         """Return the filter for the alerts of several projects, given a query for their IDs."""
-        return replace(self.of_project(0), projects=projects)
+        return replace(self.build_filter(0), projects=projects)
 
 
 class AlertExportQuery(AlertFilters):
@@ -81,7 +87,8 @@ class AlertExportQuery(AlertFilters):
 
     sort: Literal["started", "oldest", "severity", "last_event", "events"] = Field(
         default="started",
-        description="`last_event` and `events` are for pages; a file has the newest first instead.",
+        description="Sort order. Exports ignore `last_event` and `events`, and are then sorted "
+        "newest first.",
     )
 
     @property
@@ -92,7 +99,7 @@ class AlertExportQuery(AlertFilters):
 
 class _Ordered(Query):
     order_by: Literal["started_at"] = Field(
-        default="started_at", description="Accepted for clients that send it; `sort` decides."
+        default="started_at", description="Accepted for compatibility, without effect. Use `sort`."
     )
 
 
@@ -104,12 +111,12 @@ class AlertQuery(_Ordered, AlertExportQuery, KeysetQuery):
     """Filters and order for a list of alerts."""
 
 
-def part_of(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
+def parse_alert_slice(query: AlertQuery | ProjectsAlertQuery) -> AlertSlice:
     """Return the requested page.
 
     Raise QueryError if the cursor is not valid.
     """
-    following = read_cursor(query.cursor, query.order)
+    following = parse_sort_cursor(query.cursor, query.order)
     return AlertSlice(size=query.size, order=query.order, following=following)
 
 
@@ -122,11 +129,9 @@ class Alert(Resource):
     )
     title: str
     severity: _Severity
-    raised_from: _Severity | None = Field(
-        description="The severity before the last report raised it."
-    )
+    raised_from: _Severity | None = Field(description="Severity before the last report raised it.")
     status: Status
-    events: int = Field(description="The number of reports.")
+    events: int = Field(description="Number of reports.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
@@ -136,11 +141,11 @@ class Alert(Resource):
     hosts: tuple[str, ...]
     integration: str | None = Field(
         validation_alias="integration_name",
-        description="The name of the integration that received it.",
+        description="Name of the integration that received the alert.",
     )
-    assignee: str | None = Field(description="A user name.")
+    assignee: str | None = Field(description="User name of the assignee.")
     snoozed_until: Time | None = Field(
-        description="End of the snooze. Until then the alert pages nobody."
+        description="End of the snooze. Until then, the alert pages nobody."
     )
     web_url: str
 
@@ -152,21 +157,23 @@ class ProjectAlert(Alert):
     project_path: str
 
 
-SomeAlert = TypeVar("SomeAlert", bound=Alert)
+AlertResource = TypeVar("AlertResource", bound=Alert)
 
 
-def shown_alert(kind: type[SomeAlert], row: AlertRow, base_url: str) -> SomeAlert:
+def build_alert_resource(
+    kind: type[AlertResource], row: AlertListRow, base_url: str
+) -> AlertResource:
     """Convert a row of a list to a resource."""
     return kind.model_validate(
-        {**vars(row), "web_url": alert_url(row.project_path, row.iid, base_url)}
+        {**vars(row), "web_url": build_alert_url(row.project_path, row.iid, base_url)}
     )
 
 
-def alert_url(project_path: str, iid: int, base_url: str) -> str:
+def build_alert_url(project_path: str, iid: int, base_url: str) -> str:
     """Return the URL of an alert's page."""
     return f"{base_url}/{quote(project_path)}/-/alerts/{iid}"
 
 
-def incident_url(project_path: str, iid: int, base_url: str) -> str:
+def build_incident_url(project_path: str, iid: int, base_url: str) -> str:
     """Return the URL of an incident's page."""
     return f"{base_url}/{quote(project_path)}/-/incidents/{iid}"

@@ -4,29 +4,29 @@ from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.features import AccessLevel
-from domain.access.roles import LEAST_ROLES, Ability
+from domain.access.roles import MINIMUM_ROLES, Ability
 from domain.projects.member_roles import is_custom_role_of_member
 from domain.projects.views import Viewer
-from domain.projects.visibility_sql import has_role_in_project, is_in_force, subtree
+from domain.projects.visibility_sql import has_role_in_project, is_membership_active, select_subtree
 from models import Group, Member, MemberRole, Project
 from models.folding import fold
 
 #: Query for the IDs of projects.
-SelectedProjects = Select[int]
+ProjectSelection = Select[int]
 
 
-def only(project_id: int) -> Select[int]:
+def build_single_project_query(project_id: int) -> Select[int]:
     """Return a query for the ID of one project."""
     return select(Project.id).where(Project.id == project_id)
 
 
-def projects_of_group(group_id: int) -> Select[int]:
+def build_group_projects_query(group_id: int) -> Select[int]:
     """Return a query for the IDs of all projects in a group that have alerts turned on."""
     top = select(Group.id).where(Group.id == group_id)
-    return _with_alerts().where(Project.group_id.in_(subtree(top)))
+    return _build_monitored_projects_query().where(Project.group_id.in_(select_subtree(top)))
 
 
-def projects_of_member(
+def build_member_projects_query(
     viewer: Viewer,
     *,
     session: Session,
@@ -38,11 +38,11 @@ def projects_of_member(
     Administrators get only projects of which they are members. If `path` is given, only the project
     with this path can match.
     """
-    groups, projects = _with_custom_roles(viewer, ability, session=session)
-    in_groups = subtree(select(Group.id).where(Group.id.in_(groups)))
-    found = _with_alerts().where(
+    groups, projects = _find_custom_role_grants(viewer, ability, session=session)
+    in_groups = select_subtree(select(Group.id).where(Group.id.in_(groups)))
+    found = _build_monitored_projects_query().where(
         or_(
-            has_role_in_project(viewer, LEAST_ROLES[ability]),
+            has_role_in_project(viewer, MINIMUM_ROLES[ability]),
             Project.group_id.in_(in_groups),
             Project.id.in_(projects),
         )
@@ -50,25 +50,25 @@ def projects_of_member(
     return found if path is None else found.where(Project.path_key == fold(path))
 
 
-def taking_changes(projects: Select[int]) -> Select[int]:
+def exclude_archived_projects(projects: Select[int]) -> Select[int]:
     """Exclude archived projects from a query for projects."""
     return projects.where(Project.archived_at.is_(None))
 
 
-def paths_of(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
+def list_project_paths(projects: Select[int], *, most: int, session: Session) -> tuple[str, ...]:
     """Return up to `most` full paths of selected projects, sorted."""
     named = select(Project.path).where(Project.id.in_(projects)).order_by(Project.path_key)
     return tuple(session.scalars(named.limit(most)))
 
 
-def _with_custom_roles(
+def _find_custom_role_grants(
     viewer: Viewer, ability: Ability, *, session: Session
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the IDs of groups and of projects in which a custom role grants an ability."""
     rows = session.execute(
         select(Member.group_id, Member.project_id, MemberRole.abilities)
         .join(MemberRole, is_custom_role_of_member())
-        .where(Member.user_id == viewer.user_id, is_in_force(viewer.today))
+        .where(Member.user_id == viewer.user_id, is_membership_active(viewer.today))
     ).all()
     may = [row for row in rows if ability in row.abilities]
     return (
@@ -77,7 +77,7 @@ def _with_custom_roles(
     )
 
 
-def _with_alerts() -> Select[int]:
+def _build_monitored_projects_query() -> Select[int]:
     return select(Project.id).where(
         Project.deleted_at.is_(None),
         Project.monitor_access_level != AccessLevel.DISABLED.value,

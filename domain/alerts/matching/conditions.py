@@ -7,20 +7,26 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, WithJsonSchema
 
 from domain.alerts.matching.labels import AlertLabels
-from domain.alerts.matching.matchers import Matcher, Operator, as_text, fits, matches
-from domain.alerts.matching.parser import MOST_MATCHERS, parse_matchers
+from domain.alerts.matching.matchers import (
+    Matcher,
+    MatcherOperator,
+    format_matchers,
+    matches_all,
+    matches_wildcards,
+)
+from domain.alerts.matching.parser import MAX_MATCHERS, parse_matchers
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import InvalidError
-from domain.core.types.base import Body, Option, Resource, Text, Words, one_of
+from domain.core.types.base import Body, Option, Resource, Text, Words, describe_choices
 
 #: Maximum number of entries in each list.
-MOST_ENTRIES = 100
-LONGEST_ENTRY = 255
+MAX_CONDITION_ENTRIES = 100
+MAX_CONDITION_ENTRY_LENGTH = 255
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conditions:
+class AlertConditions:
     """Conditions that an alert has to meet. An empty field matches any alert."""
 
     #: Values of `domain.alerts.reading.incoming.Severity`.
@@ -34,10 +40,10 @@ class Conditions:
     @property
     def labels_text(self) -> str:
         """Matchers for labels as a text for forms."""
-        return as_text(self.labels)
+        return format_matchers(self.labels)
 
     def to_json(self) -> dict[str, list[str]]:
-        """Return the conditions as JSON for the API and for `conditions_from`."""
+        """Return the conditions as JSON for the API and for `parse_conditions`."""
         return {
             "severities": list(self.severities),
             "environments": list(self.environments),
@@ -46,72 +52,77 @@ class Conditions:
         }
 
 
-def meets(conditions: Conditions, alert: AlertLabels) -> bool:
+def meets_conditions(conditions: AlertConditions, alert: AlertLabels) -> bool:
     """Return whether an alert meets all conditions."""
     return (
         (not conditions.severities or alert.severity in conditions.severities)
-        and _fits_one(conditions.environments, alert.environment)
-        and _fits_one(conditions.services, alert.service)
-        and matches(conditions.labels, alert.labels)
+        and _matches_any_pattern(conditions.environments, alert.environment)
+        and _matches_any_pattern(conditions.services, alert.service)
+        and matches_all(conditions.labels, alert.labels)
     )
 
 
-def _fits_one(patterns: Sequence[str], value: str | None) -> bool:
-    return not patterns or any(fits(pattern, value or "") for pattern in patterns)
+def _matches_any_pattern(patterns: Sequence[str], value: str | None) -> bool:
+    return not patterns or any(matches_wildcards(pattern, value or "") for pattern in patterns)
 
 
-def conditions_from(json: Mapping[str, object]) -> Conditions:
+def parse_conditions(json: Mapping[str, object]) -> AlertConditions:
     """Parse conditions from JSON with optional members.
 
     `severities`, `environments` and `services` are arrays of strings. `labels` is a text of
     matchers, an array of such texts, or an object of names and values. Other members are ignored.
     Raise InvalidError if a member is not valid.
     """
-    return Conditions(
-        severities=_severities(_words(json, "severities")),
-        environments=_words(json, "environments"),
-        services=_words(json, "services"),
-        labels=matchers_from(json.get("labels"), field="labels"),
+    return AlertConditions(
+        severities=_validate_severities(_parse_words(json, "severities")),
+        environments=_parse_words(json, "environments"),
+        services=_parse_words(json, "services"),
+        labels=parse_given_matchers(json.get("labels"), field="labels"),
     )
 
 
-def _words(json: Mapping[str, object], field: str) -> tuple[str, ...]:
+def _parse_words(json: Mapping[str, object], field: str) -> tuple[str, ...]:
     value = json.get(field)
     listed = [] if value is None else value
     if not isinstance(listed, list | tuple):
-        raise InvalidError(f"{field} must be an array of strings.", field=field)
-    if len(listed) > MOST_ENTRIES:
-        raise InvalidError(f"{field} can have at most {MOST_ENTRIES} entries.", field=field)
-    return tuple(dict.fromkeys(_word(each, field) for each in listed))
+        raise InvalidError(f"`{field}` must be an array of strings.", field=field)
+    if len(listed) > MAX_CONDITION_ENTRIES:
+        raise InvalidError(
+            f"`{field}` can have at most {MAX_CONDITION_ENTRIES} entries.", field=field
+        )
+    return tuple(dict.fromkeys(_validate_word(each, field) for each in listed))
 
 
-def _word(value: object, field: str) -> str:
-    text = storable(value).strip() if isinstance(value, str) else ""
-    if not text or len(text) > LONGEST_ENTRY:
-        message = f"Each entry of {field} must be a string of 1 to {LONGEST_ENTRY} characters."
+def _validate_word(value: object, field: str) -> str:
+    text = replace_unstorable(value).strip() if isinstance(value, str) else ""
+    if not text or len(text) > MAX_CONDITION_ENTRY_LENGTH:
+        message = (
+            f"Each entry of `{field}` must be a string of 1 to {MAX_CONDITION_ENTRY_LENGTH} "
+            "characters."
+        )
         raise InvalidError(message, field=field)
     return text
 
 
-def _severities(words: Sequence[str]) -> tuple[str, ...]:
+def _validate_severities(words: Sequence[str]) -> tuple[str, ...]:
     known = [word.value for word in Severity]
     for word in words:
         if word.lower() not in known:
-            message = f"“{word}” is not a severity. Use {', '.join(known)}."
+            message = f'"{word}" is not a severity. Use {", ".join(known)}.'
             raise InvalidError(message, field="severities")
     return tuple(dict.fromkeys(word.lower() for word in words))
 
 
 #: Operators by the members isEqual and isRegex of Alertmanager.
-_OPERATORS = {
-    (True, False): Operator.EQUAL,
-    (False, False): Operator.NOT_EQUAL,
-    (True, True): Operator.LIKE,
-    (False, True): Operator.NOT_LIKE,
+_ALERTMANAGER_OPERATORS = {
+    (True, False): MatcherOperator.EQUAL,
+    (False, False): MatcherOperator.NOT_EQUAL,
+    (True, True): MatcherOperator.LIKE,
+    (False, True): MatcherOperator.NOT_LIKE,
 }
 
 
-def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
+def parse_given_matchers(value: object, *, field: str) -> tuple[Matcher, ...]:
     """Parse matchers from a text, an array of texts, or an object of names and values.
 
     An array may also contain objects in the notation of Alertmanager. Raise InvalidError, which
@@ -124,32 +135,34 @@ def matchers_from(value: object, *, field: str) -> tuple[Matcher, ...]:
         case str():
             found = parse_matchers(value, field=field)
         case list() | tuple():
-            found = tuple(each for text in value for each in _matchers_of(text, field))
+            found = tuple(each for text in value for each in _parse_array_item(text, field))
         case dict():
-            found = tuple(_equal(name, wanted, field) for name, wanted in value.items())
+            found = tuple(
+                _build_equal_matcher(name, wanted, field) for name, wanted in value.items()
+            )
         case _:
-            raise _no_matchers(field)
-    if len(found) > MOST_MATCHERS:
-        raise InvalidError(f"{field} can have at most {MOST_MATCHERS} matchers.", field=field)
+            raise _build_matchers_error(field)
+    if len(found) > MAX_MATCHERS:
+        raise InvalidError(f"`{field}` can have at most {MAX_MATCHERS} matchers.", field=field)
     return found
 
 
-def _matchers_of(text: object, field: str) -> tuple[Matcher, ...]:
+def _parse_array_item(text: object, field: str) -> tuple[Matcher, ...]:
     if isinstance(text, dict):
-        return (_of_alertmanager(text, field),)
+        return (_parse_alertmanager_matcher(text, field),)
     if not isinstance(text, str):
-        raise _no_matchers(field)
+        raise _build_matchers_error(field)
     return parse_matchers(text, field=field)
 
 
-def _equal(name: object, value: object, field: str) -> Matcher:
+def _build_equal_matcher(name: object, value: object, field: str) -> Matcher:
     if not (isinstance(name, str) and name.strip() and isinstance(value, str)):
-        raise _no_matchers(field)
+        raise _build_matchers_error(field)
     # Parsing the result applies the usual limits on length and characters.
-    return parse_matchers(str(Matcher(name, Operator.EQUAL, value)), field=field)[0]
+    return parse_matchers(str(Matcher(name, MatcherOperator.EQUAL, value)), field=field)[0]
 
 
-def _of_alertmanager(given: dict[Any, Any], field: str) -> Matcher:
+def _parse_alertmanager_matcher(given: dict[Any, Any], field: str) -> Matcher:
     """Parse a matcher in the notation of Alertmanager's API and `amtool --output json`."""
     name, value = given.get("name"), given.get("value")
     is_equal, is_regex = given.get("isEqual", True), given.get("isRegex", False)
@@ -160,26 +173,28 @@ def _of_alertmanager(given: dict[Any, Any], field: str) -> Matcher:
         and isinstance(is_equal, bool)
         and isinstance(is_regex, bool)
     ):
-        raise _no_matchers(field)
-    return parse_matchers(str(Matcher(name, _OPERATORS[is_equal, is_regex], value)), field=field)[0]
+        raise _build_matchers_error(field)
+    return parse_matchers(
+        str(Matcher(name, _ALERTMANAGER_OPERATORS[is_equal, is_regex], value)), field=field
+    )[0]
 
 
-def _no_matchers(field: str) -> InvalidError:
+def _build_matchers_error(field: str) -> InvalidError:
     message = (
-        f'{field} must be a string of matchers such as team="db", an array of such strings, or an '
-        "object of names and values, all of them strings."
+        f'`{field}` must be a string of matchers such as team="db", an array of such strings, or '
+        "an object with names and values that are strings."
     )
     return InvalidError(message, field=field)
 
 
-def _read_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
+def _validate_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
     if isinstance(value, tuple) and all(isinstance(each, Matcher) for each in value):
         return value
     # Each line of a form contains one or more matchers, and may end with a comma.
     given = value.splitlines() if isinstance(value, str) else value
     if isinstance(given, list):
         given = [line.strip().rstrip(",") if isinstance(line, str) else line for line in given]
-    return matchers_from(given, field=info.field_name or "")
+    return parse_given_matchers(given, field=info.field_name or "")
 
 
 #: Matchers for labels. The value can be a text such as `service="web", host=~"web.*"`, a list of
@@ -187,12 +202,12 @@ def _read_matchers(value: Any, info: ValidationInfo) -> tuple[Matcher, ...]:
 #: text.
 Matchers = Annotated[
     tuple[Matcher, ...],
-    BeforeValidator(_read_matchers),
+    BeforeValidator(_validate_matchers),
     PlainSerializer(lambda matchers: [str(each) for each in matchers], return_type=list[str]),
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
     Option("--matcher"),
 ]
-_ALERTMANAGERS = {
+_ALERTMANAGER_SCHEMA = {
     "type": "object",
     "properties": {
         "name": {"type": "string"},
@@ -203,33 +218,33 @@ _ALERTMANAGERS = {
     "required": ["name", "value"],
 }
 #: JSON schema of the matchers that a request can contain.
-GIVEN_MATCHERS = WithJsonSchema(
+MATCHERS_SCHEMA = WithJsonSchema(
     {
         "anyOf": [
             {"type": "string"},
-            {"type": "array", "items": {"anyOf": [{"type": "string"}, _ALERTMANAGERS]}},
+            {"type": "array", "items": {"anyOf": [{"type": "string"}, _ALERTMANAGER_SCHEMA]}},
             {"type": "object", "additionalProperties": {"type": "string"}},
         ]
     }
 )
 
 
-def _names(value: Any) -> Any:
+def _split_names(value: Any) -> Any:
     """Split a text at its commas. Names may contain spaces."""
     return [each.strip() for each in value.split(",")] if isinstance(value, str) else value
 
 
-_Patterns = Annotated[
+_NamePatterns = Annotated[
     tuple[Text, ...],
-    BeforeValidator(_names),
-    Field(description="Names, in which * stands for any characters. Empty for all."),
+    BeforeValidator(_split_names),
+    Field(description="Names, in which `*` matches any characters. Empty for all."),
 ]
-_SEVERITIES = one_of(*(each.value for each in Severity))
-LABELS = (
+_SEVERITY_NAME = describe_choices(*(each.value for each in Severity))
+LABELS_DESCRIPTION = (
     'Matchers such as `team="db", host=~"web.*"`, a list of such texts, or an object of names and '
     "values."
 )
-_FIELDS = ("severities", "environments", "services", "labels")
+_CONDITION_FIELDS = ("severities", "environments", "services", "labels")
 
 
 class ConditionsBody(Body):
@@ -242,27 +257,27 @@ class ConditionsBody(Body):
             description="Severities: critical, high, medium, low, info or unknown. Empty for all."
         ),
     ] = None
-    environments: Annotated[_Patterns | None, Option("--environment")] = None
-    services: Annotated[_Patterns | None, Option("--service")] = None
+    environments: Annotated[_NamePatterns | None, Option("--environment")] = None
+    services: Annotated[_NamePatterns | None, Option("--service")] = None
     labels: Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--matcher")] = Field(
-        default=None, description=LABELS
+        default=None, description=LABELS_DESCRIPTION
     )
 
-    def conditions(self, present: Conditions = Conditions()) -> Conditions:
+    def conditions(self, present: AlertConditions = AlertConditions()) -> AlertConditions:
         """Return the conditions, with the values of `present` for omitted ones.
 
         Raise InvalidError if a condition is not valid.
         """
         given: dict[str, Any] = {
-            name: value for name in _FIELDS if (value := getattr(self, name)) is not None
+            name: value for name in _CONDITION_FIELDS if (value := getattr(self, name)) is not None
         }
-        return conditions_from({**present.to_json(), **given})
+        return parse_conditions({**present.to_json(), **given})
 
 
 class ConditionsResource(Resource):
     """Conditions that select alerts. An empty list matches any alert."""
 
-    severities: list[Annotated[str, _SEVERITIES]]
+    severities: list[Annotated[str, _SEVERITY_NAME]]
     environments: list[str]
     services: list[str]
-    labels: list[str] = Field(description="Matchers, all of which have to match.")
+    labels: list[str] = Field(description="Matchers. An alert has to match all of them.")

@@ -11,17 +11,17 @@ from typing import Any
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Format, Reading
-from domain.alerts.formats.registry import format_named
+from domain.alerts.formats.base import AlertFormat, ParserSettings
+from domain.alerts.formats.registry import get_format
 from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import as_text, storable
+from domain.alerts.reading.text import convert_to_text, replace_unstorable
 from models import Alert, Delivery
 
 _SEVERITIES = tuple(Severity)
 #: Maximum size of bodies in memory, in bytes, and maximum number of IDs in a query.
-_BYTES_AT_ONCE = 8_000_000
-_IDS_AT_ONCE = 1_000
+_MAX_BATCH_BYTES = 8_000_000
+_MAX_BATCH_IDS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class AlertLabels:
 
 
 @dataclass(frozen=True)
-class _Body:
+class _RequestedBody:
     """A delivery, and the indexes of the requested items."""
 
     id: int
@@ -47,8 +47,8 @@ class _Body:
     items: frozenset[int]
 
 
-def labels_of(
-    alert_ids: Iterable[int], *, session: Session, reading: Reading
+def find_alert_labels(
+    alert_ids: Iterable[int], *, session: Session, reading: ParserSettings
 ) -> Mapping[int, AlertLabels]:
     """Return the labels of alerts by ID. IDs without an alert are omitted.
 
@@ -56,9 +56,9 @@ def labels_of(
     """
     ids = sorted(set(alert_ids))
     rows: list[Row[*tuple[Any, ...]]] = []
-    for begin in range(0, len(ids), _IDS_AT_ONCE):
-        rows += _rows(ids[begin : begin + _IDS_AT_ONCE], session=session)
-    payloads = _payload_labels(rows, session=session, reading=reading)
+    for begin in range(0, len(ids), _MAX_BATCH_IDS):
+        rows += _fetch_alert_rows(ids[begin : begin + _MAX_BATCH_IDS], session=session)
+    payloads = _find_payload_labels(rows, session=session, reading=reading)
     return {
         row.id: AlertLabels(
             alert_id=row.id,
@@ -67,13 +67,13 @@ def labels_of(
             severity=_SEVERITIES[row.severity].value,
             environment=row.environment,
             service=row.service,
-            labels=_merged(payloads.get((row.delivery_id, row.item_index), {}), row),
+            labels=_merge_labels(payloads.get((row.delivery_id, row.item_index), {}), row),
         )
         for row in rows
     }
 
 
-def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
+def _fetch_alert_rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, ...]]]:
     columns = (
         *(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity),
         *(Alert.environment, Alert.service, Alert.monitoring_tool, Alert.hosts),
@@ -88,7 +88,7 @@ def _rows(ids: Sequence[int], *, session: Session) -> Sequence[Row[*tuple[Any, .
     ).all()
 
 
-def _merged(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[str, str]:
+def _merge_labels(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[str, str]:
     """Return the labels of a payload, overridden by the alert's own fields."""
     own = {
         "title": row.title,
@@ -103,25 +103,25 @@ def _merged(payload: Mapping[str, str], row: Row[*tuple[Any, ...]]) -> Mapping[s
     return {"alertname": row.title, **payload, **known}
 
 
-def _payload_labels(
-    rows: Sequence[Row[*tuple[Any, ...]]], *, session: Session, reading: Reading
+def _find_payload_labels(
+    rows: Sequence[Row[*tuple[Any, ...]]], *, session: Session, reading: ParserSettings
 ) -> Mapping[tuple[int, int], Mapping[str, str]]:
     """Return the labels of items by delivery and index. Each body is parsed once."""
     found: dict[tuple[int, int], Mapping[str, str]] = {}
-    for bodies in _packed(_bodies(rows)):
+    for bodies in _batch_bodies(_list_requested_bodies(rows)):
         wanted = {body.id: body.items for body in bodies}
         statement = select(Delivery.id, Delivery.format, Delivery.body).where(
             Delivery.id.in_(wanted)
         )
         for delivery_id, format_name, body in session.execute(statement):
-            body_format = format_named(format_name)
-            payload = body_format.stored_value(body, reading=reading)
+            body_format = get_format(format_name)
+            payload = body_format.decode_stored(body, reading=reading)
             for index in wanted[delivery_id]:
-                found[delivery_id, index] = _labels_in(payload, body_format, index)
+                found[delivery_id, index] = _extract_labels(payload, body_format, index)
     return found
 
 
-def _bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_Body]:
+def _list_requested_bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_RequestedBody]:
     items: dict[int, set[int]] = {}
     sizes: dict[int, int] = {}
     for row in rows:
@@ -129,15 +129,15 @@ def _bodies(rows: Sequence[Row[*tuple[Any, ...]]]) -> Iterator[_Body]:
             items.setdefault(row.delivery_id, set()).add(row.item_index)
             sizes[row.delivery_id] = row.size
     for delivery_id, indexes in items.items():
-        yield _Body(delivery_id, sizes[delivery_id], frozenset(indexes))
+        yield _RequestedBody(delivery_id, sizes[delivery_id], frozenset(indexes))
 
 
-def _packed(bodies: Iterable[_Body]) -> Iterator[list[_Body]]:
+def _batch_bodies(bodies: Iterable[_RequestedBody]) -> Iterator[list[_RequestedBody]]:
     """Group bodies into batches that respect the limits on size and number."""
-    pack: list[_Body] = []
+    pack: list[_RequestedBody] = []
     size = 0
     for body in bodies:
-        if pack and (size + body.size > _BYTES_AT_ONCE or len(pack) == _IDS_AT_ONCE):
+        if pack and (size + body.size > _MAX_BATCH_BYTES or len(pack) == _MAX_BATCH_IDS):
             yield pack
             pack, size = [], 0
         pack.append(body)
@@ -146,19 +146,19 @@ def _packed(bodies: Iterable[_Body]) -> Iterator[list[_Body]]:
         yield pack
 
 
-def _labels_in(payload: object, body_format: Format, index: int) -> Mapping[str, str]:
+def _extract_labels(payload: object, body_format: AlertFormat, index: int) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for members in body_format.labels(payload, index):
-        found |= _texts(members)
+        found |= _convert_to_texts(members)
     return found
 
 
-def _texts(members: object) -> dict[str, str]:
+def _convert_to_texts(members: object) -> dict[str, str]:
     """Return the strings, numbers and booleans of an object as texts, without empty ones."""
     if not isinstance(members, dict):
         return {}
     texts = (
-        (storable(name), storable(as_text(value)))
+        (replace_unstorable(name), replace_unstorable(convert_to_text(value)))
         for name, value in members.items()
         if isinstance(value, str | int | float | LongNumber)
     )

@@ -12,20 +12,20 @@ import re2
 from domain.core.errors import InvalidError
 
 #: Memory limit in bytes. Patterns whose program needs more are rejected.
-_MEMORY = 1_000_000
+_MAX_PATTERN_BYTES = 1_000_000
 #: Names that both parsers of Alertmanager accept without quotes.
 _PLAIN_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 @lru_cache(maxsize=2_000)
-def compiled(pattern: str) -> Any:
+def compile_pattern(pattern: str) -> Any:
     """Compile a regular expression of RE2.
 
     Call `fullmatch` on the result, since a matcher applies to the whole value. Raise InvalidError
     with RE2's reason if the expression is not valid.
     """
     options = re2.Options()
-    options.max_mem = _MEMORY
+    options.max_mem = _MAX_PATTERN_BYTES
     options.never_capture = True
     options.log_errors = False
     try:
@@ -37,21 +37,21 @@ def compiled(pattern: str) -> Any:
 
 
 @lru_cache(maxsize=2_000)
-def _wildcards(pattern: str) -> Any:
-    return compiled("(?s)" + ".*".join(re2.escape(part) for part in pattern.split("*")))
+def _compile_wildcards(pattern: str) -> Any:
+    return compile_pattern("(?s)" + ".*".join(re2.escape(part) for part in pattern.split("*")))
 
 
-def fits(pattern: str, value: str) -> bool:
+def matches_wildcards(pattern: str, value: str) -> bool:
     """Return whether a value matches a pattern, in which each `*` matches any characters."""
     if "*" not in pattern:
         return pattern == value
-    return _wildcards(pattern).fullmatch(value) is not None
+    return _compile_wildcards(pattern).fullmatch(value) is not None
 
 
-_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
-class Operator(StrEnum):
+class MatcherOperator(StrEnum):
     """The operators that compare the value of a label with the value of a matcher."""
 
     EQUAL = "="
@@ -62,7 +62,7 @@ class Operator(StrEnum):
     @property
     def is_regex(self) -> bool:
         """True if the matcher's value is a regular expression."""
-        return self in {Operator.LIKE, Operator.NOT_LIKE}
+        return self in {MatcherOperator.LIKE, MatcherOperator.NOT_LIKE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +70,32 @@ class Matcher:
     """A comparison of a label. `str` returns its canonical form, which can be parsed again."""
 
     name: str
-    operator: Operator
+    operator: MatcherOperator
     value: str
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether the label matches. A missing label is treated like an empty one."""
         found = labels.get(self.name, "")
         if self.operator.is_regex:
-            is_match = compiled(self.value).fullmatch(found) is not None
-            return is_match == (self.operator is Operator.LIKE)
-        return (found == self.value) == (self.operator is Operator.EQUAL)
+            is_match = compile_pattern(self.value).fullmatch(found) is not None
+            return is_match == (self.operator is MatcherOperator.LIKE)
+        return (found == self.value) == (self.operator is MatcherOperator.EQUAL)
 
     def __str__(self) -> str:
         """Return `name="value"`, with quotes around the name if they are needed."""
-        name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quoted(self.name)
-        return f"{name}{self.operator}{_quoted(self.value)}"
+        name = self.name if _PLAIN_NAME.fullmatch(self.name) else _quote(self.name)
+        return f"{name}{self.operator}{_quote(self.value)}"
 
 
-def _quoted(text: str) -> str:
-    return f'"{text.translate(_ESCAPED)}"'
+def _quote(text: str) -> str:
+    return f'"{text.translate(_ESCAPES)}"'
 
 
-def matches(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
+def matches_all(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
     """Return whether all matchers match the labels. An empty list matches any labels."""
     return all(matcher.matches(labels) for matcher in matchers)
 
 
-def as_text(matchers: Iterable[Matcher]) -> str:
+def format_matchers(matchers: Iterable[Matcher]) -> str:
     """Return matchers in canonical form, separated by commas and without braces."""
     return ", ".join(map(str, matchers))

@@ -14,8 +14,8 @@ import re
 from contextlib import suppress
 from functools import lru_cache
 
-from domain.alerts.matching.matchers import Matcher, Operator, compiled
-from domain.alerts.reading.text import storable
+from domain.alerts.matching.matchers import Matcher, MatcherOperator, compile_pattern
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import InvalidError
 
 
@@ -29,65 +29,65 @@ class MatcherSyntaxError(Exception):
         self.reason = reason
 
 
-def check_pattern(matcher: Matcher, position: int) -> None:
+def check_matcher_pattern(matcher: Matcher, position: int) -> None:
     """Raise MatcherSyntaxError if the matcher contains an invalid regular expression of RE2."""
     if matcher.operator.is_regex:
         try:
-            compiled(matcher.value)
+            compile_pattern(matcher.value)
         except InvalidError as error:
             raise MatcherSyntaxError(position, f"the value of {matcher.name} {error}") from error
 
 
 _SPACE = " \t\n\r\f\v"
 #: Part between two commas. Commas within quotes do not count.
-_PART = re.compile(r'(?:\\[^,]|"(?:\\.|[^"\\])*(?:"|\\?\Z)|[^,"\\]|\\(?=,|\Z))*', re.DOTALL)
-_MATCHER = re.compile(
+_CLASSIC_PART = re.compile(r'(?:\\[^,]|"(?:\\.|[^"\\])*(?:"|\\?\Z)|[^,"\\]|\\(?=,|\Z))*', re.DOTALL)
+_CLASSIC_MATCHER = re.compile(
     r"\s*(?P<name>[a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?P<operator>=~|!=|!~|=)\s*(?P<value>.*)",
     re.DOTALL | re.ASCII,
 )
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
 _UNQUOTED = re.compile(r'(?:\\.|[^"\\])*\\?', re.DOTALL)
 _ESCAPE = re.compile(r'\\([n"\\])')
-_MEANINGS = {"n": "\n", '"': '"', "\\": "\\"}
+_ESCAPE_MEANINGS = {"n": "\n", '"': '"', "\\": "\\"}
 
 
-def read_classic(text: str) -> tuple[Matcher, ...] | None:
+def parse_classic_matchers(text: str) -> tuple[Matcher, ...] | None:
     """Return the matchers of a text, or None if it is not valid in the classic syntax."""
     inner = text.strip(_SPACE).removeprefix("{").removesuffix("}")
-    parts = _parts(inner)
-    matchers = [_read_part(part) for part in parts]
+    parts = _split_parts(inner)
+    matchers = [_parse_part(part) for part in parts]
     known = tuple(matcher for matcher in matchers if matcher is not None)
     return known if len(known) == len(parts) else None
 
 
-def _parts(text: str) -> list[str]:
+def _split_parts(text: str) -> list[str]:
     """Split a text at its commas, ignoring an empty part after the last comma."""
     parts, position = [], 0
     while position <= len(text):
-        found = _PART.match(text, position)
+        found = _CLASSIC_PART.match(text, position)
         end = found.end() if found else position
         parts.append(text[position:end])
         position = end + 1
     return parts if parts[-1].strip() else parts[:-1]
 
 
-def _read_part(text: str) -> Matcher | None:
-    found = _MATCHER.fullmatch(text)
-    value = _read_value(found["value"].rstrip(_SPACE)) if found else None
+def _parse_part(text: str) -> Matcher | None:
+    found = _CLASSIC_MATCHER.fullmatch(text)
+    value = _parse_value(found["value"].rstrip(_SPACE)) if found else None
     if found is None or value is None:
         return None
-    matcher = Matcher(found["name"], Operator(found["operator"]), value)
+    matcher = Matcher(found["name"], MatcherOperator(found["operator"]), value)
     with suppress(MatcherSyntaxError):
-        check_pattern(matcher, 0)
+        check_matcher_pattern(matcher, 0)
         return matcher
     return None
 
 
-def _read_value(text: str) -> str | None:
+def _parse_value(text: str) -> str | None:
     quoted = _QUOTED.fullmatch(text)
     if quoted is None and _UNQUOTED.fullmatch(text) is None:
         return None
-    return _ESCAPE.sub(lambda escape: _MEANINGS[escape[1]], quoted[1] if quoted else text)
+    return _ESCAPE.sub(lambda escape: _ESCAPE_MEANINGS[escape[1]], quoted[1] if quoted else text)
 
 
 _LITERAL = re.compile(r"""[^\s{}!=~,\\"'`]+""")
@@ -98,22 +98,22 @@ _UTF8_ESCAPE = re.compile(
     rb"""\\(?:(?P<mark>[abfnrtv\\"])|x(?P<byte>[0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"""
     rb"""|u(?P<short>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|(?P<unknown>))"""
 )
-_MARKS = dict(zip(b'abfnrtv\\"', b'\a\b\f\n\r\t\v\\"', strict=True))
-_LARGEST_CODE_POINT = 0x10FFFF
+_UTF8_ESCAPE_BYTES = dict(zip(b'abfnrtv\\"', b'\a\b\f\n\r\t\v\\"', strict=True))
+_MAX_CODE_POINT = 0x10FFFF
 
 
-class _Reader:
+class _Utf8MatcherParser:
     """A parser that reads a text from beginning to end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self.position = _after_space(text, 0)
+        self.position = _skip_space(text, 0)
 
     def take(self, mark: str) -> bool:
         """Skip a character and the spaces after it, and return whether it was there."""
         if not self._text.startswith(mark, self.position):
             return False
-        self.position = _after_space(self._text, self.position + len(mark))
+        self.position = _skip_space(self._text, self.position + len(mark))
         return True
 
     def is_before(self, close: str) -> bool:
@@ -136,12 +136,12 @@ class _Reader:
         operator = self._operator()
         at_value = self.position
         matcher = Matcher(name, operator, self._word("a value"))
-        check_pattern(matcher, at_value)
+        check_matcher_pattern(matcher, at_value)
         return matcher
 
     def error(self, expected: str) -> MatcherSyntaxError:
         rest = self._text[self.position :]
-        found = f"“{rest[0]}”" if rest else "the end of the text"
+        found = f'"{rest[0]}"' if rest else "the end of the text"
         return MatcherSyntaxError(self.position, f"expected {expected}, found {found}")
 
     def _word(self, what: str) -> str:
@@ -150,39 +150,39 @@ class _Reader:
         found = _LITERAL.match(self._text, self.position)
         if found is None:
             raise self.error(what)
-        self.position = _after_space(self._text, found.end())
+        self.position = _skip_space(self._text, found.end())
         return found[0]
 
     def _string(self) -> str:
         found = _STRING.match(self._text, self.position)
         if found is None:
-            raise MatcherSyntaxError(self.position, "this double quote has no closing one")
+            raise MatcherSyntaxError(self.position, "this double quote is not closed")
         begin = self.position
-        self.position = _after_space(self._text, found.end())
-        return _unescaped(found[1], begin)
+        self.position = _skip_space(self._text, found.end())
+        return _unescape(found[1], begin)
 
-    def _operator(self) -> Operator:
+    def _operator(self) -> MatcherOperator:
         found = _OPERATOR.match(self._text, self.position)
         if found is None:
             raise self.error("one of = != =~ !~")
-        self.position = _after_space(self._text, found.end())
-        return Operator(found[0])
+        self.position = _skip_space(self._text, found.end())
+        return MatcherOperator(found[0])
 
 
-def _after_space(text: str, position: int) -> int:
+def _skip_space(text: str, position: int) -> int:
     found = _UTF8_SPACE.match(text, position)
     return found.end() if found else position
 
 
-def _unescaped(text: str, begin: int) -> str:
+def _unescape(text: str, begin: int) -> str:
     def meaning(found: re.Match[bytes]) -> bytes:
         if found["mark"]:
-            return bytes([_MARKS[found["mark"][0]]])
+            return bytes([_UTF8_ESCAPE_BYTES[found["mark"][0]]])
         if found["byte"] or found["octal"]:
             return bytes([int(found["byte"] or found["octal"], 16 if found["byte"] else 8)])
         code = int(found["short"] or found["long"] or b"ffffffff", 16)
-        if code > _LARGEST_CODE_POINT:
-            raise MatcherSyntaxError(begin, "this string has a backslash before an unknown escape")
+        if code > _MAX_CODE_POINT:
+            raise MatcherSyntaxError(begin, "this string contains an unknown escape sequence")
         return chr(code).encode("utf-8", "surrogatepass")
 
     try:
@@ -191,12 +191,12 @@ def _unescaped(text: str, begin: int) -> str:
         raise MatcherSyntaxError(begin, "this string is not UTF-8") from error
 
 
-def read_utf8(text: str) -> tuple[Matcher, ...]:
+def parse_utf8_matchers(text: str) -> tuple[Matcher, ...]:
     """Return the matchers of a text in the UTF-8 syntax.
 
     Raise MatcherSyntaxError if the text is not valid.
     """
-    reader = _Reader(text)
+    reader = _Utf8MatcherParser(text)
     close = "}" if reader.take("{") else ""
     matchers = []
     while not reader.is_before(close):
@@ -208,8 +208,8 @@ def read_utf8(text: str) -> tuple[Matcher, ...]:
 
 
 #: Maximum length of a text, in characters.
-LONGEST_TEXT = 4_000
-MOST_MATCHERS = 50
+MAX_MATCHERS_TEXT_LENGTH = 4_000
+MAX_MATCHERS = 50
 
 
 def parse_matchers(text: str, *, field: str = "matchers") -> tuple[Matcher, ...]:
@@ -221,27 +221,29 @@ def parse_matchers(text: str, *, field: str = "matchers") -> tuple[Matcher, ...]
     """
     _check_size(text, field)
     try:
-        found = _parse(text)
+        found = _parse_text(text)
     except MatcherSyntaxError as error:
         message = f"Character {error.position + 1}: {error.reason}."
         raise InvalidError(message, field=field) from error
-    if len(found) > MOST_MATCHERS:
-        raise InvalidError(f"Use at most {MOST_MATCHERS} matchers.", field=field)
+    if len(found) > MAX_MATCHERS:
+        raise InvalidError(f"Use at most {MAX_MATCHERS} matchers.", field=field)
     return found
 
 
 def _check_size(text: str, field: str) -> None:
-    if len(text) > LONGEST_TEXT:
-        raise InvalidError(f"Matchers can have at most {LONGEST_TEXT:,} characters.", field=field)
-    if storable(text) != text:
+    if len(text) > MAX_MATCHERS_TEXT_LENGTH:
+        raise InvalidError(
+            f"Matchers can have at most {MAX_MATCHERS_TEXT_LENGTH:,} characters.", field=field
+        )
+    if replace_unstorable(text) != text:
         message = "Matchers cannot contain NUL characters or lone surrogates."
         raise InvalidError(message, field=field)
 
 
 @lru_cache(maxsize=2_000)
-def _parse(text: str) -> tuple[Matcher, ...]:
-    found = read_classic(text)
-    matchers = read_utf8(text) if found is None else found
+def _parse_text(text: str) -> tuple[Matcher, ...]:
+    found = parse_classic_matchers(text)
+    matchers = parse_utf8_matchers(text) if found is None else found
     if any("\x00" in matcher.value + matcher.name for matcher in matchers):
-        raise MatcherSyntaxError(0, "a name or value has the character NUL")
+        raise MatcherSyntaxError(0, "a name or value contains a NUL character")
     return matchers

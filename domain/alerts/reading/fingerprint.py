@@ -9,38 +9,38 @@ from hashlib import sha256
 from typing import Literal
 
 from domain.alerts.reading.body import LongNumber
-from domain.alerts.reading.text import as_text, canonical_json, is_blank
+from domain.alerts.reading.text import convert_to_text, format_canonical_json, is_blank
 
 #: Kind of the hashed value. Of a payload, only the part that is the same in all reports is hashed.
 #: The order of labels does not matter. The title is used for alerts that have neither labels nor
-#: their own fingerprint. The last two kinds are for values from `of_value`.
-Kind = Literal["payload", "labels", "title", "array", "text"]
+#: their own fingerprint. The last two kinds are for values from `compute_fingerprint_of_value`.
+FingerprintKind = Literal["payload", "labels", "title", "array", "text"]
 
 
-def of(kind: Kind, value: object) -> bytes:
+def compute_fingerprint(kind: FingerprintKind, value: object) -> bytes:
     """Return the fingerprint of a value that identifies an alert."""
     prefix = f"alert fingerprint: {kind}\0".encode()
-    return sha256(prefix + canonical_json(value)).digest()
+    return sha256(prefix + format_canonical_json(value)).digest()
 
 
-def is_fingerprint(value: object) -> bool:
+def is_usable_fingerprint(value: object) -> bool:
     """Return whether a value can identify an alert: a string, number or array that is not blank."""
     is_of_a_type = isinstance(value, str | int | float | list | LongNumber)
     return is_of_a_type and not isinstance(value, bool) and not is_blank(value)
 
 
-def of_value(value: object) -> bytes:
+def compute_fingerprint_of_value(value: object) -> bytes:
     """Return the fingerprint for a fingerprint value of the sender.
 
     A number equals its text, since tools that use templates send 17 when an alert fires and "17"
     when it recovers. The order of an array matters.
     """
     if isinstance(value, list):
-        return of("array", [as_text(item) for item in value])
-    return of("text", as_text(value))
+        return compute_fingerprint("array", [convert_to_text(item) for item in value])
+    return compute_fingerprint("text", convert_to_text(value))
 
 
-def within_monitor(found: bytes, monitor_id: int | None) -> bytes:
+def combine_with_monitor(found: bytes, monitor_id: int | None) -> bytes:
     """Combine a fingerprint with the monitor of its alert.
 
     Equal fingerprints in two monitors become different. Applying the function again returns the
@@ -51,10 +51,10 @@ def within_monitor(found: bytes, monitor_id: int | None) -> bytes:
         return found
     # Events that open no alert, such as change events of PagerDuty, have an empty fingerprint.
     size = len(found)
-    mask = int.from_bytes(_mask(monitor_id)[:size], "big")
+    mask = int.from_bytes(_compute_monitor_mask(monitor_id)[:size], "big")
     return (int.from_bytes(found, "big") ^ mask).to_bytes(size, "big")
 
 
 @lru_cache(maxsize=4096)
-def _mask(monitor_id: int) -> bytes:
+def _compute_monitor_mask(monitor_id: int) -> bytes:
     return sha256(f"alert monitor: {monitor_id}".encode()).digest()

@@ -78,7 +78,7 @@ class IncomingAlert:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RefusedItem:
+class RejectedAlertItem:
     """An item that is not a valid alert, and the reason."""
 
     item_index: int
@@ -109,7 +109,7 @@ class ParsedBody:
     """The alerts of a body, its rejected items and its warnings."""
 
     alerts: tuple[IncomingAlert, ...]
-    refused: tuple[RefusedItem, ...]
+    refused: tuple[RejectedAlertItem, ...]
     #: Number of alerts that the sender reports as omitted.
     truncated_alerts: int
     parse_warnings: tuple[str, ...]
@@ -119,11 +119,11 @@ class ParsedBody:
     event: SenderEvent | None = None
 
 
-class UnreadableBody(DomainError):  # noqa: N818  the name says what was received, not what we did
+class UnreadableBodyError(DomainError):
     """The body is not valid JSON, not an object, or nested too deep. The message is the reason."""
 
 
-class MissingAttributes(DomainError):  # noqa: N818  as above
+class MissingAttributesError(DomainError):
     """Required attributes are missing or have the wrong type; `names` lists them."""
 
     def __init__(self, names: Sequence[str], *, hint: str = "") -> None:
@@ -132,16 +132,16 @@ class MissingAttributes(DomainError):  # noqa: N818  as above
         self.names = tuple(names)
 
 
-class NoValidItem(DomainError):  # noqa: N818  as above
+class NoValidItemError(DomainError):
     """The body contains no valid alert; `refused` contains the reason for each item."""
 
-    def __init__(self, message: str, *, refused: Sequence[RefusedItem] = ()) -> None:
+    def __init__(self, message: str, *, refused: Sequence[RejectedAlertItem] = ()) -> None:
         """Store the reasons in addition to the message."""
         super().__init__(message)
         self.refused = tuple(refused)
 
 
-class InvalidEvent(DomainError):  # noqa: N818  as above
+class InvalidEventError(DomainError):
     """An event of PagerDuty's Events API is malformed; `problems` lists all mistakes."""
 
     def __init__(self, problems: Sequence[str]) -> None:

@@ -13,32 +13,32 @@ from domain.alerts.reading.body import LongNumber
 from domain.alerts.reading.mapping_rules import (
     LABEL_FIELDS,
     NO_RULES,
-    Join,
     MappingRules,
-    read_rules,
-    rules_value,
+    ValueJoin,
+    parse_mapping_rules,
+    serialize_mapping_rules,
 )
 from domain.alerts.reading.paths import (
-    Path,
-    checked_path,
-    inner_object,
-    resolve,
-    shown,
-    without,
-    written,
+    PayloadPath,
+    find_value,
+    format_path,
+    parse_inner_object,
+    remove_value,
+    serialize_path,
+    validate_path,
 )
-from domain.alerts.reading.text import as_text, excerpt, is_blank
+from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
-from domain.core.labelled_enums import Labelled
+from domain.core.labelled_enums import LabeledEnum
 
 #: Maximum number of sample values that are offered as choices.
-_MOST_SAMPLE_VALUES = 500
-_MOST_PATHS = 2
+_MAX_SAMPLE_VALUES = 500
+_MAX_PATHS_PER_FIELD = 2
 #: Key of the rules in a stored mapping. No field of an alert has this name.
-_RULES = "rules"
+_RULES_KEY = "rules"
 
 
-class AlertField(Labelled):
+class AlertField(LabeledEnum):
     """A field of an alert that can be mapped, by its name in the generic format."""
 
     TITLE = "title", "Title"
@@ -58,18 +58,18 @@ class AlertField(Labelled):
 
 
 #: Fields that differ between reports of the same alert.
-VOLATILE = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
+VOLATILE_FIELDS = (AlertField.START_TIME, AlertField.END_TIME, AlertField.HOSTS)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldMapping:
     """The path of each mapped field with an optional fallback path, and rules."""
 
-    paths: Mapping[AlertField, tuple[Path, ...]] = field(default_factory=dict)
+    paths: Mapping[AlertField, tuple[PayloadPath, ...]] = field(default_factory=dict)
     rules: MappingRules = NO_RULES
     #: Source of each field, for display.
     sources: Mapping[AlertField, str] = field(init=False, repr=False, compare=False)
-    #: Sources of the VOLATILE fields, for display.
+    #: Sources of the VOLATILE_FIELDS, for display.
     volatile: str = field(init=False, repr=False, compare=False)
     #: True if the mapping changes how a payload is parsed, apart from severity words and labels.
     reads_fields: bool = field(init=False, repr=False, compare=False)
@@ -80,25 +80,25 @@ class FieldMapping:
         """Compute the values that do not depend on the payload."""
         sources = {alert_field: self._source(alert_field) for alert_field in AlertField}
         object.__setattr__(self, "sources", sources)
-        volatile = [sources[alert_field] for alert_field in VOLATILE]
-        volatile += [shown(rule.path) for rule in self.rules.resolved_when]
+        volatile = [sources[alert_field] for alert_field in VOLATILE_FIELDS]
+        volatile += [format_path(rule.path) for rule in self.rules.resolved_when]
         object.__setattr__(self, "volatile", ", ".join(dict.fromkeys(volatile)))
         none: dict[str, Any] = dict.fromkeys(LABEL_FIELDS, ())
         other_rules = replace(self.rules, severity_words={}, **none)
         object.__setattr__(self, "reads_fields", bool(self.paths or other_rules != NO_RULES))
         stored = {name.value: [list(path) for path in self.paths[name]] for name in self.paths}
-        rules = {_RULES: rules_value(self.rules)} if self.rules != NO_RULES else {}
+        rules = {_RULES_KEY: serialize_mapping_rules(self.rules)} if self.rules != NO_RULES else {}
         object.__setattr__(self, "stored", {**stored, **rules})
 
     def _source(self, alert_field: AlertField) -> str:
         source = alert_field.value
         if alert_field in self.paths:
-            source = " or else ".join(map(shown, self.paths[alert_field]))
+            source = " or else ".join(map(format_path, self.paths[alert_field]))
         join = self.rules.joins.get(alert_field)
-        return " and ".join([source, *map(shown, join.paths)]) if join else source
+        return " and ".join([source, *map(format_path, join.paths)]) if join else source
 
     @property
-    def all_paths(self) -> tuple[Path, ...]:
+    def all_paths(self) -> tuple[PayloadPath, ...]:
         """All paths that the mapping reads."""
         return (*(path for paths in self.paths.values() for path in paths), *self.rules.paths)
 
@@ -113,60 +113,67 @@ class FieldMapping:
         read = {alert_field: self._value(payload, alert_field) for alert_field in self.paths}
         found: dict[str, object] = {**payload, **{each.value: read[each] for each in read}}
         for name, join in self.rules.joins.items():
-            found[name] = _joined(found.get(name), payload, join, as_array=name == _IDENTITY)
+            found[name] = _join_values(
+                found.get(name), payload, join, as_array=name == _SEPARATELY_JOINED_FIELD
+            )
         return found
 
     def _value(self, payload: Mapping[str, object], alert_field: AlertField) -> object:
-        found = (resolve(payload, path) for path in self.paths[alert_field])
+        found = (find_value(payload, path) for path in self.paths[alert_field])
         return next((value for value in found if not is_blank(value)), None)
 
-    def stable_part(self, payload: Mapping[str, object]) -> Mapping[str, object]:
+    def extract_stable_part(self, payload: Mapping[str, object]) -> Mapping[str, object]:
         """Return the payload without the values that differ between reports of the same alert."""
         stable: Mapping[str, object] = {
-            name: payload[name] for name in payload if name not in VOLATILE
+            name: payload[name] for name in payload if name not in VOLATILE_FIELDS
         }
-        for alert_field in VOLATILE:
+        for alert_field in VOLATILE_FIELDS:
             for path in self.paths.get(alert_field, ()):
-                stable = without(stable, path)
+                stable = remove_value(stable, path)
         for rule in self.rules.resolved_when:
-            stable = without(stable, rule.path)
+            stable = remove_value(stable, rule.path)
         return stable
 
 
 #: Field whose parts are kept separate. If they were joined, different parts could give equal texts.
-_IDENTITY = AlertField.FINGERPRINT
+_SEPARATELY_JOINED_FIELD = AlertField.FINGERPRINT
 
 
-def _joined(first: object, payload: Mapping[str, object], join: Join, *, as_array: bool) -> object:
-    parts = [first, *(resolve(payload, path) for path in join.paths)]
+def _join_values(
+    first: object, payload: Mapping[str, object], join: ValueJoin, *, as_array: bool
+) -> object:
+    parts = [first, *(find_value(payload, path) for path in join.paths)]
     if as_array:
         return parts
-    return join.separator.join(as_text(part).strip() for part in parts if not is_blank(part))
+    return join.separator.join(
+        convert_to_text(part).strip() for part in parts if not is_blank(part)
+    )
 
 
 #: Mapping that reads each field from the key with its own name.
 UNMAPPED = FieldMapping()
 
 
-def read_mapping(stored: object) -> FieldMapping:
+def parse_mapping(stored: object) -> FieldMapping:
     """Parse a stored mapping.
 
     Raise InvalidError if it is malformed.
     """
     if not isinstance(stored, dict):
-        raise InvalidError("A mapping names the path of each field.")
-    paths: dict[AlertField, tuple[Path, ...]] = {}
+        raise InvalidError("A mapping must be an object with the paths of each field.")
+    paths: dict[AlertField, tuple[PayloadPath, ...]] = {}
     for name, given in stored.items():
-        if name == _RULES:
+        if name == _RULES_KEY:
             continue
-        alert_field = _alert_field(name)
-        if not (isinstance(given, list) and 0 < len(given) <= _MOST_PATHS):
-            raise InvalidError("A field has one path, and one to fall back to.", field=name)
-        paths[alert_field] = tuple(map(checked_path, given))
-    return FieldMapping(paths, read_rules(stored.get(_RULES, {})))
+        alert_field = _parse_alert_field(name)
+        if not (isinstance(given, list) and 0 < len(given) <= _MAX_PATHS_PER_FIELD):
+            message = "A field must have one path, and can have a fallback path."
+            raise InvalidError(message, field=name)
+        paths[alert_field] = tuple(map(validate_path, given))
+    return FieldMapping(paths, parse_mapping_rules(stored.get(_RULES_KEY, {})))
 
 
-def stored_mapping(stored: object) -> FieldMapping:
+def load_mapping(stored: object) -> FieldMapping:
     """Return a stored mapping, or UNMAPPED if there is none.
 
     Mappings are validated when they are saved. If this release cannot read a mapping that a later
@@ -175,29 +182,29 @@ def stored_mapping(stored: object) -> FieldMapping:
     if not stored:
         return UNMAPPED
     try:
-        return read_mapping(stored)
+        return parse_mapping(stored)
     except InvalidError:
         return UNMAPPED
 
 
 @lru_cache(maxsize=1024)
-def mapping_of_json(text: str | None) -> FieldMapping:
-    """Return the mapping in a JSON text, like `stored_mapping`. Results are cached."""
-    return stored_mapping(json.loads(text)) if text else UNMAPPED
+def load_mapping_from_json(text: str | None) -> FieldMapping:
+    """Return the mapping in a JSON text, like `load_mapping`. Results are cached."""
+    return load_mapping(json.loads(text)) if text else UNMAPPED
 
 
-def _alert_field(name: str) -> AlertField:
+def _parse_alert_field(name: str) -> AlertField:
     try:
         return AlertField(name)
     except ValueError as error:
-        raise InvalidError(f"{excerpt(name)} is not a field of an alert.") from error
+        raise InvalidError(f"{format_excerpt(name)} is not a field of an alert.") from error
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SampleValue:
     """A value in a sample that a field can be mapped to."""
 
-    path: Path
+    path: PayloadPath
     #: JSON type: string, number, boolean, null or array.
     json_type: str
     #: Beginning of the value, in quotes.
@@ -206,37 +213,39 @@ class SampleValue:
     @property
     def label(self) -> str:
         """Path in the notation of pages."""
-        return shown(self.path)
+        return format_path(self.path)
 
     @property
     def written(self) -> str:
         """Path in the notation of forms."""
-        return written(self.path)
+        return serialize_path(self.path)
 
 
-def values_of(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
+def list_sample_values(sample: Mapping[str, object]) -> tuple[SampleValue, ...]:
     """Return up to 500 values in a sample that fields can be mapped to, in order."""
     found: list[SampleValue] = []
-    for path, value in _walk((), sample):
-        if len(found) == _MOST_SAMPLE_VALUES:
+    for path, value in _walk_values((), sample):
+        if len(found) == _MAX_SAMPLE_VALUES:
             break
-        found.append(SampleValue(path=path, json_type=json_type_of(value), example=excerpt(value)))
+        found.append(
+            SampleValue(path=path, json_type=get_json_type(value), example=format_excerpt(value))
+        )
     return tuple(found)
 
 
-def _walk(path: Path, value: object) -> Iterator[tuple[Path, object]]:
+def _walk_values(path: PayloadPath, value: object) -> Iterator[tuple[PayloadPath, object]]:
     children: Sequence[tuple[str | int, object]] = ()
     match value:
         case dict():
             children = tuple(value.items())
         case list():
             children = tuple(enumerate(value))
-        case str() if (inner := inner_object(value)) is not None:
+        case str() if (inner := parse_inner_object(value)) is not None:
             children = tuple(inner.items())
     if path and not isinstance(value, dict):
         yield path, value
     for segment, child in children:
-        yield from _walk((*path, segment), child)
+        yield from _walk_values((*path, segment), child)
 
 
 _JSON_TYPES: Mapping[type, str] = {
@@ -251,6 +260,6 @@ _JSON_TYPES: Mapping[type, str] = {
 }
 
 
-def json_type_of(value: object) -> str:
+def get_json_type(value: object) -> str:
     """Return the JSON type of a value (RFC 8259 section 3), with `boolean` for true and false."""
     return _JSON_TYPES[type(value)]

@@ -9,22 +9,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.paths import Path, checked_path, resolve, shown
-from domain.alerts.reading.text import as_text, excerpt, is_blank
+from domain.alerts.reading.paths import PayloadPath, find_value, format_path, validate_path
+from domain.alerts.reading.text import convert_to_text, format_excerpt, is_blank
 from domain.core.errors import InvalidError
 
 #: Maximum number of severity words of an integration.
-MOST_WORDS = 100
+MAX_SEVERITY_WORDS = 100
 #: Maximum length of a severity word or a rule's word, in characters.
-LONGEST_WORD = 60
+MAX_RULE_WORD_LENGTH = 60
 #: Maximum length of a label name, in characters.
-LONGEST_LABEL = 100
+MAX_LABEL_NAME_LENGTH = 100
 #: Maximum number of rules of a kind, of words in a rule, and of values joined to a field.
-MOST_CONDITIONS = 8
-_MOST_CONDITION_WORDS = 20
-MOST_JOINED = 6
+MAX_RULES_PER_KIND = 8
+_MAX_WORDS_PER_RULE = 20
+MAX_JOINED_VALUES = 6
 #: Maximum length of a separator, in characters.
-LONGEST_SEPARATOR = 10
+MAX_SEPARATOR_LENGTH = 10
 
 
 class Operator(StrEnum):
@@ -43,21 +43,21 @@ class Operator(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PayloadCondition:
     """A rule that compares the value at a path with words. One matching word is enough."""
 
-    path: Path
+    path: PayloadPath
     operator: Operator
     words: tuple[str, ...]
 
     def matches(self, payload: object) -> bool:
         """Return whether the rule matches a payload."""
-        value = resolve(payload, self.path)
+        value = find_value(payload, self.path)
         if self.operator is Operator.IS_MISSING:
             return ("yes" if is_blank(value) else "no") in map(str.casefold, self.words)
         if is_blank(value):
             return False
-        found = [as_word(each) for each in (value if isinstance(value, list) else [value])]
+        found = [normalize_word(each) for each in (value if isinstance(value, list) else [value])]
         wanted = [word.casefold() for word in self.words]
         match self.operator:
             case Operator.IS:
@@ -70,14 +70,17 @@ class Condition:
     @property
     def sentence(self) -> str:
         """The rule as a phrase."""
-        return f"{shown(self.path)} {self.operator.words} {' or '.join(map(excerpt, self.words))}"
+        return (
+            f"{format_path(self.path)} {self.operator.words} "
+            f"{' or '.join(map(format_excerpt, self.words))}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class ValueJoin:
     """Values that are appended to a mapped field."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[PayloadPath, ...]
     separator: str = ": "
 
 
@@ -85,14 +88,14 @@ class Join:
 class MappingRules:
     """The rules of a mapping."""
 
-    #: Severity for each word that senders use. Words are normalized by `as_word`.
+    #: Severity for each word that senders use. Words are normalized by `normalize_word`.
     severity_words: Mapping[str, Severity] = field(default_factory=dict)
     #: Rules of which one resolves the alert. Without rules, the end time resolves it.
-    resolved_when: tuple[Condition, ...] = ()
+    resolved_when: tuple[PayloadCondition, ...] = ()
     #: Rules of which one drops the item, so that it does not become an alert.
-    dropped_when: tuple[Condition, ...] = ()
+    dropped_when: tuple[PayloadCondition, ...] = ()
     #: Joins by the name of the field.
-    joins: Mapping[str, Join] = field(default_factory=dict)
+    joins: Mapping[str, ValueJoin] = field(default_factory=dict)
     #: Labels for the environment and the service. The first label that an alert has is used.
     environment_labels: tuple[str, ...] = ()
     service_labels: tuple[str, ...] = ()
@@ -106,7 +109,7 @@ class MappingRules:
         return any(rule.matches(payload) for rule in self.dropped_when)
 
     @property
-    def paths(self) -> tuple[Path, ...]:
+    def paths(self) -> tuple[PayloadPath, ...]:
         """All paths that the rules read."""
         return (
             *(rule.path for rule in (*self.resolved_when, *self.dropped_when)),
@@ -117,129 +120,144 @@ class MappingRules:
 NO_RULES = MappingRules()
 
 
-def as_word(value: object) -> str:
+def normalize_word(value: object) -> str:
     """Normalize a value for comparison with words."""
-    return as_text(value).strip().casefold()
+    return convert_to_text(value).strip().casefold()
 
 
-def checked_words(words: Mapping[str, object], *, field: str) -> dict[str, Severity]:
+def validate_severity_words(words: Mapping[str, object], *, field: str) -> dict[str, Severity]:
     """Validate and normalize severity words.
 
     Raise InvalidError if a word or a severity is not valid.
     """
     checked: dict[str, Severity] = {}
     for given, severity in words.items():
-        word = as_word(given)
-        if not 0 < len(word) <= LONGEST_WORD or not word.isprintable():
-            message = f"A severity word has 1 to {LONGEST_WORD} printable characters."
+        word = normalize_word(given)
+        if not 0 < len(word) <= MAX_RULE_WORD_LENGTH or not word.isprintable():
+            message = f"A severity word must have 1 to {MAX_RULE_WORD_LENGTH} printable characters."
             raise InvalidError(message, field=field)
         if severity not in set(Severity):
-            message = f"{excerpt(severity)} is not a severity: use {', '.join(Severity)}."
+            message = f"{format_excerpt(severity)} is not a severity. Use {', '.join(Severity)}."
             raise InvalidError(message, field=field)
         checked[word] = Severity(str(severity))
-    if len(checked) > MOST_WORDS:
-        raise InvalidError(f"At most {MOST_WORDS} severity words are possible.", field=field)
+    if len(checked) > MAX_SEVERITY_WORDS:
+        message = f"An integration can have at most {MAX_SEVERITY_WORDS} severity words."
+        raise InvalidError(message, field=field)
     return checked
 
 
-def checked_labels(names: object, *, field: str) -> tuple[str, ...]:
+def validate_label_names(names: object, *, field: str) -> tuple[str, ...]:
     """Validate the names of labels.
 
     Raise InvalidError if a name is not valid.
     """
     given = list(names) if isinstance(names, list | tuple) else [None]
     found = tuple(dict.fromkeys(each for each in given if isinstance(each, str)))
-    is_each = all(0 < len(each) <= LONGEST_LABEL and each.isprintable() for each in found)
+    is_each = all(0 < len(each) <= MAX_LABEL_NAME_LENGTH and each.isprintable() for each in found)
     if not is_each or not all(isinstance(each, str) for each in given):
-        message = f"The name of a label has 1 to {LONGEST_LABEL} printable characters."
+        message = (
+            f"The name of a label must have 1 to {MAX_LABEL_NAME_LENGTH} printable characters."
+        )
         raise InvalidError(message, field=field)
-    if len(found) > MOST_CONDITIONS:
-        raise InvalidError(f"At most {MOST_CONDITIONS} labels are possible.", field=field)
+    if len(found) > MAX_RULES_PER_KIND:
+        raise InvalidError(f"Choose at most {MAX_RULES_PER_KIND} labels.", field=field)
     return found
 
 
-def checked_condition(path: Path, operator: object, words: object, *, field: str) -> Condition:
+def validate_payload_condition(
+    path: PayloadPath, operator: object, words: object, *, field: str
+) -> PayloadCondition:
     """Validate a rule.
 
     Raise InvalidError if the operator or a word is not valid.
     """
     if operator not in set(Operator):
-        raise InvalidError(f"A rule compares with {', '.join(Operator)}.", field=field)
+        message = f"The operator of a rule must be one of {', '.join(Operator)}."
+        raise InvalidError(message, field=field)
     given = list(words) if isinstance(words, list | tuple) else []
     clean = tuple(dict.fromkeys(each.strip() for each in given if isinstance(each, str)))
-    if not 0 < len(clean) <= _MOST_CONDITION_WORDS or not all(clean):
-        message = f"A rule has 1 to {_MOST_CONDITION_WORDS} words to compare with."
+    if not 0 < len(clean) <= _MAX_WORDS_PER_RULE or not all(clean):
+        message = f"A rule must have 1 to {_MAX_WORDS_PER_RULE} words to compare with."
         raise InvalidError(message, field=field)
     # Commas separate the words in forms.
-    if any(len(word) > LONGEST_WORD or not word.isprintable() or "," in word for word in clean):
-        message = f"A word of a rule has at most {LONGEST_WORD} printable characters, no comma."
+    if any(
+        len(word) > MAX_RULE_WORD_LENGTH or not word.isprintable() or "," in word for word in clean
+    ):
+        message = (
+            f"A word of a rule can have at most {MAX_RULE_WORD_LENGTH} printable characters, and "
+            "no comma."
+        )
         raise InvalidError(message, field=field)
-    return Condition(path, Operator(str(operator)), clean)
+    return PayloadCondition(path, Operator(str(operator)), clean)
 
 
-def checked_join(paths: tuple[Path, ...], separator: object, *, field: str) -> Join:
+def validate_value_join(
+    paths: tuple[PayloadPath, ...], separator: object, *, field: str
+) -> ValueJoin:
     """Validate a join.
 
     Raise InvalidError if it is not valid.
     """
-    if not 0 < len(paths) <= MOST_JOINED:
-        raise InvalidError(f"A field is joined with 1 to {MOST_JOINED} values.", field=field)
-    is_text = isinstance(separator, str) and len(separator) <= LONGEST_SEPARATOR
+    if not 0 < len(paths) <= MAX_JOINED_VALUES:
+        raise InvalidError(
+            f"A field can be joined with 1 to {MAX_JOINED_VALUES} values.", field=field
+        )
+    is_text = isinstance(separator, str) and len(separator) <= MAX_SEPARATOR_LENGTH
     if not is_text or not str(separator).isprintable():
-        message = f"A separator has at most {LONGEST_SEPARATOR} printable characters."
+        message = f"A separator can have at most {MAX_SEPARATOR_LENGTH} printable characters."
         raise InvalidError(message, field=field)
-    return Join(paths, str(separator))
+    return ValueJoin(paths, str(separator))
 
 
-def read_rules(stored: object) -> MappingRules:
+def parse_mapping_rules(stored: object) -> MappingRules:
     """Parse stored rules.
 
     Raise InvalidError if they are malformed.
     """
-    if not isinstance(stored, dict) or stored.keys() - _READERS:
-        raise InvalidError("These are not valid mapping rules.", field="rules")
+    if not isinstance(stored, dict) or stored.keys() - _RULE_KEYS:
+        raise InvalidError("The mapping rules are invalid.", field="rules")
     words = stored.get("severity_words", {})
     joins = stored.get("joins", {})
     if not (isinstance(words, dict) and isinstance(joins, dict)):
-        raise InvalidError("These are not valid mapping rules.", field="rules")
+        raise InvalidError("The mapping rules are invalid.", field="rules")
     return MappingRules(
-        severity_words=checked_words(words, field="severity_words"),
-        resolved_when=_read_conditions(stored.get("resolved_when", []), "resolved_when"),
-        dropped_when=_read_conditions(stored.get("dropped_when", []), "dropped_when"),
-        joins={name: _read_join(given) for name, given in joins.items()},
-        **{name: checked_labels(stored.get(name, []), field=name) for name in LABEL_FIELDS},
+        severity_words=validate_severity_words(words, field="severity_words"),
+        resolved_when=_parse_conditions(stored.get("resolved_when", []), "resolved_when"),
+        dropped_when=_parse_conditions(stored.get("dropped_when", []), "dropped_when"),
+        joins={name: _parse_join(given) for name, given in joins.items()},
+        **{name: validate_label_names(stored.get(name, []), field=name) for name in LABEL_FIELDS},
     )
 
 
 #: Names of the rule fields that contain labels.
 LABEL_FIELDS = ("environment_labels", "service_labels")
-_READERS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_FIELDS}
+_RULE_KEYS = {"severity_words", "resolved_when", "dropped_when", "joins", *LABEL_FIELDS}
 
 
-def _read_conditions(stored: object, name: str) -> tuple[Condition, ...]:
+def _parse_conditions(stored: object, name: str) -> tuple[PayloadCondition, ...]:
     if not (isinstance(stored, list) and all(isinstance(each, dict) for each in stored)):
-        raise InvalidError("These are not valid mapping rules.", field=name)
+        raise InvalidError("The mapping rules are invalid.", field=name)
     return tuple(
-        checked_condition(
-            checked_path(each.get("path")), each.get("operator"), each.get("words"), field=name
+        validate_payload_condition(
+            validate_path(each.get("path")), each.get("operator"), each.get("words"), field=name
         )
         for each in stored
     )
 
 
-def _read_join(stored: object) -> Join:
+def _parse_join(stored: object) -> ValueJoin:
     if not (isinstance(stored, dict) and isinstance(stored.get("paths"), list)):
-        raise InvalidError("This is not a valid join of a mapping.", field="joins")
-    paths = tuple(map(checked_path, stored["paths"]))
-    return checked_join(paths, stored.get("separator", ": "), field="joins")
+        raise InvalidError("The join is invalid.", field="joins")
+    paths = tuple(map(validate_path, stored["paths"]))
+    return validate_value_join(paths, stored.get("separator", ": "), field="joins")
 
 
-def rules_value(rules: MappingRules) -> dict[str, object]:
+def serialize_mapping_rules(rules: MappingRules) -> dict[str, object]:
     """Return rules as a value for the JSON column, without empty fields."""
     written = {
         "severity_words": {word: each.value for word, each in rules.severity_words.items()},
-        "resolved_when": list(map(_condition_value, rules.resolved_when)),
-        "dropped_when": list(map(_condition_value, rules.dropped_when)),
+        "resolved_when": list(map(_serialize_condition, rules.resolved_when)),
+        "dropped_when": list(map(_serialize_condition, rules.dropped_when)),
         "joins": {
             name: {"paths": [list(path) for path in join.paths], "separator": join.separator}
             for name, join in rules.joins.items()
@@ -249,7 +267,7 @@ def rules_value(rules: MappingRules) -> dict[str, object]:
     return {name: value for name, value in written.items() if value}
 
 
-def _condition_value(rule: Condition) -> dict[str, object]:
+def _serialize_condition(rule: PayloadCondition) -> dict[str, object]:
     return {
         "path": list(rule.path),
         "operator": rule.operator.value,

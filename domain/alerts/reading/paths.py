@@ -10,41 +10,41 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from domain.alerts.reading.body import read_json
-from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.body import parse_json
+from domain.alerts.reading.incoming import UnreadableBodyError
 from domain.core.errors import InvalidError
 
-Path = tuple[str | int, ...]
+PayloadPath = tuple[str | int, ...]
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_DEEPEST_PATH = 100
+_MAX_PATH_LENGTH = 100
 #: Maximum length in characters, and maximum depth, of a text that is parsed as JSON.
-_LONGEST_INNER = 256 * 1024
-_DEEPEST_INNER = 32
+_MAX_INNER_LENGTH = 256 * 1024
+_MAX_INNER_DEPTH = 32
 
 
 @lru_cache(maxsize=16)
-def _parsed(text: str) -> object:
+def _parse_inner_json(text: str) -> object:
     try:
-        return read_json(text.encode("utf-8", "surrogatepass"), nesting_limit=_DEEPEST_INNER)
-    except UnreadableBody:
+        return parse_json(text.encode("utf-8", "surrogatepass"), nesting_limit=_MAX_INNER_DEPTH)
+    except UnreadableBodyError:
         return None
 
 
-def inner_object(text: str) -> dict[str, object] | None:
+def parse_inner_object(text: str) -> dict[str, object] | None:
     """Return the JSON object that a text contains, or None."""
-    if not text.lstrip().startswith("{") or len(text) > _LONGEST_INNER:
+    if not text.lstrip().startswith("{") or len(text) > _MAX_INNER_LENGTH:
         return None
-    value = _parsed(text)
+    value = _parse_inner_json(text)
     return value if isinstance(value, dict) else None
 
 
-def resolve(payload: object, path: Path) -> object:
+def find_value(payload: object, path: PayloadPath) -> object:
     """Return the value at a path, or None if there is none."""
     value = payload
     for segment in path:
         if isinstance(value, str):
-            value = inner_object(value)
+            value = parse_inner_object(value)
         match value, segment:
             case dict(), str():
                 value = value.get(segment)
@@ -55,23 +55,25 @@ def resolve(payload: object, path: Path) -> object:
     return value
 
 
-def without(value: object, path: Path) -> Any:
+def remove_value(value: object, path: PayloadPath) -> Any:
     """Return a copy of a payload without the value at a path."""
     segment, *rest = path
     match value, segment:
         case dict(), str() if segment in value:
             changed = {name: value[name] for name in value if name != segment}
-            return {**changed, segment: without(value[segment], tuple(rest))} if rest else changed
+            return (
+                {**changed, segment: remove_value(value[segment], tuple(rest))} if rest else changed
+            )
         case list(), int() if segment < len(value):
             # Keep the index occupied, so that the following items keep their indexes.
-            here = without(value[segment], tuple(rest)) if rest else None
+            here = remove_value(value[segment], tuple(rest)) if rest else None
             return [*value[:segment], here, *value[segment + 1 :]]
-        case str(), _ if (inner := inner_object(value)) is not None:
-            return without(inner, path)
+        case str(), _ if (inner := parse_inner_object(value)) is not None:
+            return remove_value(inner, path)
     return value
 
 
-def shown(path: Path) -> str:
+def format_path(path: PayloadPath) -> str:
     """Return a path in the notation of pages."""
     text = ""
     for segment in path:
@@ -82,8 +84,8 @@ def shown(path: Path) -> str:
     return text
 
 
-def read_path(text: str) -> Path:
-    """Parse a path in the notation of forms, as returned by `written`.
+def parse_path(text: str) -> PayloadPath:
+    """Parse a path in the notation of forms, as returned by `serialize_path`.
 
     Raise InvalidError if it is malformed.
     """
@@ -91,15 +93,15 @@ def read_path(text: str) -> Path:
         segments = json.loads(text)
     except (ValueError, RecursionError):
         segments = None
-    return checked_path(segments)
+    return validate_path(segments)
 
 
-def checked_path(segments: object) -> Path:
+def validate_path(segments: object) -> PayloadPath:
     """Return a path from its stored value.
 
     Raise InvalidError if it is malformed.
     """
-    if not (isinstance(segments, list) and 0 < len(segments) <= _DEEPEST_PATH):
+    if not (isinstance(segments, list) and 0 < len(segments) <= _MAX_PATH_LENGTH):
         raise InvalidError("Choose a field of the sample.")
     if not all(_is_segment(segment) for segment in segments):
         raise InvalidError("Choose a field of the sample.")
@@ -110,22 +112,22 @@ def _is_segment(segment: object) -> bool:
     return isinstance(segment, str) or (type(segment) is int and segment >= 0)
 
 
-def written(path: Path) -> str:
+def serialize_path(path: PayloadPath) -> str:
     """Return a path in the notation of forms: a JSON array."""
     return json.dumps(list(path), ensure_ascii=False)
 
 
-def path_of(text: str) -> Path:
+def parse_dotted_path(text: str) -> PayloadPath:
     """Parse a path of keys and array indexes that are separated by dots."""
     return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
 
 
-def has_path(payload: object, path: Path) -> bool:
+def has_path(payload: object, path: PayloadPath) -> bool:
     """Return whether a payload contains a path, even if the value is null."""
     value = payload
     for segment in path:
         if isinstance(value, str):
-            value = inner_object(value)
+            value = parse_inner_object(value)
         match value, segment:
             case dict(), str() if segment in value:
                 value = value[segment]

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from domain.alerts.reading.body import read_json
-from domain.alerts.reading.incoming import UnreadableBody
-from domain.alerts.reading.text import as_text, pretty_json, storable
+from domain.alerts.reading.body import parse_json
+from domain.alerts.reading.incoming import UnreadableBodyError
+from domain.alerts.reading.text import convert_to_text, format_indented_json, replace_unstorable
 
 #: Maximum size of a body that is indented, in bytes. Larger bodies are shown as received.
-_LARGEST_PRETTY = 200_000
+_MAX_INDENTED_BYTES = 200_000
 #: Upper bound of the nesting setting. Deeper bodies are never accepted.
-_DEEPEST_PRETTY = 500
+_MAX_NESTING = 500
 
 
-def _children(value: object) -> Iterator[tuple[str, object]]:
+def _list_children(value: object) -> Iterator[tuple[str, object]]:
     match value:
         case dict():
             yield from value.items()
@@ -21,26 +21,28 @@ def _children(value: object) -> Iterator[tuple[str, object]]:
             yield from ((str(index), item) for index, item in enumerate(value))
 
 
-def _walk(path: str, value: object) -> Iterator[tuple[str, str]]:
+def _walk_leaves(path: str, value: object) -> Iterator[tuple[str, str]]:
     if not (isinstance(value, dict | list) and value):
-        yield storable(path), storable(as_text(value))
+        yield replace_unstorable(path), replace_unstorable(convert_to_text(value))
         return
-    for name, child in _children(value):
-        yield from _walk(f"{path}.{name}", child)
+    for name, child in _list_children(value):
+        yield from _walk_leaves(f"{path}.{name}", child)
 
 
-def flatten(value: object) -> tuple[tuple[str, str], ...]:
+def flatten_payload(value: object) -> tuple[tuple[str, str], ...]:
     """Return the leaves of a value with their dotted paths. Array items are numbered from 0.
 
     A leaf is a string, or the JSON text of any other value, including null and empty containers.
     """
-    return tuple(line for name, child in _children(value) for line in _walk(name, child))
+    return tuple(
+        line for name, child in _list_children(value) for line in _walk_leaves(name, child)
+    )
 
 
-def pretty(body: bytes) -> str:
+def format_payload(body: bytes) -> str:
     """Return a body as indented JSON, or as received if it is large or not valid JSON."""
-    if len(body) <= _LARGEST_PRETTY:
+    if len(body) <= _MAX_INDENTED_BYTES:
         # Rejected bodies are shown as well, and may not be valid JSON.
-        with suppress(UnreadableBody):
-            return pretty_json(read_json(body, nesting_limit=_DEEPEST_PRETTY))
-    return storable(body.decode("utf-8", "replace"))
+        with suppress(UnreadableBodyError):
+            return format_indented_json(parse_json(body, nesting_limit=_MAX_NESTING))
+    return replace_unstorable(body.decode("utf-8", "replace"))

@@ -6,16 +6,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.mapping_rules import LONGEST_WORD, as_word
-from domain.alerts.reading.text import excerpt, is_blank
+from domain.alerts.reading.mapping_rules import MAX_RULE_WORD_LENGTH, normalize_word
+from domain.alerts.reading.text import format_excerpt, is_blank
 
 #: Severities by the words of senders.
-Words = Mapping[str, Severity]
-NO_WORDS: Words = MappingProxyType({})
+SeverityWords = Mapping[str, Severity]
+NO_SEVERITY_WORDS: SeverityWords = MappingProxyType({})
 
-GENERIC_WORDS: Words = {severity.value: severity for severity in Severity}
+GENERIC_SEVERITY_WORDS: SeverityWords = {severity.value: severity for severity in Severity}
 
-_ACCEPTED = {
+_ACCEPTED_WORDS = {
     Severity.CRITICAL: ("critical", "s1", "p1", "emergency", "fatal"),
     Severity.HIGH: ("high", "s2", "p2", "major", "page"),
     Severity.MEDIUM: ("medium", "s3", "p3", "error", "alert"),
@@ -23,12 +23,14 @@ _ACCEPTED = {
     Severity.INFO: ("info", "s5", "p5", "debug", "information", "notice"),
 }
 
-METRICS_WORDS: Words = {word: severity for severity, words in _ACCEPTED.items() for word in words}
+METRICS_SEVERITY_WORDS: SeverityWords = {
+    word: severity for severity, words in _ACCEPTED_WORDS.items() for word in words
+}
 
 
 #: Proposed severities for words of other tools that are not accepted automatically.
-_PROPOSED: Words = {
-    **METRICS_WORDS,
+_PROPOSED_SEVERITIES: SeverityWords = {
+    **METRICS_SEVERITY_WORDS,
     **dict.fromkeys(
         ("disaster", "down", "failure", "failed", "outage", "urgent"), Severity.CRITICAL
     ),
@@ -42,7 +44,7 @@ _PROPOSED: Words = {
 }
 
 
-class SeverityReading(NamedTuple):
+class ParsedSeverity(NamedTuple):
     """The severity for a word of the sender."""
 
     severity: Severity
@@ -52,36 +54,36 @@ class SeverityReading(NamedTuple):
     warning: str | None = None
 
 
-def read_severity(value: object, words: Words, own: Words = NO_WORDS) -> SeverityReading:
+def parse_severity(
+    value: object, words: SeverityWords, own: SeverityWords = NO_SEVERITY_WORDS
+) -> ParsedSeverity:
     """Return the severity for a word of the sender. `own` contains the words of the integration.
 
     Case and surrounding spaces are ignored. A missing or unknown word results in critical.
     """
     if is_blank(value):
-        return SeverityReading(Severity.CRITICAL, "No severity: treated as critical")
-    word = as_word(value)
+        return ParsedSeverity(Severity.CRITICAL, "No severity: treated as critical")
+    word = normalize_word(value)
     if word in own:
-        reason = (
-            f"the sender says {excerpt(value)}, {own[word]} in this integration's table of words"
-        )
-        return SeverityReading(own[word], reason)
+        reason = f"reported as {format_excerpt(value)}, which this integration maps to {own[word]}"
+        return ParsedSeverity(own[word], reason)
     severity = words.get(word) if isinstance(value, str) else None
     if severity is None:
-        reason = f"Unknown severity {excerpt(value)}: treated as critical"
-        return SeverityReading(Severity.CRITICAL, reason, f"{reason}.")
-    return SeverityReading(severity, f"the sender says {excerpt(value)}")
+        reason = f"Unknown severity {format_excerpt(value)}: treated as critical"
+        return ParsedSeverity(Severity.CRITICAL, reason, f"{reason}.")
+    return ParsedSeverity(severity, f"reported as {format_excerpt(value)}")
 
 
 _UNKNOWN_WORD = re.compile("Unknown severity “([^”]+)”: treated as critical")
 
 
-def unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
+def find_unknown_words(parse_warnings: Iterable[str]) -> tuple[str, ...]:
     """Return each distinct word that warnings report as an unknown severity."""
     found = (_UNKNOWN_WORD.search(warning) for warning in parse_warnings)
-    words = dict.fromkeys(as_word(match[1]) for match in found if match)
-    return tuple(word for word in words if word.isprintable() and len(word) < LONGEST_WORD)
+    words = dict.fromkeys(normalize_word(match[1]) for match in found if match)
+    return tuple(word for word in words if word.isprintable() and len(word) < MAX_RULE_WORD_LENGTH)
 
 
-def proposed_severity(word: str) -> Severity:
+def propose_severity(word: str) -> Severity:
     """Return the probable severity for a word of the sender."""
-    return _PROPOSED.get(as_word(word), Severity.CRITICAL)
+    return _PROPOSED_SEVERITIES.get(normalize_word(word), Severity.CRITICAL)

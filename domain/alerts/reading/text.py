@@ -13,25 +13,25 @@ ELLIPSIS = "…"
 _REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
-_write_scalar = json.JSONEncoder(ensure_ascii=False).encode
+_format_scalar = json.JSONEncoder(ensure_ascii=False).encode
 #: Makes orjson reject a LongNumber instead of serializing it as an object.
-_CANONICAL = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
-_PRETTY = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
+_CANONICAL_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
+_INDENTED_OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS
 
-#: Length for `short_text` that never truncates a text.
-WHOLE = sys.maxsize
-_TITLE_LENGTH = 200
-_EXCERPT_LENGTH = 60
+#: Length for `convert_to_short_text` that never truncates a text.
+UNLIMITED_LENGTH = sys.maxsize
+_MAX_TITLE_LENGTH = 200
+_MAX_EXCERPT_LENGTH = 60
 
 
-def storable(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Replace NUL characters and lone surrogates with U+FFFD, since databases reject them."""
     if text.isascii():
         return text.replace("\x00", _REPLACEMENT)
     return _UNSTORABLE.sub(_REPLACEMENT, text)
 
 
-def cut(text: str, length: int) -> str:
+def truncate_to_length(text: str, length: int) -> str:
     """Truncate a text to `length` characters. A truncated text ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1] + ELLIPSIS
 
@@ -47,93 +47,101 @@ def is_blank(value: object) -> bool:
     return isinstance(value, dict) and not value
 
 
-def _write_object(value: Mapping[str, object], newline: str) -> str:
+def _format_object(value: Mapping[str, object], newline: str) -> str:
     if not value:
         return "{}"
     inner = newline + "  " if newline else ""
     colon = ": " if newline else ":"
     keys = value if newline else sorted(value)
-    members = (f"{_write(key, '')}{colon}{_write(value[key], inner)}" for key in keys)
+    members = (f"{_format_value(key, '')}{colon}{_format_value(value[key], inner)}" for key in keys)
     return "{" + inner + ("," + inner).join(members) + newline + "}"
 
 
-def _write_array(value: list[object], newline: str) -> str:
+def _format_array(value: list[object], newline: str) -> str:
     if not value:
         return "[]"
     inner = newline + "  " if newline else ""
-    return "[" + inner + ("," + inner).join(_write(item, inner) for item in value) + newline + "]"
+    return (
+        "["
+        + inner
+        + ("," + inner).join(_format_value(item, inner) for item in value)
+        + newline
+        + "]"
+    )
 
 
-def _write(value: object, newline: str) -> str:
+def _format_value(value: object, newline: str) -> str:
     """Return a value as JSON whose lines start with `newline`, or on one line if it is empty."""
     match value:
         case dict():
-            return _write_object(value, newline)
+            return _format_object(value, newline)
         case list():
-            return _write_array(value, newline)
+            return _format_array(value, newline)
         case LongNumber():
             return value.text
-    return _write_scalar(value)
+    return _format_scalar(value)
 
 
-def canonical_json(value: object) -> bytes:
+def format_canonical_json(value: object) -> bytes:
     """Return a value as JSON with sorted names and no spaces.
 
     Equal values result in equal bytes. A lone surrogate is encoded as its three bytes, which are
     not valid UTF-8.
     """
     try:
-        return orjson.dumps(value, option=_CANONICAL)
+        return orjson.dumps(value, option=_CANONICAL_OPTIONS)
     except TypeError:
-        return _write(value, "").encode("utf-8", "surrogatepass")
+        return _format_value(value, "").encode("utf-8", "surrogatepass")
 
 
-def pretty_json(value: object) -> str:
+def format_indented_json(value: object) -> str:
     """Return a value as indented, storable JSON with names in the sender's order."""
     try:
-        return orjson.dumps(value, option=_PRETTY).decode()
+        return orjson.dumps(value, option=_INDENTED_OPTIONS).decode()
     except TypeError:
-        return storable(_write(value, "\n"))
+        return replace_unstorable(_format_value(value, "\n"))
 
 
-def as_text(value: object) -> str:
+def convert_to_text(value: object) -> str:
     """Return a string unchanged, and any other value as JSON text."""
     if isinstance(value, str):
         return value
-    return canonical_json(value).decode("utf-8", "surrogatepass")
+    return format_canonical_json(value).decode("utf-8", "surrogatepass")
 
 
-def excerpt(value: object) -> str:
+def format_excerpt(value: object) -> str:
     """Return the beginning of a value in quotes, for a warning."""
-    return f"“{storable(cut(as_text(value), _EXCERPT_LENGTH))}”"
+    return (
+        f"“{replace_unstorable(truncate_to_length(convert_to_text(value), _MAX_EXCERPT_LENGTH))}”"
+    )
 
 
-def short_text(value: object, length: int) -> str | None:
+def convert_to_short_text(value: object, length: int) -> str | None:
     """Return a value as a storable text of at most `length` characters, or None if it is blank."""
     if is_blank(value):
         return None
-    text = value if isinstance(value, str) else as_text(value)
-    return storable(text if len(text) <= length else cut(text, length))
+    text = value if isinstance(value, str) else convert_to_text(value)
+    return replace_unstorable(text if len(text) <= length else truncate_to_length(text, length))
 
 
-def first_text(values: Iterable[object], length: int = _TITLE_LENGTH) -> str | None:
-    """Return the first value that is not blank, converted by `short_text`."""
+def find_first_text(values: Iterable[object], length: int = _MAX_TITLE_LENGTH) -> str | None:
+    """Return the first value that is not blank, converted by `convert_to_short_text`."""
     for value in values:
-        if (text := short_text(value, length)) is not None:
+        if (text := convert_to_short_text(value, length)) is not None:
             return text
     return None
 
 
-def _lines(values: list[object]) -> Iterator[str]:
+def _convert_to_lines(values: list[object]) -> Iterator[str]:
     """Yield each value as one line. Nested arrays are flattened, and blank values are omitted."""
     for value in values:
         if isinstance(value, list):
-            yield from _lines(value)
-        elif line := " ".join(as_text(value).split()) if value is not None else "":
-            yield storable(line)
+            yield from _convert_to_lines(value)
+        elif line := " ".join(convert_to_text(value).split()) if value is not None else "":
+            yield replace_unstorable(line)
 
 
-def texts_within(value: object, length: int) -> tuple[str, ...]:
+def convert_to_limited_lines(value: object, length: int) -> tuple[str, ...]:
     """Return a value or the items of an array as lines, at most `length` characters in total.
 
     The line that exceeds the limit ends with an ellipsis, and the lines after it are omitted.
@@ -142,7 +150,7 @@ def texts_within(value: object, length: int) -> tuple[str, ...]:
         return ()
     kept: list[str] = []
     room = length
-    for line in _lines(value if isinstance(value, list) else [value]):
+    for line in _convert_to_lines(value if isinstance(value, list) else [value]):
         if len(line) > room:
             *whole, last = [*kept, line[:room]] if room else kept
             return (*whole, last[:-1] + ELLIPSIS)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from domain.alerts.reading.text import excerpt, is_blank
+from domain.alerts.reading.text import format_excerpt, is_blank
 
 #: Zero value of Go's time.Time, which senders use for "no time".
 ZERO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -23,11 +23,11 @@ END_BEFORE_START = "The end is before the start, so the start is used."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Upper limits of Unix times with the given number of units per second. A limit is the year 5138 in
 #: its own unit and March 1973 in the next unit. Therefore, the unit is unambiguous.
-_EPOCH_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
+_UNIX_TIME_UNITS = ((10**11, 1), (10**14, 10**3), (10**17, 10**6), (10**20, 10**9))
 _MICROSECONDS = 10**6
 #: Offsets of the zones in RFC 2822 section 4.3, and of abbreviations that only one zone uses.
 #: Ambiguous abbreviations, such as IST and BST, are not included.
-_HOURS = {
+_ABBREVIATIONS_BY_OFFSET = {
     0: "UTC UT GMT Z ZULU WET",
     1: "CET MEZ WEST",
     2: "CEST MESZ EET SAST",
@@ -51,15 +51,15 @@ _HOURS = {
     -9: "AKST",
     -10: "HST",
 }
-_ABBREVIATIONS = {
+_ZONES_BY_ABBREVIATION = {
     name: timezone(timedelta(hours=hours)) if hours else UTC
-    for hours, names in _HOURS.items()
+    for hours, names in _ABBREVIATIONS_BY_OFFSET.items()
     for name in names.split()
 }
 _ZONE_NAME = re.compile(r"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 
 #: Maximum length of a time in characters. Matching longer texts would be slow.
-_LONGEST = 1000
+_MAX_TIME_LENGTH = 1000
 
 # RFC 3339 section 5.6 with variants. The T can be a space, and the date can contain dots or slashes
 # (Zabbix). The seconds or the whole time can be missing, and a comma can precede the fraction. The
@@ -83,10 +83,10 @@ _UNIX_DATE = re.compile(
     r"(?P<zone> [a-z]{1,5})? (?P<year>\d{4})",
     re.ASCII | re.IGNORECASE,
 )
-_EPOCH_TEXT = re.compile(r"\d{1,20}(?:\.\d{1,20})?", re.ASCII)
+_UNIX_TIME = re.compile(r"\d{1,20}(?:\.\d{1,20})?", re.ASCII)
 
 
-class _Guess(Enum):
+class _Assumption(Enum):
     """The missing part of a time, and the warning about the assumption."""
 
     OFFSET = "has no offset from UTC: {}, so it is read as UTC."
@@ -95,7 +95,7 @@ class _Guess(Enum):
 
 
 #: Time in UTC, and the assumption that it depends on.
-_Reading = tuple[datetime, _Guess | None]
+_ParsedTime = tuple[datetime, _Assumption | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class AlertEnd:
 _NO_END = AlertEnd(None, None)
 
 
-def written_time(moment: datetime) -> str:
+def format_utc_time(moment: datetime) -> str:
     """Return a time in UTC with seconds, such as `2026-11-21T09:57:03Z` (RFC 3339).
 
     strftime is not used, since on Linux it writes years below 1000 without leading zeros.
@@ -127,10 +127,10 @@ def written_time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
-def _read_rfc_3339(found: re.Match[str]) -> _Reading:
+def _parse_rfc_3339(found: re.Match[str]) -> _ParsedTime:
     date = f"{found['year']}-{found['month']}-{found['day']}"
     if found["hour"] is None:
-        return datetime.fromisoformat(date).replace(tzinfo=UTC), _Guess.TIME
+        return datetime.fromisoformat(date).replace(tzinfo=UTC), _Assumption.TIME
     second = found["second"] or "00"
     # datetime does not support leap seconds (RFC 3339 section 5.7), so the next second is used.
     is_leap = second == "60"
@@ -138,10 +138,10 @@ def _read_rfc_3339(found: re.Match[str]) -> _Reading:
         f"{date}T{found['hour']}:{found['minute']}:{'59' if is_leap else second}"
         f".{(found['fraction'] or '')[:6].ljust(6, '0')}"
     ) + timedelta(seconds=is_leap)
-    return _in_utc(time, _offset(found), (found["zone"] or "").strip(" []"))
+    return _convert_to_utc(time, _parse_offset(found), (found["zone"] or "").strip(" []"))
 
 
-def _offset(found: re.Match[str]) -> tzinfo | None:
+def _parse_offset(found: re.Match[str]) -> tzinfo | None:
     if found["sign"] is None:
         return UTC if found["offset"] else None
     distance = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
@@ -151,8 +151,8 @@ def _offset(found: re.Match[str]) -> tzinfo | None:
 @lru_cache(maxsize=256)
 def _find_zone(name: str) -> tzinfo | None:
     """Return the time zone with this name, or None. Abbreviations are case-insensitive."""
-    if name.upper() in _ABBREVIATIONS:
-        return _ABBREVIATIONS[name.upper()]
+    if name.upper() in _ZONES_BY_ABBREVIATION:
+        return _ZONES_BY_ABBREVIATION[name.upper()]
     if not _ZONE_NAME.fullmatch(name):
         return None
     try:
@@ -162,25 +162,25 @@ def _find_zone(name: str) -> tzinfo | None:
         return None
 
 
-def _in_utc(time: datetime, offset: tzinfo | None, zone: str | None) -> _Reading:
+def _convert_to_utc(time: datetime, offset: tzinfo | None, zone: str | None) -> _ParsedTime:
     """Convert a time to UTC, using its offset or else the name of its zone."""
     zone_info = offset or (_find_zone(zone) if zone else None)
     if zone_info is None:
-        return time.replace(tzinfo=UTC), _Guess.ZONE if zone else _Guess.OFFSET
+        return time.replace(tzinfo=UTC), _Assumption.ZONE if zone else _Assumption.OFFSET
     return time.replace(tzinfo=zone_info).astimezone(UTC), None
 
 
-def _read_rfc_2822(found: re.Match[str]) -> _Reading:
+def _parse_rfc_2822(found: re.Match[str]) -> _ParsedTime:
     if found["offset"]:
         time = parsedate_to_datetime(f"{found['date']} {found['offset']}")
-        return _in_utc(time, time.tzinfo or UTC, None)
-    return _in_utc(parsedate_to_datetime(found["date"]), None, found["zone"])
+        return _convert_to_utc(time, time.tzinfo or UTC, None)
+    return _convert_to_utc(parsedate_to_datetime(found["date"]), None, found["zone"])
 
 
-def _read_epoch(number: float | Fraction) -> _Reading:
+def _parse_unix_time(number: float | Fraction) -> _ParsedTime:
     if number <= 0:
         raise ValueError("zero and below are how programs say that there is no time")
-    per_second = next((units for limit, units in _EPOCH_UNITS if number < limit), None)
+    per_second = next((units for limit, units in _UNIX_TIME_UNITS if number < limit), None)
     if per_second is None:
         raise ValueError("beyond the calendar in any unit")
     if isinstance(number, float):
@@ -190,70 +190,70 @@ def _read_epoch(number: float | Fraction) -> _Reading:
 
 
 @lru_cache(maxsize=256)
-def _read_text(text: str) -> _Reading:
+def _parse_text(text: str) -> _ParsedTime:
     # Results are cached: alerts of a delivery often have the same start, and most have a zero end.
     if found := _RFC_3339.fullmatch(text):
-        return _read_rfc_3339(found)
-    if _EPOCH_TEXT.fullmatch(text):
-        return _read_epoch(Fraction(text))
+        return _parse_rfc_3339(found)
+    if _UNIX_TIME.fullmatch(text):
+        return _parse_unix_time(Fraction(text))
     text = " ".join(text.split())
     if found := _UNIX_DATE.fullmatch(text):
         text = "{day} {month} {year} {time}{zone}".format(**found.groupdict(""))
     if found := _RFC_2822.fullmatch(text):
-        return _read_rfc_2822(found)
+        return _parse_rfc_2822(found)
     raise ValueError("no known format")
 
 
-def _read(value: object) -> _Reading:
+def _parse_time(value: object) -> _ParsedTime:
     """Parse a time.
 
     Raise ValueError or OverflowError if this is not possible.
     """
-    if isinstance(value, str) and len(value) <= _LONGEST:
-        return _read_text(value.strip())
+    if isinstance(value, str) and len(value) <= _MAX_TIME_LENGTH:
+        return _parse_text(value.strip())
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return _read_epoch(value)
+        return _parse_unix_time(value)
     raise ValueError("neither a text nor a number")
 
 
-def _reading(value: object) -> tuple[datetime | None, _Guess | None]:
+def _try_parse_time(value: object) -> tuple[datetime | None, _Assumption | None]:
     """Return the time in UTC, or None if it is not valid, and the assumption that it depends on."""
     try:
-        return _read(value)
+        return _parse_time(value)
     except (ValueError, OverflowError):
         return None, None
 
 
-def _warning_on(guess: _Guess | None, value: object, name: str) -> str | None:
-    return f"{name} {guess.value.format(excerpt(value))}" if guess else None
+def _format_warning(guess: _Assumption | None, value: object, name: str) -> str | None:
+    return f"{name} {guess.value.format(format_excerpt(value))}" if guess else None
 
 
-def read_start(value: object, *, name: str, now: datetime) -> AlertStart:
+def parse_start_time(value: object, *, name: str, now: datetime) -> AlertStart:
     """Parse the start of an alert. If it is missing or not valid, `now` is used."""
     if is_blank(value):
         return AlertStart(now, None, is_given=False)
-    time, guess = _reading(value)
+    time, guess = _try_parse_time(value)
     if time is None or time == ZERO_TIME:
-        trouble = f"{name} could not be read: {excerpt(value)}"
+        trouble = f"{name} could not be read: {format_excerpt(value)}"
         return AlertStart(now, f"{trouble}, so the time of arrival is used.", is_given=False)
-    return AlertStart(time, _warning_on(guess, value, name))
+    return AlertStart(time, _format_warning(guess, value, name))
 
 
-def read_end(value: object, *, name: str) -> AlertEnd:
+def parse_end_time(value: object, *, name: str) -> AlertEnd:
     """Parse the end of an alert. A missing, zero or invalid value means that there is no end."""
     if is_blank(value):
         return _NO_END
-    time, guess = _reading(value)
+    time, guess = _try_parse_time(value)
     if time is None:
         return AlertEnd(
-            None, f"{name} could not be read: {excerpt(value)}, so it counts as absent."
+            None, f"{name} could not be read: {format_excerpt(value)}, so it is ignored."
         )
     if time == ZERO_TIME:
         return _NO_END
-    return AlertEnd(time, _warning_on(guess, value, name))
+    return AlertEnd(time, _format_warning(guess, value, name))
 
 
-def in_order(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
+def order_start_and_end(start: AlertStart, end: AlertEnd) -> tuple[datetime, AlertEnd]:
     """Return the start and the end of an alert, where the end is not before the start.
 
     If the sender only provided an end, and it is before the time of arrival, it is also the start.

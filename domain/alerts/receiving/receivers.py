@@ -1,7 +1,7 @@
 """Finds the integration that a request is addressed to, and checks its key.
 
 This takes one query, and a second one if the path may be a former path of a project. A
-`RefusalSampler` selects the rejected deliveries that are stored. All others are only counted.
+`RejectionSampler` selects the rejected deliveries that are stored. All others are only counted.
 """
 
 import base64
@@ -29,62 +29,66 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, aliased
 
 from domain.access.features import AccessLevel
-from domain.alerts.formats.base import Format
+from domain.alerts.formats.base import AlertFormat
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS, FORMATS_BY_NAME, INTEGRATION_TYPES
-from domain.alerts.reading.mapping import FieldMapping, mapping_of_json
-from domain.alerts.reading.parse_warnings import parse_warnings_on
-from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
-from domain.core.database.statements import KeptConnection, Row, columns_for
+from domain.alerts.reading.mapping import FieldMapping, load_mapping_from_json
+from domain.alerts.reading.parse_warnings import collect_error_warnings
+from domain.alerts.storing.inbound_delivery import InboundDelivery, build_delivery_values
+from domain.core.database.statements import Row, StatementConnection, build_columns
 from domain.core.errors import DomainError, ForbiddenError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from models import Delivery, FormerPath, Integration, Project
 from models.folding import fold
 
 #: ID of the integration, and status code of the response.
-RefusalKind = tuple[int | None, int]
+RejectionKind = tuple[int | None, int]
 #: Length of the column for the user agent.
-_LONGEST_USER_AGENT = 255
+_MAX_USER_AGENT_LENGTH = 255
 
-_INSERT = insert(Delivery).returning(Delivery.id)
+_INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 
-_SKIP = (
+_ADD_SKIPPED = (
     update(Delivery)
     .where(Delivery.id == bindparam("of_delivery"))
     .values(skipped=Delivery.skipped + bindparam("more"))
 )
 
 
-def store_refusal(
-    delivery: InboundDelivery, status_code: int, error: DomainError, *, connection: KeptConnection
+def store_rejection(
+    delivery: InboundDelivery,
+    status_code: int,
+    error: DomainError,
+    *,
+    connection: StatementConnection,
 ) -> int:
     """Store a rejected delivery with its reasons, and return its ID."""
     values = {
-        **delivery_values(delivery),
+        **build_delivery_values(delivery),
         "status_code": status_code,
         "reason": str(error),
         "opened": 0,
         "joined": 0,
         "resolved": 0,
-        "remarks": parse_warnings_on(error),
+        "remarks": collect_error_warnings(error),
         "truncated_alerts": 0,
         "dropped": 0,
         "skipped": 0,
-        "user_agent": (delivery.user_agent or "")[:_LONGEST_USER_AGENT] or None,
+        "user_agent": (delivery.user_agent or "")[:_MAX_USER_AGENT_LENGTH] or None,
     }
-    delivery_id: int = connection.all(_INSERT, values)[0][0]
+    delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
     return delivery_id
 
 
-def flush_refusals(counts: list[tuple[int, int]], *, connection: KeptConnection) -> None:
-    """Add pending counts to rows that a `RefusalSampler` returned."""
+def flush_rejections(counts: list[tuple[int, int]], *, connection: StatementConnection) -> None:
+    """Add pending counts to rows that a `RejectionSampler` returned."""
     if counts:
-        connection.all(_SKIP, [{"of_delivery": row, "more": more} for row, more in counts])
+        connection.all(_ADD_SKIPPED, [{"of_delivery": row, "more": more} for row, more in counts])
 
 
 #: Minimum interval between updates of the time of last use, to limit writes.
-USE_RESOLUTION = timedelta(minutes=1)
+KEY_USE_UPDATE_INTERVAL = timedelta(minutes=1)
 
 
 class UnknownReceiverError(NotFoundError):
@@ -116,7 +120,7 @@ class BodyTooLargeError(DomainError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LiveKey:
+class ValidKey:
     """A valid key of an integration."""
 
     digest: bytes = field(repr=False)
@@ -129,10 +133,10 @@ class Receiver:
 
     integration_id: int
     project_id: int
-    format: Format
+    format: AlertFormat
     active: bool
     #: Current key, and the previous key during its grace period.
-    keys: tuple[LiveKey, ...]
+    keys: tuple[ValidKey, ...]
     external_is_active: bool
     mapping: FieldMapping
     monitor_id: int | None = None
@@ -143,8 +147,8 @@ class Receiver:
     is_monitored: bool = True
 
 
-class FoundIntegration(NamedTuple):
-    """An integration and its project, as selected by `INTEGRATION`."""
+class ReceiverRow(NamedTuple):
+    """An integration and its project, as selected by `RECEIVER_QUERY`."""
 
     id: int
     project_id: int
@@ -164,50 +168,54 @@ class FoundIntegration(NamedTuple):
     monitor_access_level: str
 
 
-_TAKE_OVER = tuple(each.name for each in INTEGRATION_TYPES if each.takes_over)
-_Active = aliased(Integration)
+_EXCLUSIVE_TYPES = tuple(each.name for each in INTEGRATION_TYPES if each.takes_over)
+_ActiveIntegration = aliased(Integration)
 
 
-def is_taken_over(project_id: InstrumentedAttribute[int]) -> Exists:
+def build_taken_over_condition(project_id: InstrumentedAttribute[int]) -> Exists:
     """Return the condition that an external tool has taken over the alerts of a project."""
     return exists().where(
-        _Active.project_id == project_id,
-        or_(*(_Active.type == name for name in _TAKE_OVER)),
-        _Active.active.is_(True),
+        _ActiveIntegration.project_id == project_id,
+        or_(*(_ActiveIntegration.type == name for name in _EXCLUSIVE_TYPES)),
+        _ActiveIntegration.active.is_(True),
     )
 
 
-INTEGRATION = select(
-    *columns_for(
-        FoundIntegration._fields,
+RECEIVER_QUERY = select(
+    *build_columns(
+        ReceiverRow._fields,
         {"": Integration},
         mapping=cast(Integration.mapping, Text),
-        external_is_active=is_taken_over(Integration.project_id),
+        external_is_active=build_taken_over_condition(Integration.project_id),
         is_archived=Project.archived_at.is_not(None),
         monitor_access_level=Project.monitor_access_level,
     )
 ).join(Project, Project.id == Integration.project_id)
 
 
-def _if_used(digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any]) -> Case[Any]:
+def _build_last_use(
+    digest: InstrumentedAttribute[Any], last: InstrumentedAttribute[Any]
+) -> Case[Any]:
     used = digest == bindparam("digest")
     return case((used, bindparam("now", type_=last.type)), else_=last)
 
 
-_BY_IDENTIFIER = INTEGRATION.where(
+_BY_IDENTIFIER = RECEIVER_QUERY.where(
     Integration.endpoint_identifier == bindparam("identifier"),
     Project.path_key == bindparam("path"),
 )
 
 _OLDEST_OF_TYPE = (
-    INTEGRATION.where(Project.path_key == bindparam("path"), Integration.type == bindparam("type"))
+    RECEIVER_QUERY.where(
+        Project.path_key == bindparam("path"), Integration.type == bindparam("type")
+    )
     .order_by(Integration.id)
     .limit(1)
 )
 
 #: Senders do not follow redirects, so former paths of a project keep receiving deliveries. A former
 #: path is only used if no project has this path now.
-_AT_FORMER_PATH = INTEGRATION.join(
+_AT_FORMER_PATH = RECEIVER_QUERY.join(
     FormerPath, FormerPath.project_id == Integration.project_id
 ).where(FormerPath.path_key == bindparam("path"))
 
@@ -219,8 +227,8 @@ _FORMER_OLDEST_OF_TYPE = (
     _AT_FORMER_PATH.where(Integration.type == bindparam("type")).order_by(Integration.id).limit(1)
 )
 
-_TAKE_EVENTS = tuple(each.name for each in FORMATS if each.takes_events)
-_BY_KEY = INTEGRATION.where(
+_EVENT_TYPES = tuple(each.name for each in FORMATS if each.accepts_events)
+_BY_KEY = RECEIVER_QUERY.where(
     or_(
         Integration.key_digest == bindparam("digest"),
         and_(
@@ -228,7 +236,7 @@ _BY_KEY = INTEGRATION.where(
             Integration.previous_key_expires_at > bindparam("now"),
         ),
     ),
-    or_(*(Integration.type == name for name in _TAKE_EVENTS)),
+    or_(*(Integration.type == name for name in _EVENT_TYPES)),
     Project.deleted_at.is_(None),
 )
 
@@ -243,29 +251,29 @@ _RECORD_USE = (
         ),
     )
     .values(
-        key_last_used_at=_if_used(Integration.key_digest, Integration.key_last_used_at),
-        previous_key_last_used_at=_if_used(
+        key_last_used_at=_build_last_use(Integration.key_digest, Integration.key_last_used_at),
+        previous_key_last_used_at=_build_last_use(
             Integration.previous_key_digest, Integration.previous_key_last_used_at
         ),
     )
 )
 
 
-_MISSING = "The authorization key is missing: there is no Authorization header."
-_IN_OTHER_FORM = (
-    "The Authorization header has no key: it needs “Bearer KEY”, or Basic with an empty user name "
-    "and the key as the password."
+_KEY_IS_MISSING = "The authorization key is missing: there is no Authorization header."
+_KEY_IS_MALFORMED = (
+    'The Authorization header has no key. Send "Bearer KEY", or Basic with an empty user name and '
+    "the key as the password."
 )
 
 
-_NOT_IN_URL = (
-    "This integration accepts no key in the URL. Send “Authorization: Bearer KEY”, or turn on "
-    "“Accept the key in the URL” on its page."
+_KEY_IN_URL_IS_REJECTED = (
+    'This integration does not accept a key in the URL. Send "Authorization: Bearer KEY", or turn '
+    'on "Accept the key in the URL" on its page.'
 )
 
 
-def find_receiver(
-    project_path: str, identifier: str, *, connection: KeptConnection, now: datetime
+def get_receiver_by_identifier(
+    project_path: str, identifier: str, *, connection: StatementConnection, now: datetime
 ) -> Receiver:
     """Return the receiver with this endpoint identifier.
 
@@ -273,14 +281,14 @@ def find_receiver(
     """
     parameters = {"identifier": identifier, "path": fold(project_path)}
     found = connection.look_up(_BY_IDENTIFIER, parameters)
-    return _receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
+    return _build_receiver(found or connection.look_up(_FORMER_BY_IDENTIFIER, parameters), now)
 
 
-def find_oldest_receiver(
+def get_oldest_receiver(
     project_path: str,
-    body_format: Format,
+    body_format: AlertFormat,
     *,
-    connection: KeptConnection,
+    connection: StatementConnection,
     now: datetime,
 ) -> Receiver:
     """Return a project's oldest receiver of a format.
@@ -289,11 +297,11 @@ def find_oldest_receiver(
     """
     parameters = {"type": body_format.name, "path": fold(project_path)}
     found = connection.look_up(_OLDEST_OF_TYPE, parameters)
-    return _receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
+    return _build_receiver(found or connection.look_up(_FORMER_OLDEST_OF_TYPE, parameters), now)
 
 
-def find_receiver_by_key(
-    key: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
+def get_receiver_by_key(
+    key: str, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> Receiver:
     """Return the HTTP receiver with this key.
 
@@ -302,11 +310,11 @@ def find_receiver_by_key(
     for digest in keyring.digests(key, CredentialType.INTEGRATION_KEY):
         rows = connection.look_up(_BY_KEY, {"digest": digest, "now": now})
         if rows:
-            return _receiver(rows, now)
+            return _build_receiver(rows, now)
     raise UnknownReceiverError("'routing_key' is not the key of an HTTP endpoint")
 
 
-def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
+def get_matching_key(receiver: Receiver, key: str, *, keyring: Keyring) -> ValidKey:
     """Return the valid key of a receiver that matches the given key.
 
     Raise WrongKeyError if none matches.
@@ -317,8 +325,8 @@ def key_of(receiver: Receiver, key: str, *, keyring: Keyring) -> LiveKey:
     raise WrongKeyError("The authorization key is wrong.")
 
 
-def find_metrics_receiver(
-    project_path: str, *, connection: KeptConnection, now: datetime
+def get_metrics_receiver(
+    project_path: str, *, connection: StatementConnection, now: datetime
 ) -> Receiver:
     """Return the receiver with the URL `PATH/prometheus/alerts/notify.json`.
 
@@ -327,20 +335,20 @@ def find_metrics_receiver(
     UnknownReceiverError if there is no receiver.
     """
     with suppress(UnknownReceiverError):
-        return find_oldest_receiver(project_path, PROMETHEUS, connection=connection, now=now)
+        return get_oldest_receiver(project_path, PROMETHEUS, connection=connection, now=now)
     below = f"{project_path}/{PROMETHEUS.name}"
-    return find_oldest_receiver(below, HTTP, connection=connection, now=now)
+    return get_oldest_receiver(below, HTTP, connection=connection, now=now)
 
 
-def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
-    found = FoundIntegration._make(rows[0]) if rows else None
+def _build_receiver(rows: Sequence[Row], now: datetime) -> Receiver:
+    found = ReceiverRow._make(rows[0]) if rows else None
     body_format = FORMATS_BY_NAME.get(found.type) if found is not None else None
     if found is None or body_format is None:
         raise UnknownReceiverError("There is no alert integration at this URL.")
-    keys = [LiveKey(digest=found.key_digest, last_used_at=found.key_last_used_at)]
+    keys = [ValidKey(digest=found.key_digest, last_used_at=found.key_last_used_at)]
     digest, expires_at = found.previous_key_digest, found.previous_key_expires_at
     if digest is not None and expires_at is not None and expires_at > now:
-        keys.append(LiveKey(digest=digest, last_used_at=found.previous_key_last_used_at))
+        keys.append(ValidKey(digest=digest, last_used_at=found.previous_key_last_used_at))
     return Receiver(
         integration_id=found.id,
         project_id=found.project_id,
@@ -348,7 +356,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
         active=found.active,
         keys=tuple(keys),
         external_is_active=found.external_is_active,
-        mapping=mapping_of_json(found.mapping),
+        mapping=load_mapping_from_json(found.mapping),
         monitor_id=found.monitor_id,
         accepts_key_in_url=found.accepts_key_in_url,
         is_archived=found.is_archived,
@@ -356,7 +364,7 @@ def _receiver(rows: Sequence[Row], now: datetime) -> Receiver:
     )
 
 
-def presented_key(authorization: str | None) -> str:
+def parse_authorization_key(authorization: str | None) -> str:
     """Return the key in a Bearer header, or the password in a Basic header without a user name.
 
     Raise WrongKeyError if there is none.
@@ -371,21 +379,21 @@ def presented_key(authorization: str | None) -> str:
             user, _, password = decoded.partition(":")
             key = "" if user else password
     if not key:
-        raise WrongKeyError(_IN_OTHER_FORM if authorization else _MISSING)
+        raise WrongKeyError(_KEY_IS_MALFORMED if authorization else _KEY_IS_MISSING)
     return key
 
 
-def key_of_url(receiver: Receiver, given: str | None) -> str | None:
+def get_key_in_url(receiver: Receiver, given: str | None) -> str | None:
     """Return the key in the URL of a request, or None if there is none.
 
     Raise WrongKeyError if the integration does not accept keys in URLs.
     """
     if given and not receiver.accepts_key_in_url:
-        raise WrongKeyError(_NOT_IN_URL)
+        raise WrongKeyError(_KEY_IN_URL_IS_REJECTED)
     return given or None
 
 
-def check_open(receiver: Receiver) -> None:
+def check_accepts_alerts(receiver: Receiver) -> None:
     """Raise DisabledReceiverError if the integration or its project does not accept alerts.
 
     This is also the case while an external on-call tool is active.
@@ -397,14 +405,14 @@ def check_open(receiver: Receiver) -> None:
         message = "Monitoring is turned off in this project, so it does not accept alerts."
         raise DisabledReceiverError(message)
     if receiver.external_is_active:
-        message = "The project's alerts are in an external on-call tool; this endpoint is closed."
+        message = "The project uses an external on-call tool, so this endpoint is closed."
         raise DisabledReceiverError(message)
     if not receiver.active:
         raise DisabledReceiverError("This integration is turned off.")
 
 
-def record_use(
-    receiver: Receiver, key: LiveKey, *, connection: KeptConnection, now: datetime
+def record_integration_key_use(
+    receiver: Receiver, key: ValidKey, *, connection: StatementConnection, now: datetime
 ) -> None:
     """Store the time at which a key was last used."""
     parameters = {"integration_id": receiver.integration_id, "digest": key.digest, "now": now}

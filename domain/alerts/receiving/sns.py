@@ -18,28 +18,28 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.hashes import SHA1, SHA256, HashAlgorithm
 from cryptography.x509 import load_pem_x509_certificate
 
-from domain.alerts.reading.incoming import NoValidItem, ParsedBody
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.incoming import NoValidItemError, ParsedBody
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import InvalidError
 from domain.delivery.outgoing.urls import OutgoingUrl, parse_outgoing_url
 
 #: Header of all requests of Amazon SNS, and its values for requests other than notifications.
 TYPE_HEADER = "x-amz-sns-message-type"
-CONFIRMATION = "SubscriptionConfirmation"
-UNSUBSCRIBED = "UnsubscribeConfirmation"
+CONFIRMATION_TYPE = "SubscriptionConfirmation"
+UNSUBSCRIPTION_TYPE = "UnsubscribeConfirmation"
 
-_HOST = re.compile(r"sns\.[a-z0-9-]{3,30}\.amazonaws\.com(?:\.cn)?")
+_SNS_HOST = re.compile(r"sns\.[a-z0-9-]{3,30}\.amazonaws\.com(?:\.cn)?")
 _HTTPS_PORT = 443
 #: Signed members of a confirmation request, in order.
-_SIGNED = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
-_HASHES: Mapping[str, type[HashAlgorithm]] = {"1": SHA1, "2": SHA256}
+_SIGNED_MEMBERS = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+_HASHES_BY_VERSION: Mapping[str, type[HashAlgorithm]] = {"1": SHA1, "2": SHA256}
 
 #: Function that requests a URL and returns the status and the body. It raises
-#: RefusedSubscriptionError if the request fails.
-Get = Callable[[OutgoingUrl], tuple[int, bytes]]
+#: UnconfirmedSubscriptionError if the request fails.
+HttpGet = Callable[[OutgoingUrl], tuple[int, bytes]]
 
 
-class RefusedSubscriptionError(NoValidItem):
+class UnconfirmedSubscriptionError(NoValidItemError):
     """The request contains no alert, and its subscription cannot be confirmed.
 
     The message is the reason.
@@ -47,7 +47,7 @@ class RefusedSubscriptionError(NoValidItem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Request:
+class _ConfirmationRequest:
     """The members of a confirmation request, all of which are texts."""
 
     members: Mapping[str, str]
@@ -57,77 +57,82 @@ class _Request:
     @property
     def signed_text(self) -> bytes:
         """Text that the signature covers."""
-        lines = (f"{name}\n{self.members[name]}\n" for name in _SIGNED)
+        lines = (f"{name}\n{self.members[name]}\n" for name in _SIGNED_MEMBERS)
         return "".join(lines).encode("utf-8", "surrogatepass")
 
 
-def confirm_subscription(payload: Mapping[str, object], *, get: Get) -> ParsedBody:
+def confirm_subscription(payload: Mapping[str, object], *, get: HttpGet) -> ParsedBody:
     """Confirm a subscription, and return a body that contains only a message about it.
 
-    Raise RefusedSubscriptionError if the subscription cannot be confirmed.
+    Raise UnconfirmedSubscriptionError if the subscription cannot be confirmed.
     """
-    asked = _read(payload)
-    _check_signature(asked, _fetched(get, asked.certificate_url, "the certificate"))
-    _fetched(get, asked.subscribe_url, "the confirmation")
-    return _told(f"The subscription to {storable(asked.members['TopicArn'])} was confirmed.")
-
-
-def note_end(payload: Mapping[str, object]) -> ParsedBody:
-    """Return a body that contains only a message about the end of a subscription."""
-    return _told(f"The subscription to {storable(str(payload.get('TopicArn')))[:300]} has ended.")
-
-
-def _told(sentence: str) -> ParsedBody:
-    return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(sentence,))
-
-
-def _read(payload: Mapping[str, object]) -> _Request:
-    names = (*_SIGNED, "SigningCertURL", "Signature", "SignatureVersion")
-    members = {name: value for name in names if isinstance(value := payload.get(name), str)}
-    if missing := [name for name in names if name not in members]:
-        message = f"A request to confirm a subscription lacks {', '.join(missing)}."
-        raise RefusedSubscriptionError(message)
-    if members["Type"] != CONFIRMATION:
-        raise RefusedSubscriptionError("The type in the body does not match the header.")
-    return _Request(
-        members=members,
-        certificate_url=_amazon_url(members["SigningCertURL"], "SigningCertURL"),
-        subscribe_url=_amazon_url(members["SubscribeURL"], "SubscribeURL"),
+    asked = _parse_confirmation_request(payload)
+    _check_signature(asked, _fetch(get, asked.certificate_url, "the certificate"))
+    _fetch(get, asked.subscribe_url, "the confirmation")
+    return _build_body_with_message(
+        f"The subscription to {replace_unstorable(asked.members['TopicArn'])} was confirmed."
     )
 
 
-def _amazon_url(text: str, name: str) -> OutgoingUrl:
+def build_unsubscription_body(payload: Mapping[str, object]) -> ParsedBody:
+    """Return a body that contains only a message about the end of a subscription."""
+    return _build_body_with_message(
+        f"The subscription to {replace_unstorable(str(payload.get('TopicArn')))[:300]} has ended."
+    )
+
+
+def _build_body_with_message(sentence: str) -> ParsedBody:
+    return ParsedBody(alerts=(), refused=(), truncated_alerts=0, parse_warnings=(sentence,))
+
+
+def _parse_confirmation_request(payload: Mapping[str, object]) -> _ConfirmationRequest:
+    names = (*_SIGNED_MEMBERS, "SigningCertURL", "Signature", "SignatureVersion")
+    members = {name: value for name in names if isinstance(value := payload.get(name), str)}
+    if missing := [name for name in names if name not in members]:
+        message = f"The subscription confirmation has no {', '.join(missing)}."
+        raise UnconfirmedSubscriptionError(message)
+    if members["Type"] != CONFIRMATION_TYPE:
+        raise UnconfirmedSubscriptionError("The type in the body does not match the header.")
+    return _ConfirmationRequest(
+        members=members,
+        certificate_url=_parse_amazon_url(members["SigningCertURL"], "SigningCertURL"),
+        subscribe_url=_parse_amazon_url(members["SubscribeURL"], "SubscribeURL"),
+    )
+
+
+def _parse_amazon_url(text: str, name: str) -> OutgoingUrl:
     try:
         url = parse_outgoing_url(text)
     except InvalidError as error:
-        raise RefusedSubscriptionError(f"{name}: {error}") from error
-    if not url.is_encrypted or url.port != _HTTPS_PORT or not _HOST.fullmatch(url.host):
-        message = f"{name} does not lead to Amazon SNS over https, so nothing is confirmed."
-        raise RefusedSubscriptionError(message)
+        raise UnconfirmedSubscriptionError(f"{name}: {error}") from error
+    if not url.is_encrypted or url.port != _HTTPS_PORT or not _SNS_HOST.fullmatch(url.host):
+        message = f"{name} is not an https URL of Amazon SNS. The subscription was not confirmed."
+        raise UnconfirmedSubscriptionError(message)
     return url
 
 
-def _fetched(get: Get, url: OutgoingUrl, what: str) -> bytes:
+def _fetch(get: HttpGet, url: OutgoingUrl, what: str) -> bytes:
     status, body = get(url)
     if status != 200:  # noqa: PLR2004 - OK
-        raise RefusedSubscriptionError(f"Amazon SNS answered {status} to the request for {what}.")
+        message = f"Amazon SNS returned status {status} to the request for {what}."
+        raise UnconfirmedSubscriptionError(message)
     return body
 
 
-def _check_signature(asked: _Request, certificate: bytes) -> None:
-    algorithm = _HASHES.get(asked.members["SignatureVersion"])
+def _check_signature(asked: _ConfirmationRequest, certificate: bytes) -> None:
+    algorithm = _HASHES_BY_VERSION.get(asked.members["SignatureVersion"])
     if algorithm is None:
-        message = "The version of the signature is unknown: it must be 1 or 2."
-        raise RefusedSubscriptionError(message)
-    message = "The signature of the request is wrong, so nothing is confirmed."
+        message = "The version of the signature is unknown. It must be 1 or 2."
+        raise UnconfirmedSubscriptionError(message)
+    message = "The signature of the request is wrong. The subscription was not confirmed."
     try:
         signature = b64decode(asked.members["Signature"], validate=True)
         key = load_pem_x509_certificate(certificate).public_key()
     except (Base64Error, ValueError) as error:
-        raise RefusedSubscriptionError(message) from error
+        raise UnconfirmedSubscriptionError(message) from error
     if not isinstance(key, RSAPublicKey):
-        raise RefusedSubscriptionError(message)
+        raise UnconfirmedSubscriptionError(message)
     try:
         key.verify(signature, asked.signed_text, PKCS1v15(), algorithm())
     except InvalidSignature as error:
-        raise RefusedSubscriptionError(message) from error
+        raise UnconfirmedSubscriptionError(message) from error

@@ -5,24 +5,24 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import perf_counter_ns
 
-from domain.alerts.formats.base import Format
+from domain.alerts.formats.base import AlertFormat
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 from domain.alerts.storing.lifecycle import Arrival
-from domain.core.database.statements import KeptConnection
+from domain.core.database.statements import StatementConnection
 from domain.core.errors import DomainError
 
 #: Maximum duration in the column, in microseconds, which is more than half an hour.
-_LONGEST = 2**31 - 1
+_MAX_DURATION_MICROSECONDS = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receiving:
+class ReceiverContext:
     """The dependencies and settings of receivers."""
 
-    connection: KeptConnection
+    connection: StatementConnection
     #: Function that returns the exclusive size limit for bodies of a format, in bytes.
-    body_limit: Callable[[Format], int]
+    body_limit: Callable[[AlertFormat], int]
     #: Time after a recovery during which copies of its alert count as late.
     late_copies: timedelta
     #: Function that returns the status code of the response for an error.
@@ -72,7 +72,7 @@ class InboundDelivery:
         )
 
 
-def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
+def build_delivery_values(delivery: InboundDelivery) -> dict[str, object]:
     """Return the column values of a delivery that do not depend on its outcome."""
     return {
         "project_id": delivery.project_id,
@@ -84,11 +84,13 @@ def delivery_values(delivery: InboundDelivery) -> dict[str, object]:
         "sender": delivery.sender,
         "size": delivery.size,
         "body": delivery.body or None,
-        "duration": min((perf_counter_ns() - delivery.began_ns) // 1_000, _LONGEST),
+        "duration": min(
+            (perf_counter_ns() - delivery.began_ns) // 1_000, _MAX_DURATION_MICROSECONDS
+        ),
     }
 
 
-def alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, object]:
+def build_alert_values(alert: IncomingAlert, delivery: InboundDelivery) -> dict[str, object]:
     """Return the column values of a new alert from its payload and its delivery."""
     return {
         "project_id": delivery.project_id,

@@ -5,7 +5,8 @@ There are two ways to store a delivery:
 - A single firing alert on Postgres is stored by one statement (`single_alert`). Exceptions are
   possible late copies of a resolved alert, and alerts that another request has just opened.
 - Any other delivery locks its project and reads the stored alerts with the same fingerprints. Then
-  `lifecycle.plan` decides what to change, and `postgres_batch` or `sqlite_batch` writes the plan.
+  `lifecycle.plan_intake` decides what to change, and `postgres_batch` or `sqlite_batch` writes the
+  plan.
 
 The lock is the row of the project's alert counter. Each batch takes it before any other lock.
 Therefore, two webhooks with the same items in opposite order wait for each other instead of causing
@@ -26,7 +27,7 @@ from typing import NamedTuple
 
 from sqlalchemy import bindparam, insert, select, update
 
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from domain.alerts.reading.incoming import (
     AlertState,
     EventAction,
@@ -36,18 +37,25 @@ from domain.alerts.reading.incoming import (
 )
 from domain.alerts.storing import postgres_batch, single_alert, sqlite_batch
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.alerts.storing.intake_result import IntakeItem, IntakeResult, result_of
-from domain.alerts.storing.lifecycle import RESOLVED, TRIGGERED, Action, ItemOutcome, Plan, plan
-from domain.core.database.statements import KeptConnection, columns_for
+from domain.alerts.storing.intake_result import IntakeItem, IntakeResult, build_intake_result
+from domain.alerts.storing.lifecycle import (
+    RESOLVED,
+    TRIGGERED,
+    Action,
+    IntakePlan,
+    ItemOutcome,
+    plan_intake,
+)
+from domain.core.database.statements import StatementConnection, build_columns
 from models import Alert, AlertNote
 
-NOTHING_OPEN = "No open alert has this dedup_key: nothing was changed."
-NO_ALERT = "A change event does not open an alert: it is only kept in this log."
+NO_OPEN_ALERT_WARNING = "No open alert has this dedup_key. Nothing was changed."
+CHANGE_EVENT_WARNING = "Change events do not open alerts. They are only stored in this log."
 _ACKNOWLEDGED = "acknowledged"
 
 
-class OpenAlert(NamedTuple):
-    """An alert, as selected by `OPEN`."""
+class OpenAlertRow(NamedTuple):
+    """An alert, as selected by `OPEN_ALERT_QUERY`."""
 
     id: int
     iid: int
@@ -57,18 +65,24 @@ class OpenAlert(NamedTuple):
 
 #: Query for an open alert. With `+ 0`, the planner can only use the indexes that begin with the
 #: fingerprint (migration 0051).
-OPEN = select(*columns_for(OpenAlert._fields, {"": Alert})).where(
+OPEN_ALERT_QUERY = select(*build_columns(OpenAlertRow._fields, {"": Alert})).where(
     Alert.project_id + 0 == bindparam("project_id"),
     Alert.fingerprint == bindparam("fingerprint"),
     Alert.status != RESOLVED,
 )
 
-_ACKNOWLEDGE = update(Alert).where(Alert.id == bindparam("alert_id")).values(status=_ACKNOWLEDGED)
-_NOTE = insert(AlertNote)
+_ACKNOWLEDGE_ALERT = (
+    update(Alert).where(Alert.id == bindparam("alert_id")).values(status=_ACKNOWLEDGED)
+)
+_INSERT_NOTE = insert(AlertNote)
 
 
-def store_follow_up(
-    parsed: ParsedBody, event: SenderEvent, delivery: InboundDelivery, *, connection: KeptConnection
+def store_follow_up_event(
+    parsed: ParsedBody,
+    event: SenderEvent,
+    delivery: InboundDelivery,
+    *,
+    connection: StatementConnection,
 ) -> IntakeResult:
     """Store an event that is not a trigger, within the transaction of the connection.
 
@@ -76,54 +90,63 @@ def store_follow_up(
     """
     match event.action:
         case EventAction.RESOLVE:
-            return _resolve(parsed, delivery, connection=connection)
+            return _resolve_alert(parsed, delivery, connection=connection)
         case EventAction.ACKNOWLEDGE:
-            return _acknowledge(parsed, event, delivery, connection=connection)
-    return _log(parsed, delivery, NO_ALERT, connection=connection)
+            return _acknowledge_alert(parsed, event, delivery, connection=connection)
+    return _store_delivery_only(parsed, delivery, CHANGE_EVENT_WARNING, connection=connection)
 
 
-def _batch(connection: KeptConnection) -> ModuleType:
+def _get_batch_module(connection: StatementConnection) -> ModuleType:
     return postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
 
 
-def _log(
-    parsed: ParsedBody, delivery: InboundDelivery, *warnings: str, connection: KeptConnection
+def _store_delivery_only(
+    parsed: ParsedBody, delivery: InboundDelivery, *warnings: str, connection: StatementConnection
 ) -> IntakeResult:
     """Store only the delivery."""
     logged = replace(parsed, alerts=(), parse_warnings=(*parsed.parse_warnings, *warnings))
-    nothing = Plan((), Counter(), {}, {}, ())
-    delivery_id, _ = _batch(connection).store(nothing, logged, delivery, connection=connection)
+    nothing = IntakePlan((), Counter(), {}, {}, ())
+    delivery_id, _ = _get_batch_module(connection).store_plan(
+        nothing, logged, delivery, connection=connection
+    )
     return IntakeResult(delivery_id=delivery_id, items=(), by_item=())
 
 
-def _resolve(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def _resolve_alert(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
-    batch = _batch(connection)
-    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
+    batch = _get_batch_module(connection)
+    known = batch.find_existing_alerts(parsed.alerts, delivery.project_id, connection=connection)
     if all(each.ended_at is not None for each in known.values()):
-        return _log(parsed, delivery, NOTHING_OPEN, connection=connection)
-    decided = plan(parsed.alerts, known, delivery.arrival)
-    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
-    return result_of(decided, delivery_id, iids)
+        return _store_delivery_only(parsed, delivery, NO_OPEN_ALERT_WARNING, connection=connection)
+    decided = plan_intake(parsed.alerts, known, delivery.arrival)
+    delivery_id, iids = batch.store_plan(decided, parsed, delivery, connection=connection)
+    return build_intake_result(decided, delivery_id, iids)
 
 
-def _acknowledge(
-    parsed: ParsedBody, event: SenderEvent, delivery: InboundDelivery, *, connection: KeptConnection
+def _acknowledge_alert(
+    parsed: ParsedBody,
+    event: SenderEvent,
+    delivery: InboundDelivery,
+    *,
+    connection: StatementConnection,
 ) -> IntakeResult:
     parameters = {"project_id": delivery.project_id, "fingerprint": event.fingerprint}
-    row = connection.first(OPEN, parameters)
+    row = connection.first(OPEN_ALERT_QUERY, parameters)
     if row is None:
-        return _log(parsed, delivery, NOTHING_OPEN, connection=connection)
-    found, logged = OpenAlert._make(row), _log(parsed, delivery, connection=connection)
+        return _store_delivery_only(parsed, delivery, NO_OPEN_ALERT_WARNING, connection=connection)
+    found, logged = (
+        OpenAlertRow._make(row),
+        _store_delivery_only(parsed, delivery, connection=connection),
+    )
     if found.status == TRIGGERED:
-        connection.all(_ACKNOWLEDGE, {"alert_id": found.id})
-        connection.all(_NOTE, _note(found, delivery.received_at))
+        connection.all(_ACKNOWLEDGE_ALERT, {"alert_id": found.id})
+        connection.all(_INSERT_NOTE, _build_note_values(found, delivery.received_at))
     item = IntakeItem(iid=found.iid, title=found.title, action=Action.UNCHANGED)
     return replace(logged, items=(item,), by_item=(item,))
 
 
-def _note(found: OpenAlert, now: datetime) -> dict[str, object]:
+def _build_note_values(found: OpenAlertRow, now: datetime) -> dict[str, object]:
     """Return an entry of the activity without a user, since the sender acknowledged the alert."""
     return {
         "alert_id": found.id,
@@ -135,69 +158,71 @@ def _note(found: OpenAlert, now: datetime) -> dict[str, object]:
     }
 
 
-def receive(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def store_alerts(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
     """Store the alerts of a body, and return the result for each.
 
     An event other than a trigger acknowledges or resolves the open alert with its fingerprint.
     """
-    parsed = _within_monitor(parsed, delivery)
+    parsed = _combine_body_with_monitor(parsed, delivery)
     if connection.dialect_name == "postgresql" and _is_single_alert(parsed):
-        result = single_alert.store(parsed, delivery, connection=connection)
+        result = single_alert.store_single_alert(parsed, delivery, connection=connection)
         if result is not None:
             return result
-    return connection.transact(partial(_receive_within, parsed, delivery, connection=connection))
+    return connection.transact(partial(_store_as_batch, parsed, delivery, connection=connection))
 
 
-def receive_within(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def store_alerts_in_transaction(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
     """Store the alerts of a body within the transaction of the connection, always as a batch."""
-    return _receive_within(_within_monitor(parsed, delivery), delivery, connection=connection)
+    return _store_as_batch(
+        _combine_body_with_monitor(parsed, delivery), delivery, connection=connection
+    )
 
 
-def _receive_within(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def _store_as_batch(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult:
     batch: ModuleType = sqlite_batch  # Transactions of SQLite exclude each other.
     if connection.dialect_name == "postgresql":
         batch = postgres_batch
-        batch.lock_project(delivery.project_id, connection=connection)
+        batch.lock_alert_counter(delivery.project_id, connection=connection)
     event = parsed.event
     if event is not None and event.action is not EventAction.TRIGGER:
-        return store_follow_up(parsed, event, delivery, connection=connection)
-    known = batch.existing(parsed.alerts, delivery.project_id, connection=connection)
-    decided = plan(parsed.alerts, known, delivery.arrival)
-    delivery_id, iids = batch.store(decided, parsed, delivery, connection=connection)
-    return result_of(decided, delivery_id, iids)
+        return store_follow_up_event(parsed, event, delivery, connection=connection)
+    known = batch.find_existing_alerts(parsed.alerts, delivery.project_id, connection=connection)
+    decided = plan_intake(parsed.alerts, known, delivery.arrival)
+    delivery_id, iids = batch.store_plan(decided, parsed, delivery, connection=connection)
+    return build_intake_result(decided, delivery_id, iids)
 
 
-def preview(
-    alerts: Sequence[IncomingAlert], delivery: InboundDelivery, *, connection: KeptConnection
+def preview_outcomes(
+    alerts: Sequence[IncomingAlert], delivery: InboundDelivery, *, connection: StatementConnection
 ) -> tuple[ItemOutcome, ...]:
     """Return the outcome that each alert of a delivery would have, without changing anything."""
     batch = postgres_batch if connection.dialect_name == "postgresql" else sqlite_batch
-    alerts = [_identified(each, delivery) for each in alerts]
-    known = batch.existing(alerts, delivery.project_id, connection=connection)
-    return plan(alerts, known, delivery.arrival).outcomes
+    alerts = [_combine_alert_with_monitor(each, delivery) for each in alerts]
+    known = batch.find_existing_alerts(alerts, delivery.project_id, connection=connection)
+    return plan_intake(alerts, known, delivery.arrival).outcomes
 
 
-def _within_monitor(parsed: ParsedBody, delivery: InboundDelivery) -> ParsedBody:
+def _combine_body_with_monitor(parsed: ParsedBody, delivery: InboundDelivery) -> ParsedBody:
     """Combine the fingerprints of a body with the monitor of its integration."""
     if not delivery.monitor_id:
         return parsed
-    alerts = tuple(_identified(each, delivery) for each in parsed.alerts)
+    alerts = tuple(_combine_alert_with_monitor(each, delivery) for each in parsed.alerts)
     if (event := parsed.event) is None:
         return replace(parsed, alerts=alerts)
-    identity = within_monitor(event.fingerprint, delivery.monitor_id)
+    identity = combine_with_monitor(event.fingerprint, delivery.monitor_id)
     return replace(parsed, alerts=alerts, event=replace(event, fingerprint=identity))
 
 
-def _identified(alert: IncomingAlert, delivery: InboundDelivery) -> IncomingAlert:
+def _combine_alert_with_monitor(alert: IncomingAlert, delivery: InboundDelivery) -> IncomingAlert:
     if alert.fingerprint is None or not delivery.monitor_id:
         return alert
-    return replace(alert, fingerprint=within_monitor(alert.fingerprint, delivery.monitor_id))
+    return replace(alert, fingerprint=combine_with_monitor(alert.fingerprint, delivery.monitor_id))
 
 
 def _is_single_alert(parsed: ParsedBody) -> bool:

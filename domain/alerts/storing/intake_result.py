@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from domain.alerts.reading.incoming import ParsedBody
-from domain.alerts.reading.parse_warnings import parse_warnings_of
-from domain.alerts.storing.lifecycle import Action, ExistingOutcome, Plan
+from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.storing.lifecycle import Action, IntakePlan, StoredAlertOutcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,12 +29,12 @@ class IntakeResult:
     by_item: tuple[IntakeItem, ...]
 
 
-def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
-    """Return the result of a stored plan. `iids` contains the numbers of `Plan.new` in order."""
+def build_intake_result(decided: IntakePlan, delivery_id: int, iids: Sequence[int]) -> IntakeResult:
+    """Return the result of a stored plan; `iids` are the numbers of `IntakePlan.new` in order."""
     by_item: list[IntakeItem] = []
     first: dict[int, IntakeItem] = {}
     for outcome in decided.outcomes:
-        if isinstance(outcome, ExistingOutcome):
+        if isinstance(outcome, StoredAlertOutcome):
             iid, title = outcome.iid, outcome.title
         else:
             iid, title = iids[outcome.index], decided.new[outcome.index].incoming.title
@@ -45,7 +45,7 @@ def result_of(decided: Plan, delivery_id: int, iids: Sequence[int]) -> IntakeRes
     return IntakeResult(delivery_id=delivery_id, items=items, by_item=tuple(by_item))
 
 
-def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:
+def build_outcome_values(decided: IntakePlan, parsed: ParsedBody) -> dict[str, object]:
     """Return the column values for the outcome of a delivery: status, counts and warnings."""
     counts = Counter(outcome.action for outcome in decided.outcomes)
     return {
@@ -53,7 +53,9 @@ def outcome_values(decided: Plan, parsed: ParsedBody) -> dict[str, object]:
         "opened": counts[Action.OPENED] + counts[Action.STORED_AS_RESOLVED],
         "joined": counts[Action.JOINED] + counts[Action.LATE],
         "resolved": counts[Action.RESOLVED],
-        "remarks": parse_warnings_of(parsed, [outcome.warning for outcome in decided.outcomes]),
+        "remarks": collect_parse_warnings(
+            parsed, [outcome.warning for outcome in decided.outcomes]
+        ),
         "truncated_alerts": parsed.truncated_alerts,
         "dropped": parsed.dropped,
     }

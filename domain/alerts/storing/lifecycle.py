@@ -1,7 +1,7 @@
 """Decides how incoming alerts change stored alerts, without access to the database.
 
-`plan` takes the items of a delivery and the stored alerts with the same fingerprints, and returns
-the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
+`plan_intake` takes the items of a delivery and the stored alerts with the same fingerprints, and
+returns the changes to write. The modules `postgres_batch` and `sqlite_batch` write them.
 """
 
 from collections import Counter
@@ -13,15 +13,19 @@ from typing import ClassVar
 
 from domain.alerts.reading.incoming import IncomingAlert
 from domain.alerts.reading.times import END_BEFORE_START
-from domain.alerts.storing.reported_fields import ReportedFields, reported_fields, with_later_report
+from domain.alerts.storing.reported_fields import (
+    ReportedFields,
+    apply_later_report,
+    get_reported_fields,
+)
 
 TRIGGERED = "triggered"
 RESOLVED = "resolved"
 
 #: Warning for an item with the action LATE.
-ARRIVED_LATE = (
-    "It arrived late: it began before its alert ended, and that one is over. It was counted there "
-    "and opened nothing."
+ARRIVED_LATE_WARNING = (
+    "The report arrived late: it began before its alert was resolved. It was counted for that "
+    "alert and opened no new alert."
 )
 
 
@@ -53,7 +57,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class StoredAlert:
     """A stored alert: the open alert with a fingerprint, or else the last resolved one."""
 
     alert_id: int
@@ -69,8 +73,11 @@ class Existing:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """An alert that an earlier item of the batch creates. `index` is its position in `Plan.new`."""
+class PlannedAlert:
+    """An alert that an earlier item of the batch creates.
+
+    `index` is its position in `IntakePlan.new`.
+    """
 
     index: int
     started_at: datetime
@@ -79,11 +86,11 @@ class Planned:
 
 
 #: Alert that an item can match.
-Known = Existing | Planned
+MatchedAlert = StoredAlert | PlannedAlert
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenNewAlert:
     """Create an alert."""
 
     action: ClassVar = Action.OPENED
@@ -91,44 +98,44 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class JoinOpenAlert:
     """Add an event to the open alert and update its reported fields."""
 
     action: ClassVar = Action.JOINED
     warning: ClassVar = None
-    alert: Known
+    alert: MatchedAlert
 
 
 @dataclass(frozen=True, slots=True)
-class CountLate:
+class CountLateCopy:
     """Add an event to a resolved alert, because a late copy arrived."""
 
     action: ClassVar = Action.LATE
-    warning: ClassVar = ARRIVED_LATE
-    alert: Known
+    warning: ClassVar = ARRIVED_LATE_WARNING
+    alert: MatchedAlert
 
 
 @dataclass(frozen=True, slots=True)
-class Resolve:
+class ResolveAlert:
     """Resolve the open alert at the given time, which is not before its start."""
 
     action: ClassVar = Action.RESOLVED
-    alert: Known
+    alert: MatchedAlert
     ended_at: datetime
     warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AlreadyResolved:
+class KeepResolvedAlert:
     """Change nothing, because the alert is already resolved."""
 
     action: ClassVar = Action.UNCHANGED
     warning: ClassVar = None
-    alert: Known
+    alert: MatchedAlert
 
 
 @dataclass(frozen=True, slots=True)
-class StoreResolved:
+class StoreResolvedAlert:
     """Create a resolved alert, because a recovery arrived without its alert."""
 
     action: ClassVar = Action.STORED_AS_RESOLVED
@@ -136,15 +143,24 @@ class StoreResolved:
     ended_at: datetime
 
 
-Decision = Open | Join | CountLate | Resolve | AlreadyResolved | StoreResolved
+ItemDecision = (
+    OpenNewAlert
+    | JoinOpenAlert
+    | CountLateCopy
+    | ResolveAlert
+    | KeepResolvedAlert
+    | StoreResolvedAlert
+)
 
 
-def looks_back(incoming: IncomingAlert) -> bool:
+def can_match_resolved_alert(incoming: IncomingAlert) -> bool:
     """Return whether an item can belong to a resolved alert."""
     return incoming.ended_at is not None or incoming.given_start is not None
 
 
-def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) -> Decision:
+def decide_item(
+    existing: MatchedAlert | None, incoming: IncomingAlert, arrival: Arrival
+) -> ItemDecision:
     """Decide how an item changes the alert with its fingerprint.
 
     An item without a fingerprint matches no alert. It opens a new alert, or is stored as resolved.
@@ -152,22 +168,22 @@ def decide(existing: Known | None, incoming: IncomingAlert, arrival: Arrival) ->
     if incoming.fingerprint is None:
         existing = None
     if incoming.ended_at is None:
-        decision: Decision = Open()
+        decision: ItemDecision = OpenNewAlert()
         if existing is not None and existing.ended_at is None:
-            decision = Join(existing)
+            decision = JoinOpenAlert(existing)
         elif existing is not None and _is_late_copy(existing, incoming, arrival):
-            decision = CountLate(existing)
+            decision = CountLateCopy(existing)
         return decision
     if existing is None:
-        return StoreResolved(incoming.ended_at)
+        return StoreResolvedAlert(incoming.ended_at)
     if existing.ended_at is not None:
-        return AlreadyResolved(existing)
+        return KeepResolvedAlert(existing)
     if incoming.ended_at < existing.started_at:
-        return Resolve(existing, existing.started_at, warning=END_BEFORE_START)
-    return Resolve(existing, incoming.ended_at)
+        return ResolveAlert(existing, existing.started_at, warning=END_BEFORE_START)
+    return ResolveAlert(existing, incoming.ended_at)
 
 
-def _is_late_copy(resolved: Known, incoming: IncomingAlert, arrival: Arrival) -> bool:
+def _is_late_copy(resolved: MatchedAlert, incoming: IncomingAlert, arrival: Arrival) -> bool:
     ended_at, recovered_at = resolved.ended_at, resolved.recovery_received_at
     # Senders with a constant start fire again after a recovery. Others still fire although
     # something other than a report resolved the alert. Both must open a new alert.
@@ -192,7 +208,7 @@ class NewAlert:
 
 
 @dataclass(frozen=True, slots=True)
-class ExistingOutcome:
+class StoredAlertOutcome:
     """The outcome of an item that matched a stored alert."""
 
     alert_id: int
@@ -207,10 +223,10 @@ class ExistingOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class NewOutcome:
+class NewAlertOutcome:
     """The outcome of an item that created an alert, or matched an alert of the same batch.
 
-    `index` is its position in `Plan.new`.
+    `index` is its position in `IntakePlan.new`.
     """
 
     index: int
@@ -218,11 +234,11 @@ class NewOutcome:
     warning: str | None = None
 
 
-ItemOutcome = ExistingOutcome | NewOutcome
+ItemOutcome = StoredAlertOutcome | NewAlertOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IntakePlan:
     """The changes of a batch.
 
     Resolutions must be written before new alerts. A batch may resolve an alert and open the next
@@ -242,7 +258,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class _Draft:
+class _PlanDraft:
     """A plan under construction."""
 
     arrival: Arrival
@@ -251,71 +267,71 @@ class _Draft:
     reported: dict[int, tuple[ReportedFields, int]] = field(default_factory=dict)
     resolutions: dict[int, datetime] = field(default_factory=dict)
 
-    def create(self, incoming: IncomingAlert) -> Known:
+    def create(self, incoming: IncomingAlert) -> MatchedAlert:
         self.new.append(NewAlert(incoming, events=1, resolved_at=incoming.ended_at))
         recovered_at = None if incoming.ended_at is None else self.arrival.received_at
-        return Planned(len(self.new) - 1, incoming.started_at, incoming.ended_at, recovered_at)
+        return PlannedAlert(len(self.new) - 1, incoming.started_at, incoming.ended_at, recovered_at)
 
-    def count_event(self, alert: Known) -> Known:
+    def count_event(self, alert: MatchedAlert) -> MatchedAlert:
         match alert:
-            case Existing():
+            case StoredAlert():
                 self.bumps[alert.alert_id] += 1
-            case Planned(index=index):
+            case PlannedAlert(index=index):
                 drafted = self.new[index]
                 self.new[index] = replace(drafted, events=drafted.events + 1)
         return alert
 
-    def join(self, alert: Known, incoming: IncomingAlert) -> Known:
+    def join(self, alert: MatchedAlert, incoming: IncomingAlert) -> MatchedAlert:
         match alert:
-            case Existing(alert_id=alert_id):
-                report = reported_fields(incoming)
+            case StoredAlert(alert_id=alert_id):
+                report = get_reported_fields(incoming)
                 if alert_id in self.reported:
-                    report = report.merged_over(self.reported[alert_id][0])
+                    report = report.merge_over(self.reported[alert_id][0])
                 self.reported[alert_id] = report, incoming.item_index
                 self.bumps[alert_id] += 1
-            case Planned(index=index):
+            case PlannedAlert(index=index):
                 drafted = self.new[index]
-                updated = with_later_report(drafted.incoming, incoming)
+                updated = apply_later_report(drafted.incoming, incoming)
                 self.new[index] = replace(drafted, incoming=updated, events=drafted.events + 1)
         return alert
 
-    def close(self, alert: Known, ended_at: datetime) -> Known:
+    def close(self, alert: MatchedAlert, ended_at: datetime) -> MatchedAlert:
         match alert:
-            case Existing():
+            case StoredAlert():
                 self.resolutions[alert.alert_id] = ended_at
-            case Planned(index=index):
+            case PlannedAlert(index=index):
                 self.new[index] = replace(self.new[index], resolved_at=ended_at)
         recovered_at = self.arrival.received_at
         return replace(alert, ended_at=ended_at, recovery_received_at=recovered_at)
 
-    def apply(self, decision: Decision, incoming: IncomingAlert) -> Known:
+    def apply(self, decision: ItemDecision, incoming: IncomingAlert) -> MatchedAlert:
         match decision:
-            case Open() | StoreResolved():
+            case OpenNewAlert() | StoreResolvedAlert():
                 return self.create(incoming)
-            case Join(alert=alert):
+            case JoinOpenAlert(alert=alert):
                 return self.join(alert, incoming)
-            case CountLate(alert=alert):
+            case CountLateCopy(alert=alert):
                 return self.count_event(alert)
-            case Resolve(alert=alert, ended_at=ended_at):
+            case ResolveAlert(alert=alert, ended_at=ended_at):
                 return self.close(alert, ended_at)
-            case AlreadyResolved(alert=alert):
+            case KeepResolvedAlert(alert=alert):
                 return alert
 
 
-def plan(
-    incoming: Iterable[IncomingAlert], existing: Mapping[bytes, Existing], arrival: Arrival
-) -> Plan:
+def plan_intake(
+    incoming: Iterable[IncomingAlert], existing: Mapping[bytes, StoredAlert], arrival: Arrival
+) -> IntakePlan:
     """Return the changes of a batch, and the outcome of each of its items.
 
     `existing` contains the stored alert for each fingerprint. Items are applied in order: each item
     matches the alert with its fingerprint in the state after the earlier items.
     """
-    known: dict[bytes, Known] = dict(existing)
-    draft = _Draft(arrival)
-    decided: list[tuple[Known, Decision]] = []
+    known: dict[bytes, MatchedAlert] = dict(existing)
+    draft = _PlanDraft(arrival)
+    decided: list[tuple[MatchedAlert, ItemDecision]] = []
     for item in incoming:
         matched = known.get(item.fingerprint) if item.fingerprint is not None else None
-        decision = decide(matched, item, arrival)
+        decision = decide_item(matched, item, arrival)
         alert = draft.apply(decision, item)
         if item.fingerprint is not None:
             known[item.fingerprint] = alert
@@ -323,15 +339,17 @@ def plan(
     outcomes: list[ItemOutcome] = []
     for alert, decision in decided:
         action, warning = decision.action, decision.warning
-        if isinstance(alert, Planned):
-            outcomes.append(NewOutcome(alert.index, action, warning))
+        if isinstance(alert, PlannedAlert):
+            outcomes.append(NewAlertOutcome(alert.index, action, warning))
         else:
             # Use the title that the alert has after all items.
             report, _ = draft.reported.get(alert.alert_id, (None, 0))
             title = (report and report.title) or alert.title
             outcomes.append(
-                ExistingOutcome(
+                StoredAlertOutcome(
                     alert.alert_id, alert.iid, title, action, warning, alert.integration_id
                 )
             )
-    return Plan(tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, tuple(outcomes))
+    return IntakePlan(
+        tuple(draft.new), draft.bumps, draft.reported, draft.resolutions, tuple(outcomes)
+    )

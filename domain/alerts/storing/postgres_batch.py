@@ -15,29 +15,31 @@ import orjson
 from sqlalchemy import text
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.storing.inbound_delivery import InboundDelivery, delivery_values
-from domain.alerts.storing.intake_result import outcome_values
+from domain.alerts.storing.inbound_delivery import InboundDelivery, build_delivery_values
+from domain.alerts.storing.intake_result import build_outcome_values
 from domain.alerts.storing.lifecycle import (
     RESOLVED,
     Action,
-    Existing,
-    ExistingOutcome,
+    IntakePlan,
     ItemOutcome,
     NewAlert,
-    Plan,
-    looks_back,
+    StoredAlert,
+    StoredAlertOutcome,
+    can_match_resolved_alert,
 )
-from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.core.database.statements import KeptConnection
+from domain.alerts.storing.reported_fields import REPORTED_COLUMNS, build_set_clause
+from domain.core.database.statements import StatementConnection
 
-_REPORTED = {name: f"touched.{name}" for name in COLUMNS}
+_REPORTED_EXPRESSIONS = {name: f"touched.{name}" for name in REPORTED_COLUMNS}
 
-_LOCK = text("SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE")
+_LOCK_COUNTER = text(
+    "SELECT last_iid FROM alert_counters WHERE project_id = :project_id FOR UPDATE"
+)
 
 #: Query for open alerts and, for items that can belong to a resolved alert, the last resolved one.
 #: With `project_id + 0` and the ORDER BY, the planner can only use the indexes that begin with the
 #: fingerprint (migration 0051).
-_EXISTING = text(
+_FIND_EXISTING = text(
     """
 SELECT met.id, met.iid, met.title, wanted.fingerprint, met.started_at,
   CAST(NULL AS timestamptz) AS ended_at, CAST(NULL AS timestamptz) AS recovery_received_at
@@ -64,7 +66,7 @@ WHERE met.status = 'resolved'
 
 #: Statement that writes a plan. `count(*)` of the updated rows makes the updates happen before the
 #: inserts. A body may resolve an alert and open the next one with the same fingerprint.
-_STORE = text(
+_STORE_PLAN = text(
     f"""
 WITH touched AS MATERIALIZED (
   SELECT * FROM json_to_recordset(CAST(convert_from(:alerts, 'UTF8') AS json)) AS alert (
@@ -86,7 +88,11 @@ WITH touched AS MATERIALIZED (
     ended_at = coalesce(touched.ended_at, alerts.ended_at),
     recovery_received_at = CASE WHEN touched.status = 'resolved' THEN :received_at
       ELSE alerts.recovery_received_at END,
-    {set_clause(_REPORTED, delivery_id="delivery.id", item_index="touched.item_index")}
+    {
+        build_set_clause(
+            _REPORTED_EXPRESSIONS, delivery_id="delivery.id", item_index="touched.item_index"
+        )
+    }
   FROM touched, delivery WHERE touched.row_state = 'stored' AND alerts.id = touched.id
   RETURNING alerts.id,
     alerts.integration_id IS DISTINCT FROM CAST(:integration_id AS bigint) AS is_of_another
@@ -127,53 +133,57 @@ SELECT delivery.id AS delivery_id, taken.iids FROM delivery, taken
 )
 
 
-def lock_project(project_id: int, *, connection: KeptConnection) -> None:
+def lock_alert_counter(project_id: int, *, connection: StatementConnection) -> None:
     """Lock the project's alert counter until the end of the transaction.
 
     Batches and manual changes of the status take this lock first.
     """
-    connection.all(_LOCK, {"project_id": project_id})
+    connection.all(_LOCK_COUNTER, {"project_id": project_id})
 
 
-def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
-) -> dict[bytes, Existing]:
+def find_existing_alerts(
+    alerts: Sequence[IncomingAlert], project_id: int, *, connection: StatementConnection
+) -> dict[bytes, StoredAlert]:
     """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     fingerprints = {alert.fingerprint for alert in alerts}
-    looking_back = {alert.fingerprint for alert in alerts if looks_back(alert)}
+    looking_back = {alert.fingerprint for alert in alerts if can_match_resolved_alert(alert)}
     parameters = {
         "project_id": project_id,
         "fingerprints": list(fingerprints - {None}),
         "looking_back": list(looking_back - {None}),
     }
-    found: dict[bytes, Existing] = {}
-    for alert_id, iid, title, fingerprint, *span in connection.all(_EXISTING, parameters):
+    found: dict[bytes, StoredAlert] = {}
+    for alert_id, iid, title, fingerprint, *span in connection.all(_FIND_EXISTING, parameters):
         is_open = span[1] is None
         if is_open or fingerprint not in found:
-            found[fingerprint] = Existing(alert_id, iid, title, *span)
+            found[fingerprint] = StoredAlert(alert_id, iid, title, *span)
     return found
 
 
-def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def store_plan(
+    decided: IntakePlan,
+    parsed: ParsedBody,
+    delivery: InboundDelivery,
+    *,
+    connection: StatementConnection,
 ) -> tuple[int, Sequence[int]]:
     """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
     values = {
-        **delivery_values(delivery),
-        **outcome_values(decided, parsed),
+        **build_delivery_values(delivery),
+        **build_outcome_values(decided, parsed),
         "monitor_id": delivery.monitor_id,
-        "alerts": orjson.dumps(list(_touched(decided))),
-        "items": orjson.dumps(list(_items(parsed.alerts, decided.outcomes))),
+        "alerts": orjson.dumps(list(_build_alert_rows(decided))),
+        "items": orjson.dumps(list(_build_occurrence_rows(parsed.alerts, decided.outcomes))),
     }
     for name in ("remarks", "mapping"):
         values[name] = orjson.dumps(values[name]).decode()
-    delivery_id, iids = connection.all(_STORE, values)[0]
+    delivery_id, iids = connection.all(_STORE_PLAN, values)[0]
     return delivery_id, iids or ()
 
 
-def _touched(decided: Plan) -> Iterator[dict[str, object]]:
+def _build_alert_rows(decided: IntakePlan) -> Iterator[dict[str, object]]:
     for ordinal, new in enumerate(decided.new, 1):
-        yield {"row_state": "new", "ordinal": ordinal, **_columns(new)}
+        yield {"row_state": "new", "ordinal": ordinal, **_build_new_alert_values(new)}
     for alert_id in decided.bumps.keys() | decided.resolutions.keys():
         ended_at = decided.resolutions.get(alert_id)
         reported, item_index = decided.reported.get(alert_id, (None, 0))
@@ -188,7 +198,7 @@ def _touched(decided: Plan) -> Iterator[dict[str, object]]:
         }
 
 
-def _columns(new: NewAlert) -> dict[str, object]:
+def _build_new_alert_values(new: NewAlert) -> dict[str, object]:
     alert = new.incoming
     return {
         "item_index": alert.item_index,
@@ -209,7 +219,7 @@ def _columns(new: NewAlert) -> dict[str, object]:
     }
 
 
-def _items(
+def _build_occurrence_rows(
     alerts: Sequence[IncomingAlert], outcomes: Sequence[ItemOutcome]
 ) -> Iterator[dict[str, int]]:
     for alert, outcome in zip(alerts, outcomes, strict=True):
@@ -218,7 +228,7 @@ def _items(
             "action": outcome.action.rank,
             "is_late": outcome.action is Action.LATE,
         }
-        if isinstance(outcome, ExistingOutcome):
+        if isinstance(outcome, StoredAlertOutcome):
             yield {**item, "alert_id": outcome.alert_id}
         else:
             yield {**item, "ordinal": outcome.index + 1}

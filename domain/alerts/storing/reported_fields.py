@@ -11,7 +11,7 @@ from typing import NamedTuple
 from domain.alerts.reading.incoming import IncomingAlert
 
 #: Columns whose changes appear in the activity. A trigger records them (migration 0051).
-SHOWN_COLUMNS = (
+RECORDED_COLUMNS = (
     "severity",
     "title",
     "description",
@@ -21,7 +21,7 @@ SHOWN_COLUMNS = (
     "query",
 )
 #: All columns that a report changes.
-COLUMNS = (*SHOWN_COLUMNS, "severity_reason")
+REPORTED_COLUMNS = (*RECORDED_COLUMNS, "severity_reason")
 
 
 class ReportedFields(NamedTuple):
@@ -36,13 +36,15 @@ class ReportedFields(NamedTuple):
     hosts: str | None
     query: str | None
 
-    def merged_over(self, earlier: "ReportedFields") -> "ReportedFields":
+    def merge_over(self, earlier: "ReportedFields") -> "ReportedFields":
         """Merge the fields of two reports. The values of this report take precedence."""
-        own = {name: getattr(self, name) for name in COLUMNS}
-        return earlier._replace(**{name: own[name] for name in COLUMNS if own[name] is not None})
+        own = {name: getattr(self, name) for name in REPORTED_COLUMNS}
+        return earlier._replace(
+            **{name: own[name] for name in REPORTED_COLUMNS if own[name] is not None}
+        )
 
 
-def reported_fields(alert: IncomingAlert) -> ReportedFields:
+def get_reported_fields(alert: IncomingAlert) -> ReportedFields:
     """Return the fields that the sender provided, without default values."""
     has_severity = "severity" not in alert.left_out
     return ReportedFields(
@@ -57,11 +59,11 @@ def reported_fields(alert: IncomingAlert) -> ReportedFields:
     )
 
 
-def with_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAlert:
+def apply_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAlert:
     """Return an alert that is not stored yet, updated by a later item of the same delivery."""
     left_out = later.left_out
-    before = reported_fields(alert)
-    is_unchanged = reported_fields(later).merged_over(before) == before
+    before = get_reported_fields(alert)
+    is_unchanged = get_reported_fields(later).merge_over(before) == before
     return replace(
         alert,
         title=alert.title if "title" in left_out else later.title,
@@ -77,21 +79,21 @@ def with_later_report(alert: IncomingAlert, later: IncomingAlert) -> IncomingAle
     )
 
 
-def set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
+def build_set_clause(values: Mapping[str, str], *, delivery_id: str, item_index: str) -> str:
     """Return the SET clause of an UPDATE of `alerts` for a report.
 
-    `values` contains an SQL expression for each of COLUMNS; NULL means that the report omits it. If
-    no shown column changes, the row keeps its delivery_id and item_index. Then no index has to be
-    updated, and no trigger fires.
+    `values` contains an SQL expression for each of REPORTED_COLUMNS; NULL means that the report
+    omits it. If no shown column changes, the row keeps its delivery_id and item_index. Then no
+    index has to be updated, and no trigger fires.
     """
-    updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in COLUMNS}
-    before = ", ".join(f"alerts.{name}" for name in SHOWN_COLUMNS)
-    after = ", ".join(updated[name] for name in SHOWN_COLUMNS)
+    updated = {name: f"coalesce({values[name]}, alerts.{name})" for name in REPORTED_COLUMNS}
+    before = ", ".join(f"alerts.{name}" for name in RECORDED_COLUMNS)
+    after = ", ".join(updated[name] for name in RECORDED_COLUMNS)
     is_changed = f"({before}) IS DISTINCT FROM ({after})"
     raised_from = "coalesce(alerts.raised_from, alerts.severity)"
     return ",\n    ".join(
         (
-            *(f"{name} = {updated[name]}" for name in COLUMNS),
+            *(f"{name} = {updated[name]}" for name in REPORTED_COLUMNS),
             f"raised_from = CASE WHEN {raised_from} > {updated['severity']} THEN {raised_from} END",
             f"delivery_id = CASE WHEN {is_changed} THEN {delivery_id} ELSE alerts.delivery_id END",
             f"item_index = CASE WHEN {is_changed} THEN {item_index} ELSE alerts.item_index END",

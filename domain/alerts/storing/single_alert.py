@@ -16,15 +16,19 @@ import orjson
 from sqlalchemy import text
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.reading.parse_warnings import parse_warnings_of
-from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values, delivery_values
+from domain.alerts.reading.parse_warnings import collect_parse_warnings
+from domain.alerts.storing.inbound_delivery import (
+    InboundDelivery,
+    build_alert_values,
+    build_delivery_values,
+)
 from domain.alerts.storing.intake_result import IntakeItem, IntakeResult
 from domain.alerts.storing.lifecycle import Action
-from domain.alerts.storing.reported_fields import set_clause
-from domain.core.database.statements import KeptConnection
+from domain.alerts.storing.reported_fields import build_set_clause
+from domain.core.database.statements import StatementConnection
 
 #: Parameters for the fields that the sender provided, which are NULL for default values.
-_REPORTED = {
+_REPORTED_PARAMETERS = {
     "severity": ":given_severity",
     "severity_reason": ":given_severity_reason",
     "title": ":given_title",
@@ -34,13 +38,17 @@ _REPORTED = {
     "hosts": ":given_hosts",
     "query": ":given_query",
 }
-_STORE = text(
+_STORE_ALERT = text(
     f"""
 WITH next_delivery AS (
   SELECT nextval('deliveries_id_seq') AS delivery_id
 ), joined AS (
   UPDATE alerts SET events = events + 1, last_event_at = :now,
-    {set_clause(_REPORTED, delivery_id="next_delivery.delivery_id", item_index=":item_index")}
+    {
+        build_set_clause(
+            _REPORTED_PARAMETERS, delivery_id="next_delivery.delivery_id", item_index=":item_index"
+        )
+    }
   FROM next_delivery
   WHERE fingerprint = :fingerprint AND project_id + 0 = :project_id AND status <> 'resolved'
   RETURNING alerts.id, alerts.iid, alerts.title, false AS is_new,
@@ -96,8 +104,8 @@ SELECT iid, title, is_new, delivery_id FROM outcome, next_delivery
 )
 
 
-def store(
-    parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def store_single_alert(
+    parsed: ParsedBody, delivery: InboundDelivery, *, connection: StatementConnection
 ) -> IntakeResult | None:
     """Store the only alert of a body, which is firing and has a fingerprint.
 
@@ -106,22 +114,22 @@ def store(
     them here would slow down every execution of the statement.
     """
     (alert,) = parsed.alerts
-    values = alert_values(alert, delivery)
+    values = build_alert_values(alert, delivery)
     parameters = {
         **values,
-        **_reported(alert, values),
-        **delivery_values(delivery),
+        **_build_reported_parameters(alert, values),
+        **build_delivery_values(delivery),
         "now": delivery.received_at,
         "recovered_after": delivery.arrival.recovered_after,
         "recovered_before": delivery.arrival.recovered_before,
-        "remarks": orjson.dumps(parse_warnings_of(parsed)).decode(),
+        "remarks": orjson.dumps(collect_parse_warnings(parsed)).decode(),
         "truncated_alerts": parsed.truncated_alerts,
         "dropped": parsed.dropped,
         "opening": Action.OPENED.rank,
         "joining": Action.JOINED.rank,
     }
     parameters["mapping"] = orjson.dumps(parameters["mapping"]).decode()
-    rows = connection.all(_STORE, parameters)
+    rows = connection.all(_STORE_ALERT, parameters)
     if not rows:
         return None
     iid, title, is_new, delivery_id = rows[0]
@@ -130,7 +138,9 @@ def store(
     return IntakeResult(delivery_id=delivery_id, items=items, by_item=items)
 
 
-def _reported(alert: IncomingAlert, values: Mapping[str, object]) -> dict[str, object]:
+def _build_reported_parameters(
+    alert: IncomingAlert, values: Mapping[str, object]
+) -> dict[str, object]:
     """Return the fields that the sender provided, with None instead of default values."""
     left_out = alert.left_out
     has_severity = "severity" not in left_out

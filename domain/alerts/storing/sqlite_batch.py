@@ -11,32 +11,36 @@ from typing import NamedTuple
 from sqlalchemy import Executable, bindparam, func, insert, select, text, update
 
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody
-from domain.alerts.storing.inbound_delivery import InboundDelivery, alert_values, delivery_values
-from domain.alerts.storing.intake_result import outcome_values
+from domain.alerts.storing.inbound_delivery import (
+    InboundDelivery,
+    build_alert_values,
+    build_delivery_values,
+)
+from domain.alerts.storing.intake_result import build_outcome_values
 from domain.alerts.storing.lifecycle import (
     RESOLVED,
     Action,
-    Existing,
-    ExistingOutcome,
+    IntakePlan,
     NewAlert,
-    Plan,
-    looks_back,
+    StoredAlert,
+    StoredAlertOutcome,
+    can_match_resolved_alert,
 )
-from domain.alerts.storing.reported_fields import COLUMNS, set_clause
-from domain.core.database.statements import KeptConnection, columns_for
+from domain.alerts.storing.reported_fields import REPORTED_COLUMNS, build_set_clause
+from domain.core.database.statements import StatementConnection, build_columns
 from models import Alert, AlertCounter, AlertReporter, Delivery, Occurrence
 
 #: Maximum number of fingerprints in a query, since SQLite limits the parameters of a statement.
-_CHUNK = 5000
+_MAX_FINGERPRINTS_PER_QUERY = 5000
 
 
 #: Condition on the project. With `+ 0`, the planner can only use the indexes that begin with the
 #: fingerprint (migration 0051).
-_OF_PROJECT = Alert.project_id + 0 == bindparam("project_id")
+_IS_IN_PROJECT = Alert.project_id + 0 == bindparam("project_id")
 
 
-class FoundAlert(NamedTuple):
-    """An alert, as selected by `EXISTING`."""
+class ExistingAlertRow(NamedTuple):
+    """An alert, as selected by `EXISTING_ALERTS_QUERY`."""
 
     id: int
     iid: int
@@ -50,25 +54,25 @@ class FoundAlert(NamedTuple):
     recovery_received_at: datetime | None
 
 
-EXISTING = select(
-    *columns_for(
-        FoundAlert._fields,
+EXISTING_ALERTS_QUERY = select(
+    *build_columns(
+        ExistingAlertRow._fields,
         {"": Alert},
         ended_at=func.coalesce(Alert.ended_at, Alert.last_event_at),
     )
 )
 
-_OPEN = EXISTING.where(
-    _OF_PROJECT,
+_OPEN_ALERTS_QUERY = EXISTING_ALERTS_QUERY.where(
+    _IS_IN_PROJECT,
     Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
     Alert.status != RESOLVED,
 )
 
-_LAST_RESOLVED = EXISTING.where(
+_LAST_RESOLVED_ALERTS_QUERY = EXISTING_ALERTS_QUERY.where(
     Alert.id.in_(
         select(func.max(Alert.id))
         .where(
-            _OF_PROJECT,
+            _IS_IN_PROJECT,
             Alert.fingerprint.in_(bindparam("fingerprints", expanding=True)),
         )
         .group_by(Alert.fingerprint)
@@ -76,26 +80,39 @@ _LAST_RESOLVED = EXISTING.where(
 )
 
 
-def existing(
-    alerts: Sequence[IncomingAlert], project_id: int, *, connection: KeptConnection
-) -> dict[bytes, Existing]:
+def find_existing_alerts(
+    alerts: Sequence[IncomingAlert], project_id: int, *, connection: StatementConnection
+) -> dict[bytes, StoredAlert]:
     """Return the open alert for each fingerprint, or the last resolved one if it may match."""
     wanted = {alert.fingerprint for alert in alerts if alert.fingerprint is not None}
-    found = _look_up(_OPEN, wanted, project_id, connection=connection)
+    found = _look_up_alerts(_OPEN_ALERTS_QUERY, wanted, project_id, connection=connection)
     unknown = wanted - found.keys()
-    over = {each.fingerprint for each in alerts if each.fingerprint in unknown and looks_back(each)}
-    return found | _look_up(_LAST_RESOLVED, over, project_id, connection=connection)
+    over = {
+        each.fingerprint
+        for each in alerts
+        if each.fingerprint in unknown and can_match_resolved_alert(each)
+    }
+    return found | _look_up_alerts(
+        _LAST_RESOLVED_ALERTS_QUERY, over, project_id, connection=connection
+    )
 
 
-def _look_up(
-    statement: Executable, fingerprints: set[bytes], project_id: int, *, connection: KeptConnection
-) -> dict[bytes, Existing]:
+def _look_up_alerts(
+    statement: Executable,
+    fingerprints: set[bytes],
+    project_id: int,
+    *,
+    connection: StatementConnection,
+) -> dict[bytes, StoredAlert]:
     wanted, found = list(fingerprints), {}
-    for start in range(0, len(wanted), _CHUNK):
-        parameters = {"project_id": project_id, "fingerprints": wanted[start : start + _CHUNK]}
+    for start in range(0, len(wanted), _MAX_FINGERPRINTS_PER_QUERY):
+        parameters = {
+            "project_id": project_id,
+            "fingerprints": wanted[start : start + _MAX_FINGERPRINTS_PER_QUERY],
+        }
         for row in connection.all(statement, parameters):
-            alert = FoundAlert._make(row)
-            found[alert.fingerprint] = Existing(
+            alert = ExistingAlertRow._make(row)
+            found[alert.fingerprint] = StoredAlert(
                 alert.id,
                 alert.iid,
                 alert.title,
@@ -107,22 +124,30 @@ def _look_up(
     return found
 
 
-def store(
-    decided: Plan, parsed: ParsedBody, delivery: InboundDelivery, *, connection: KeptConnection
+def store_plan(
+    decided: IntakePlan,
+    parsed: ParsedBody,
+    delivery: InboundDelivery,
+    *,
+    connection: StatementConnection,
 ) -> tuple[int, Sequence[int]]:
     """Write the plan, and return the ID of the delivery and the numbers (iid) of new alerts."""
-    values = {**delivery_values(delivery), **outcome_values(decided, parsed)}
+    values = {**build_delivery_values(delivery), **build_outcome_values(decided, parsed)}
     delivery_id: int = connection.all(_INSERT_DELIVERY, values)[0][0]
     _update_existing(decided, delivery, delivery_id, connection=connection)
     iids: Sequence[int] = ()
     new_ids: Sequence[int] = ()
     if decided.new:
-        iids = _take_iids(len(decided.new), delivery.project_id, connection=connection)
-        new_ids = _store_new(decided.new, delivery, (delivery_id, iids), connection=connection)
+        iids = _reserve_iids(len(decided.new), delivery.project_id, connection=connection)
+        new_ids = _insert_new_alerts(
+            decided.new, delivery, (delivery_id, iids), connection=connection
+        )
     occurrences = [
         {
             "alert_id": (
-                outcome.alert_id if isinstance(outcome, ExistingOutcome) else new_ids[outcome.index]
+                outcome.alert_id
+                if isinstance(outcome, StoredAlertOutcome)
+                else new_ids[outcome.index]
             ),
             "delivery_id": delivery_id,
             "item_index": alert.item_index,
@@ -133,19 +158,19 @@ def store(
     ]
     if occurrences:
         connection.all(_INSERT_OCCURRENCES, occurrences)
-    if reporters := _reporters(decided, delivery):
+    if reporters := _build_reporter_rows(decided, delivery):
         connection.all(_INSERT_REPORTERS, reporters)
     return delivery_id, iids
 
 
-def _reporters(decided: Plan, delivery: InboundDelivery) -> list[dict[str, object]]:
+def _build_reporter_rows(decided: IntakePlan, delivery: InboundDelivery) -> list[dict[str, object]]:
     """Return rows that add the integration as a reporter of alerts of other integrations."""
     if delivery.integration_id is None:
         return []
     others = {
         outcome.alert_id
         for outcome in decided.outcomes
-        if isinstance(outcome, ExistingOutcome)
+        if isinstance(outcome, StoredAlertOutcome)
         and outcome.action is not Action.UNCHANGED
         and outcome.integration_id != delivery.integration_id
     }
@@ -165,7 +190,7 @@ _INSERT_DELIVERY = insert(Delivery).returning(Delivery.id)
 
 _INSERT_OCCURRENCES = insert(Occurrence)
 
-_RESOLVE = (
+_RESOLVE_ALERT = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"))
     .values(
@@ -176,18 +201,18 @@ _RESOLVE = (
     )
 )
 
-_BUMP = (
+_ADD_EVENTS = (
     update(Alert)
     .where(Alert.id == bindparam("alert_id"))
     .values(events=Alert.events + bindparam("more"), last_event_at=bindparam("now"))
 )
 
-_SET_REPORTED = text(
+_SET_REPORTED_FIELDS = text(
     f"""
     UPDATE alerts SET
     {
-        set_clause(
-            {name: f":{name}" for name in COLUMNS},
+        build_set_clause(
+            {name: f":{name}" for name in REPORTED_COLUMNS},
             delivery_id=":delivery_id",
             item_index=":item_index",
         )
@@ -198,7 +223,11 @@ _SET_REPORTED = text(
 
 
 def _update_existing(
-    decided: Plan, delivery: InboundDelivery, delivery_id: int, *, connection: KeptConnection
+    decided: IntakePlan,
+    delivery: InboundDelivery,
+    delivery_id: int,
+    *,
+    connection: StatementConnection,
 ) -> None:
     now = delivery.received_at
     bumps = [
@@ -219,7 +248,11 @@ def _update_existing(
         for alert_id, (report, item_index) in decided.reported.items()
     ]
     # Update events first, since the trigger that records changed fields reads last_event_at.
-    for statement, rows in ((_BUMP, bumps), (_SET_REPORTED, reported), (_RESOLVE, resolutions)):
+    for statement, rows in (
+        (_ADD_EVENTS, bumps),
+        (_SET_REPORTED_FIELDS, reported),
+        (_RESOLVE_ALERT, resolutions),
+    ):
         if rows:
             connection.all(statement, rows)
 
@@ -232,7 +265,7 @@ _ADVANCE_COUNTER = (
 )
 
 
-def _take_iids(count: int, project_id: int, *, connection: KeptConnection) -> Sequence[int]:
+def _reserve_iids(count: int, project_id: int, *, connection: StatementConnection) -> Sequence[int]:
     more = {"of_project": project_id, "more": count}
     last_iid: int = connection.all(_ADVANCE_COUNTER, more)[0][0]
     return range(last_iid - count + 1, last_iid + 1)
@@ -241,12 +274,12 @@ def _take_iids(count: int, project_id: int, *, connection: KeptConnection) -> Se
 _INSERT_ALERTS = insert(Alert).returning(Alert.iid, Alert.id)
 
 
-def _store_new(
+def _insert_new_alerts(
     new: Sequence[NewAlert],
     delivery: InboundDelivery,
     ids_to_use: tuple[int, Sequence[int]],
     *,
-    connection: KeptConnection,
+    connection: StatementConnection,
 ) -> Sequence[int]:
     """Insert new alerts of a delivery, and return their IDs in order.
 
@@ -255,7 +288,7 @@ def _store_new(
     delivery_id, iids = ids_to_use
     rows = [
         {
-            **alert_values(each.incoming, delivery),
+            **build_alert_values(each.incoming, delivery),
             "iid": iid,
             "delivery_id": delivery_id,
             "events": each.events,

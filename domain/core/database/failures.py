@@ -4,35 +4,35 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 #: SQLSTATE classes that Postgres's driver reports as operational errors, but that are caused by the
 #: data. A program limit is exceeded (54), such as the size of an index row.
-_OF_ROWS = ("54",)
+_DATA_ERROR_CLASSES = ("54",)
 #: SQLSTATEs of aborted transactions that conflicted: deadlock_detected, serialization_failure.
-_GAVE_WAY = frozenset({"40P01", "40001"})
+_CONFLICT_STATES = frozenset({"40P01", "40001"})
 #: SQLSTATE of a write on a read-only server: read_only_sql_transaction.
-_READ_ONLY = "25006"
+_READ_ONLY_STATE = "25006"
 
 
-def is_lost(error: BaseException) -> bool:
+def is_connection_lost(error: BaseException) -> bool:
     """Return whether the connection was lost and can no longer be used."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
-def gave_way(error: BaseException) -> bool:
+def is_conflict(error: BaseException) -> bool:
     """Return whether a transaction was aborted by a conflict, so that it can be retried."""
-    return isinstance(error, DBAPIError) and _state(error) in _GAVE_WAY
+    return isinstance(error, DBAPIError) and _get_sqlstate(error) in _CONFLICT_STATES
 
 
 def is_read_only(error: BaseException) -> bool:
     """Return whether the server rejects writes, as it may after a failover."""
-    return isinstance(error, DBAPIError) and _state(error) == _READ_ONLY
+    return isinstance(error, DBAPIError) and _get_sqlstate(error) == _READ_ONLY_STATE
 
 
-def _state(error: DBAPIError) -> str | None:
+def _get_sqlstate(error: DBAPIError) -> str | None:
     return getattr(error.orig, "sqlstate", None)
 
 
-def is_of_database(error: BaseException) -> bool:
+def is_database_failure(error: BaseException) -> bool:
     """Return whether the database is unavailable, busy or full, so that a retry may succeed."""
     if not isinstance(error, InterfaceError | OperationalError):
-        return is_lost(error)
-    state = _state(error) or ""
-    return not state.startswith(_OF_ROWS)
+        return is_connection_lost(error)
+    state = _get_sqlstate(error) or ""
+    return not state.startswith(_DATA_ERROR_CLASSES)

@@ -14,11 +14,12 @@ from domain.core.errors import QueryError
 
 Item = TypeVar("Item")
 Other = TypeVar("Other")
-LARGEST_ID = 2**63 - 1
-_LONGEST_ID = len(str(LARGEST_ID))
-LONGEST_SEARCH = 200
+MAX_ID = 2**63 - 1
+_MAX_ID_DIGITS = len(str(MAX_ID))
+MAX_SEARCH_TEXT_LENGTH = 200
 #: Maximum number of characters of an unknown name that an error repeats.
-_LONGEST_ECHO = 50
+_MAX_ECHO_LENGTH = 50
+_UNNAMED = "A parameter has no name"
 
 
 class _HasId(Protocol):
@@ -30,7 +31,7 @@ Identified = TypeVar("Identified", bound=_HasId)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slice:
+class KeysetRange:
     """The requested part of a list: newest first, below or above an id."""
 
     size: int
@@ -39,28 +40,28 @@ class Slice:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page(Generic[Item]):
+class KeysetPage(Generic[Item]):
     """A page of a list, with the cursors of the next and previous pages."""
 
     items: tuple[Item, ...]
     next_before: int | str | None = None
     previous_after: int | str | None = None
 
-    def with_items(self, items: Iterable[Other]) -> "Page[Other]":
+    def with_items(self, items: Iterable[Other]) -> "KeysetPage[Other]":
         """Return the page with other items."""
         before, after = self.next_before, self.previous_after
-        return Page(items=tuple(items), next_before=before, previous_after=after)
+        return KeysetPage(items=tuple(items), next_before=before, previous_after=after)
 
 
 def parse_id(text: str) -> int | None:
     """Return a row id of decimal digits; None for other texts and numbers above 63 bits."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= _LONGEST_ID):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_ID_DIGITS):
         return None
     number = int(text)
-    return number if number <= LARGEST_ID else None
+    return number if number <= MAX_ID else None
 
 
-def read_cursor(text: str | None) -> int | None:
+def parse_cursor(text: str | None) -> int | None:
     """Return the id in a cursor.
 
     Raise QueryError if the cursor is forged.
@@ -77,11 +78,11 @@ def read_cursor(text: str | None) -> int | None:
 def fetch_page(
     statement: Select[*tuple[Any, ...]],
     key: InstrumentedAttribute[int],
-    part: Slice,
+    part: KeysetRange,
     *,
     session: Session,
     view: Callable[[Row[*tuple[Any, ...]]], Identified],
-) -> Page[Identified]:
+) -> KeysetPage[Identified]:
     """Return a page of a statement's rows, newest first; items have the key as `id`."""
     limited = statement.limit(part.size + 1)
     if part.after is not None:
@@ -94,7 +95,7 @@ def fetch_page(
         rows = found[: part.size]
         has_newer, has_older = part.before is not None, len(found) > part.size
     items = tuple(view(row) for row in rows)
-    return Page(
+    return KeysetPage(
         items=items,
         next_before=items[-1].id if items and has_older else None,
         previous_after=items[0].id if items and has_newer else None,
@@ -102,7 +103,7 @@ def fetch_page(
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListPart:
+class PageRequest:
     """The requested part of a list that supports both numbered pages and keyset pages."""
 
     size: int
@@ -116,7 +117,7 @@ class ListPart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listed(Generic[Item]):
+class PageResult(Generic[Item]):
     """A part of a list: a numbered page with the total, or a keyset page with the next cursor."""
 
     items: tuple[Item, ...]
@@ -124,13 +125,13 @@ class Listed(Generic[Item]):
     next_cursor: str | None = None
 
 
-def fetch_part(
+def fetch_list_page(
     statement: Select[*tuple[Any, ...]],
     orders: Mapping[str, SQLColumnExpression[Any]],
-    part: ListPart,
+    part: PageRequest,
     *,
     session: Session,
-) -> Listed[Row[*tuple[Any, ...]]]:
+) -> PageResult[Row[*tuple[Any, ...]]]:
     """Return a part of a statement's rows, each of which is one item.
 
     `orders` contains the columns that the part can be ordered by. `id` is the key, and orders equal
@@ -138,21 +139,21 @@ def fetch_part(
     """
     key = orders["id"]
     if part.is_by_key:
-        return _fetch_by_key(statement, key, part, session=session)
+        return _fetch_keyset_page(statement, key, part, session=session)
     wanted = dict.fromkeys((orders[part.order_by], key))
     order = [each.desc() if part.is_descending else each.asc() for each in wanted]
     rows = session.execute(statement.order_by(*order).offset(part.offset).limit(part.size)).all()
     counted = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
-    return Listed(items=tuple(rows), total=session.scalar(counted) or 0)
+    return PageResult(items=tuple(rows), total=session.scalar(counted) or 0)
 
 
-def _fetch_by_key(
+def _fetch_keyset_page(
     statement: Select[*tuple[Any, ...]],
     key: SQLColumnExpression[int],
-    part: ListPart,
+    part: PageRequest,
     *,
     session: Session,
-) -> Listed[Row[*tuple[Any, ...]]]:
+) -> PageResult[Row[*tuple[Any, ...]]]:
     keyed = statement.add_columns(key.label("list_key"))
     if part.last_id is not None:
         keyed = keyed.where(key < part.last_id if part.is_descending else key > part.last_id)
@@ -160,10 +161,10 @@ def _fetch_by_key(
     rows = session.execute(keyed.order_by(order).limit(part.size + 1)).all()
     shown = rows[: part.size]
     has_more = len(rows) > part.size
-    return Listed(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)
+    return PageResult(items=tuple(shown), next_cursor=str(shown[-1].list_key) if has_more else None)
 
 
-def check_known(
+def check_known_parameters(
     given: Iterable[tuple[str, Sequence[str]]], known: Sequence[str], unsaid: Sequence[str] = ()
 ) -> None:
     """Check that all parameters are known and given only once.
@@ -173,47 +174,48 @@ def check_known(
     """
     for name, values in given:
         if name not in known and name not in unsaid:
-            raise QueryError(
-                f"{shown_name(name)} is not a known parameter; {_takes(known)}.", field=name
+            problem = (
+                f"`{shorten_parameter_name(name)}` is not a known parameter" if name else _UNNAMED
             )
+            raise QueryError(f"{problem}. {_format_known_parameters(known)}.", field=name)
         if len(values) > 1:
-            raise QueryError(f"{name} can be given only once.", field=name)
+            raise QueryError(f"`{name}` can be given only once.", field=name)
 
 
-def shown_name(name: str) -> str:
+def shorten_parameter_name(name: str) -> str:
     """Return the beginning of an unknown name, as repeated in errors."""
-    if not name:
-        return "A value without a name"
-    return f"{name[:_LONGEST_ECHO]}…" if len(name) > _LONGEST_ECHO else name
+    return f"{name[:_MAX_ECHO_LENGTH]}…" if len(name) > _MAX_ECHO_LENGTH else name
 
 
-def _takes(known: Sequence[str]) -> str:
-    return f"known parameters: {', '.join(known)}" if known else "this list has no parameters"
+def _format_known_parameters(known: Sequence[str]) -> str:
+    return f"Known parameters: {', '.join(known)}" if known else "This list has no parameters"
 
 
-def one_of(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
+def get_choice(given: Mapping[str, str], name: str, choices: Iterable[str], usual: str) -> str:
     """Return the chosen value, or the default value if none is given.
 
     Raise QueryError for other values.
     """
     value = given.get(name) or usual
     if value != usual and value not in choices:
-        raise QueryError(f"{name} must be one of {', '.join(choices)}.", field=name)
+        raise QueryError(f"`{name}` must be one of {', '.join(choices)}.", field=name)
     return value
 
 
-def words(given: Mapping[str, str], name: str, *, most: int = LONGEST_SEARCH) -> str:
+def get_search_text(
+    given: Mapping[str, str], name: str, *, most: int = MAX_SEARCH_TEXT_LENGTH
+) -> str:
     """Return a text, which may be empty.
 
     Raise QueryError if it is too long.
     """
     value = given.get(name, "")
     if len(value) > most:  # a truncated text would match more
-        raise QueryError(f"{name} can have at most {most} characters.", field=name)
+        raise QueryError(f"`{name}` can have at most {most} characters.", field=name)
     return value
 
 
-def row_id(given: Mapping[str, str], name: str) -> int | None:
+def get_row_id(given: Mapping[str, str], name: str) -> int | None:
     """Return a row id, or None if the parameter is empty.
 
     Raise QueryError if it is not a number.
@@ -221,11 +223,11 @@ def row_id(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name, "")
     number = parse_id(text)
     if text and number is None:
-        raise QueryError(f"{name} must be a whole number.", field=name)
+        raise QueryError(f"`{name}` must be a whole number.", field=name)
     return number
 
 
-def slice_of(given: Mapping[str, str], *, size: int) -> Slice:
+def build_keyset_range(given: Mapping[str, str], *, size: int) -> KeysetRange:
     """Return the slice that `before` or `after` determines."""
-    before, after = read_cursor(given.get("before")), read_cursor(given.get("after"))
-    return Slice(size=size, before=before, after=after)
+    before, after = parse_cursor(given.get("before")), parse_cursor(given.get("after"))
+    return KeysetRange(size=size, before=before, after=after)

@@ -35,15 +35,15 @@ from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
 Value = TypeVar("Value")
 #: Maximum number of values in a statement. Databases have limits, and Postgres scans tables if
 #: there are too many.
-_VALUES = 1_000
+_MAX_VALUES = 1_000
 
 
-def slices(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+def split_into_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
     """Yield the values in parts that fit into a statement."""
-    return (values[begin : begin + _VALUES] for begin in range(0, len(values), _VALUES))
+    return (values[begin : begin + _MAX_VALUES] for begin in range(0, len(values), _MAX_VALUES))
 
 
-def rows_of_each(
+def fetch_rows_by_key(
     found: Select[*tuple[Any, ...]],
     key: SQLColumnExpression[int],
     values: Collection[int],
@@ -57,7 +57,7 @@ def rows_of_each(
     values.
     """
     if session.get_bind().dialect.name != "postgresql":
-        parts = slices(list(values))
+        parts = split_into_batches(list(values))
         return [row for some in parts for row in session.execute(found.where(key.in_(some)))]
     listed = func.unnest(cast(bindparam(None, list(values)), ARRAY(BigInteger)))
     value = listed.table_valued("value", name="listed").render_derived()
@@ -77,16 +77,16 @@ class latest(ReturnTypeFromArgs[datetime]):  # noqa: N801 - named as functions o
 
 
 @compiles(latest, "postgresql")
-def _greatest(element: latest, compiler: Any, **options: Any) -> str:
+def _compile_greatest(element: latest, compiler: Any, **options: Any) -> str:
     return f"greatest({compiler.process(element.clauses, **options)})"
 
 
 @compiles(latest, "sqlite")
-def _max(element: latest, compiler: Any, **options: Any) -> str:
+def _compile_max(element: latest, compiler: Any, **options: Any) -> str:
     return f"max({compiler.process(element.clauses, **options)})"
 
 
-class commits_unawaited(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
+class asynchronous_commit(GenericFunction[bool]):  # noqa: N801 - named as functions of SQL are
     """A condition that is always true; the commit does not wait for the disk.
 
     Use it only in a statement that is a transaction of its own. If the host fails within the next
@@ -97,14 +97,16 @@ class commits_unawaited(GenericFunction[bool]):  # noqa: N801 - named as functio
     inherit_cache = True
 
 
-@compiles(commits_unawaited, "postgresql")
-def _without_waiting(element: commits_unawaited, compiler: Any, **options: Any) -> str:
+@compiles(asynchronous_commit, "postgresql")
+def _compile_asynchronous_commit(
+    element: asynchronous_commit, compiler: Any, **options: Any
+) -> str:
     del element, compiler, options
     return "set_config('synchronous_commit', 'off', true) = 'off'"
 
 
-@compiles(commits_unawaited, "sqlite")
-def _as_usual(element: commits_unawaited, compiler: Any, **options: Any) -> str:
+@compiles(asynchronous_commit, "sqlite")
+def _compile_true(element: asynchronous_commit, compiler: Any, **options: Any) -> str:
     del element, compiler, options
     return "true"
 

@@ -13,10 +13,10 @@ Outcome = TypeVar("Outcome")
 #: The values of a row in the order of the statement's columns; a `NamedTuple` names them.
 Row = tuple[Any, ...]
 #: Function that runs a statement: a method of a kept connection, or of a session that writes.
-Run = Callable[[Executable, Mapping[str, object] | None], Any]
+RunStatement = Callable[[Executable, Mapping[str, object] | None], Any]
 
 
-def columns_for(
+def build_columns(
     fields: Iterable[str],
     tables: Mapping[str, type[Any]],
     **others: SQLColumnExpression[Any],
@@ -27,17 +27,18 @@ def columns_for(
     prefix is used. Computed columns are in `others`.
     """
     return [
-        (others[name] if name in others else _column(name, tables)).label(name) for name in fields
+        (others[name] if name in others else _find_column(name, tables)).label(name)
+        for name in fields
     ]
 
 
-def _column(name: str, tables: Mapping[str, type[Any]]) -> SQLColumnExpression[Any]:
+def _find_column(name: str, tables: Mapping[str, type[Any]]) -> SQLColumnExpression[Any]:
     prefix = next(prefix for prefix in tables if name.startswith(prefix))
     found: SQLColumnExpression[Any] = getattr(tables[prefix], name.removeprefix(prefix))
     return found
 
 
-class KeptConnection(Protocol):
+class StatementConnection(Protocol):
     """A kept connection in autocommit mode, for statements and transactions of the hot paths."""
 
     @property

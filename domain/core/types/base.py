@@ -32,43 +32,44 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.core.database.paging import (
-    LARGEST_ID,
-    LONGEST_SEARCH,
-    Listed,
-    ListPart,
-    Page,
-    Slice,
-    read_cursor,
+    MAX_ID,
+    MAX_SEARCH_TEXT_LENGTH,
+    KeysetPage,
+    KeysetRange,
+    PageRequest,
+    PageResult,
+    parse_cursor,
 )
-from domain.core.durations import duration_text, parse_duration
+from domain.core.durations import format_duration, parse_duration
+from domain.core.errors import InvalidError, InvalidParametersError, InvalidValue
 from domain.core.grace_period import GracePeriod
 
 Item = TypeVar("Item", bound=BaseModel)
-SomeBody = TypeVar("SomeBody", bound="Body")
+BodyT = TypeVar("BodyT", bound="Body")
 Value = TypeVar("Value")
 
-LARGEST_NUMBER = 2**31 - 1
-_LARGEST_PAGE = 100
-_USUAL_PAGE = 20
-WITHOUT_NUL = r"^[^\x00]*$"
-_URL: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
+MAX_NUMBER = 2**31 - 1
+_MAX_PAGE_SIZE = 100
+_DEFAULT_PAGE_SIZE = 20
+NO_NUL_PATTERN = r"^[^\x00]*$"
+_URL_ADAPTER: TypeAdapter[AnyUrl] = TypeAdapter(AnyUrl)
 
 
-def _in_utc(value: Any) -> datetime:
+def _parse_utc(value: Any) -> datetime:
     """Return a time in RFC 3339 format as UTC.
 
     Raise ValueError for other values.
     """
-    read = _local_or_utc(value)
+    read = _parse_local_or_utc(value)
     if read.tzinfo is None:
-        example = f"{read.isoformat(timespec='seconds')}Z"
-        raise ValueError(f"must have an offset, such as {example} for UTC or +02:00 instead of Z")
+        example = read.isoformat(timespec="seconds")
+        raise ValueError(f"must have an offset, such as {example}Z or {example}+02:00")
     return read
 
 
-def _local_or_utc(value: Any) -> datetime:
+def _parse_local_or_utc(value: Any) -> datetime:
     """Return a time in UTC, or a local time if it has no offset.
 
     Raise ValueError for other values.
@@ -82,7 +83,7 @@ def _local_or_utc(value: Any) -> datetime:
     raise ValueError("must be a time like 2027-05-31T12:00:00Z")
 
 
-def _in_utc_or_day(value: Any) -> datetime:
+def _parse_utc_or_day(value: Any) -> datetime:
     """Return a time in RFC 3339 format, or the start of a day, in UTC.
 
     Raise ValueError for other values.
@@ -90,107 +91,106 @@ def _in_utc_or_day(value: Any) -> datetime:
     with suppress(ValueError):
         if isinstance(value, str):
             return datetime.combine(date.fromisoformat(value), time(), UTC)
-    return _in_utc(value)
+    return _parse_utc(value)
 
 
-def _not_empty(value: Any) -> Any:
+def _check_not_empty(value: Any) -> Any:
     if value in ("", ()):
         raise ValueError("is empty")
     return value
 
 
-def _one_line(text: str) -> str:
+def _check_one_line(text: str) -> str:
     if not text.isprintable():
-        raise ValueError("must be one line, without control characters")
+        raise ValueError("must be a single line without control characters")
     return text.strip()
 
 
-def _web_url(text: str) -> str:
+def _check_web_url(text: str) -> str:
     try:
-        scheme = _URL.validate_python(text).scheme if text else "https"
+        scheme = _URL_ADAPTER.validate_python(text).scheme if text else "https"
     except ValueError:
         scheme = ""
     if scheme not in {"http", "https"}:
-        raise ValueError("must be a URL with http or https")
+        raise ValueError("must be an http or https URL")
     return text
 
 
-def split(value: Any) -> Any:
+def split_words(value: Any) -> Any:
     """Return the words of a text, separated by commas or spaces."""
     return value.replace(",", " ").split() if isinstance(value, str) else value
 
 
-def once_each(values: tuple[Value, ...]) -> tuple[Value, ...]:
+def remove_duplicates(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """Return values without duplicates, in their order."""
     return tuple(dict.fromkeys(values))
 
 
-def one_text(value: Any) -> Any:
+def join_option_words(value: Any) -> Any:
     """Return command options, each of which may contain several words, as one text."""
     is_words = isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
     return " ".join(value) if is_words else value
 
 
-def _first_page(number: int) -> int:
+def _check_first_page(number: int) -> int:
     # A client that increments the page number would otherwise read the first page forever.
     if number not in {0, 1}:
-        raise ValueError("can only be 1: follow the link with rel=next to the next page")
+        raise ValueError("must be 1. To get the next page, follow the link with rel=next")
     return 1
 
 
-def _dropped(_given: Any) -> str:
+def _drop_value(_given: Any) -> str:
     return ""
 
 
-def one_of(*words: str) -> WithJsonSchema:
+def describe_choices(*words: str) -> WithJsonSchema:
     """Describe the possible values of a text in a response, which are not validated."""
     return WithJsonSchema({"type": "string", "enum": [*words]})
 
 
 #: Text that both databases can store.
-Text = Annotated[str, StringConstraints(pattern=WITHOUT_NUL)]
+Text = Annotated[str, StringConstraints(pattern=NO_NUL_PATTERN)]
 #: URL with http or https, or empty text for no URL.
-WebUrl = Annotated[Text, AfterValidator(_web_url)]
+WebUrl = Annotated[Text, AfterValidator(_check_web_url)]
 #: Single line without control characters and surrounding spaces.
-Line = Annotated[Text, AfterValidator(_one_line)]
+Line = Annotated[Text, AfterValidator(_check_one_line)]
 #: Non-empty line.
-Name = Annotated[Line, AfterValidator(_not_empty)]
+Name = Annotated[Line, AfterValidator(_check_not_empty)]
 #: Search text.
-Search = Annotated[Text, Field(max_length=LONGEST_SEARCH)]
+Search = Annotated[Text, Field(max_length=MAX_SEARCH_TEXT_LENGTH)]
 #: Required text; its characters are checked where it is stored.
-RequiredText = Annotated[str, AfterValidator(_not_empty)]
+RequiredText = Annotated[str, AfterValidator(_check_not_empty)]
 #: Id of a row.
-Id = Annotated[int, Field(ge=1, le=LARGEST_ID)]
+Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 #: Words: a JSON array, or text separated by commas or spaces.
-Words = Annotated[tuple[Text, ...], BeforeValidator(split)]
+Words = Annotated[tuple[Text, ...], BeforeValidator(split_words)]
 #: At least one word.
-RequiredWords = Annotated[Words, AfterValidator(_not_empty)]
+RequiredWords = Annotated[Words, AfterValidator(_check_not_empty)]
 #: Numbers: a JSON array, or text separated by commas or spaces.
 Numbers = Annotated[
-    tuple[Annotated[int, Field(ge=1, le=LARGEST_NUMBER)], ...], BeforeValidator(split)
+    tuple[Annotated[int, Field(ge=1, le=MAX_NUMBER)], ...], BeforeValidator(split_words)
 ]
 #: Time in a request, with its offset.
-GivenTime = Annotated[
-    datetime, BeforeValidator(_in_utc), WithJsonSchema({"type": "string", "format": "date-time"})
+RequestTime = Annotated[
+    datetime, BeforeValidator(_parse_utc), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 #: Time in a request for a schedule. Without an offset, it is a local time in the schedule's time
 #: zone, which `in_zone` applies.
-GivenLocalTime = Annotated[
+RequestLocalTime = Annotated[
     datetime,
-    BeforeValidator(_local_or_utc),
+    BeforeValidator(_parse_local_or_utc),
     WithJsonSchema(
         {
             "type": "string",
-            "description": "A time with an offset, or a local time of the schedule's time zone "
-            "without one.",
+            "description": "Time with an offset, or local time in the schedule's time zone.",
             "examples": ["2027-05-31T12:00:00Z", "2027-05-31T14:00"],
         }
     ),
 ]
 #: Time in a list that GitLab also has. A day is accepted as well, and means its start in UTC.
-GivenTimeOrDay = Annotated[
+RequestTimeOrDay = Annotated[
     datetime,
-    BeforeValidator(_in_utc_or_day),
+    BeforeValidator(_parse_utc_or_day),
     WithJsonSchema(
         {
             "anyOf": [
@@ -201,20 +201,18 @@ GivenTimeOrDay = Annotated[
     ),
 ]
 #: Page number; clients written for GitLab send 0 for the first page.
-PageNumber = Annotated[
-    int, Field(ge=0, le=LARGEST_NUMBER), AfterValidator(lambda number: number or 1)
-]
+PageNumber = Annotated[int, Field(ge=0, le=MAX_NUMBER), AfterValidator(lambda number: number or 1)]
 #: Page size; clients written for GitLab send 0 for the default.
 PageSize = Annotated[
     int,
-    Field(ge=0, le=LARGEST_NUMBER, description="Number of items of a page, at most 100."),
+    Field(ge=0, le=MAX_NUMBER, description="Number of items per page, at most 100."),
 ]
 #: Date in a request.
-GivenDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
+RequestDay = Annotated[date, WithJsonSchema({"type": "string", "format": "date"})]
 #: Time in a response: UTC with milliseconds and `Z`.
 Time = Annotated[
     datetime,
-    PlainSerializer(written, return_type=str),
+    PlainSerializer(format_api_time, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 
@@ -239,27 +237,32 @@ class Argument:
     name: str
 
 
-def _length(value: Any, info: ValidationInfo) -> timedelta:
+def _parse_length(value: Any, info: ValidationInfo) -> timedelta:
     if isinstance(value, timedelta):
         return value
     text = str(value)
     is_number = text.isascii() and text.isdecimal()
-    return parse_duration(f"{text}s" if is_number else text, field=info.field_name or "")
+    try:
+        return parse_duration(f"{text}s" if is_number else text)
+    except InvalidError as error:
+        reason = str(error).removesuffix(".")
+        problem = InvalidValue(field=info.field_name or "", reason=reason)
+        raise InvalidParametersError([problem]) from error
 
 
-def _overlap(value: Any) -> Any:
+def _parse_overlap(value: Any) -> Any:
     return timedelta(0) if value == GracePeriod.NOW.key else value
 
 
 #: Duration: text such as `1h30m`, or a number of seconds. Serialized as text.
 Duration = Annotated[
     timedelta,
-    BeforeValidator(_length),
-    PlainSerializer(duration_text, return_type=str),
+    BeforeValidator(_parse_length),
+    PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string"}),
 ]
 #: Time for which a replaced object stays valid: a duration, or `now` for none.
-Overlap = Annotated[Duration, BeforeValidator(_overlap), Option("--overlap")]
+Overlap = Annotated[Duration, BeforeValidator(_parse_overlap), Option("--overlap")]
 
 
 class Body(BaseModel):
@@ -277,11 +280,11 @@ class Body(BaseModel):
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
-def _without_default(schema: dict[str, Any]) -> None:
+def _remove_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def partial(body: type[SomeBody]) -> type[SomeBody]:
+def make_fields_optional(body: type[BodyT]) -> type[BodyT]:
     """Return a body with all fields optional; `given` contains the fields that were sent.
 
     Omitted fields are None, whatever their types are.
@@ -289,30 +292,30 @@ def partial(body: type[SomeBody]) -> type[SomeBody]:
     fields: dict[str, Any] = {
         name: (
             Annotated[each.annotation, *each.metadata] if each.metadata else each.annotation,
-            Field(default=None, description=each.description, json_schema_extra=_without_default),
+            Field(default=None, description=each.description, json_schema_extra=_remove_default),
         )
         for name, each in body.model_fields.items()
     }
-    made: type[SomeBody] = create_model(
+    made: type[BodyT] = create_model(
         body.__name__, __base__=body, __module__=body.__module__, __doc__=body.__doc__, **fields
     )
     return made
 
 
-_WITHOUT_EFFECT = BeforeValidator(_dropped)
+_WITHOUT_EFFECT = BeforeValidator(_drop_value)
 #: Parameter that GitLab uses for extra output or lookups, and that has no effect here.
 WithoutEffect = Annotated[
     str,
     _WITHOUT_EFFECT,
-    Field(description="Accepted for clients written for GitLab, without effect."),
+    Field(description="Accepted for compatibility with GitLab. It has no effect."),
 ]
 _ABSENT = object()
 #: Filter that GitLab has, by a property that does not exist here: `true` matches nothing.
 AbsentFlag = Annotated[
     bool,
     Field(
-        description="Accepted for clients written for GitLab. Nothing here has this property, so "
-        "`true` finds nothing."
+        description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
+        "so `true` matches nothing."
     ),
     _ABSENT,
 ]
@@ -320,8 +323,8 @@ AbsentFlag = Annotated[
 AbsentWord = Annotated[
     Text,
     Field(
-        description="Accepted for clients written for GitLab. Nothing here has this property, so "
-        "every value finds nothing."
+        description="Accepted for compatibility with GitLab. Gatebell does not have this property, "
+        "so every value matches nothing."
     ),
     _ABSENT,
 ]
@@ -348,19 +351,19 @@ class GitLabQuery(Query):
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     @property
-    def finds_nothing(self) -> bool:
+    def matches_nothing(self) -> bool:
         """True if the query filters by a property that does not exist here."""
-        return any(getattr(self, name) for name in _absent_fields(type(self)))
+        return any(getattr(self, name) for name in _list_absent_fields(type(self)))
 
 
 @cache
-def _absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
+def _list_absent_fields(schema: type[GitLabQuery]) -> Sequence[str]:
     return [name for name, field in schema.model_fields.items() if _ABSENT in field.metadata]
 
 
-def _size(per_page: int, schema: type[Query]) -> int:
+def _limit_page_size(per_page: int, schema: type[Query]) -> int:
     usual: int = schema.model_fields["per_page"].default
-    return min(per_page or usual, _LARGEST_PAGE)
+    return min(per_page or usual, _MAX_PAGE_SIZE)
 
 
 class OffsetQuery(Query):
@@ -371,13 +374,13 @@ class OffsetQuery(Query):
     """
 
     page: PageNumber = 1
-    per_page: PageSize = _USUAL_PAGE
+    per_page: PageSize = _DEFAULT_PAGE_SIZE
     pagination: Literal["offset", "legacy", "keyset"] = "offset"
 
     @property
     def size(self) -> int:
         """The number of items on a page."""
-        return _size(self.per_page, type(self))
+        return _limit_page_size(self.per_page, type(self))
 
     @property
     def offset(self) -> int:
@@ -385,40 +388,40 @@ class OffsetQuery(Query):
         return (self.page - 1) * self.size
 
     @property
-    def part(self) -> ListPart:
+    def part(self) -> PageRequest:
         """The requested part."""
-        return ListPart(size=self.size, offset=self.offset)
+        return PageRequest(size=self.size, offset=self.offset)
 
 
 class KeysetQuery(Query):
     """Parameters of a list without page numbers; the `Link` header points to the next page."""
 
     cursor: str = Field(
-        default="", description="Position in the list, taken from the link to the next page."
+        default="", description="Position in the list, from the link to the next page."
     )
-    per_page: PageSize = _USUAL_PAGE
+    per_page: PageSize = _DEFAULT_PAGE_SIZE
     pagination: Literal["keyset"] = "keyset"
-    page: Annotated[int, AfterValidator(_first_page)] = Field(
-        default=1, description="Only 1: the link with rel=next leads to the next page."
+    page: Annotated[int, AfterValidator(_check_first_page)] = Field(
+        default=1, description="Always 1. To get the next page, follow the link with `rel=next`."
     )
 
     @property
     def size(self) -> int:
         """The number of items on a page."""
-        return _size(self.per_page, type(self))
+        return _limit_page_size(self.per_page, type(self))
 
     @property
-    def part(self) -> Slice:
+    def part(self) -> KeysetRange:
         """The requested part, newest first.
 
         Raise QueryError if the cursor is forged.
         """
-        return Slice(size=self.size, before=read_cursor(self.cursor))
+        return KeysetRange(size=self.size, before=parse_cursor(self.cursor))
 
 
 #: Option of lists in a project or group that uses objects of the groups above it.
 IncludeAncestorGroups = Annotated[
-    bool, Field(description="True to list the items of the groups above as well.")
+    bool, Field(description="True to also list the items of parent groups.")
 ]
 
 
@@ -430,8 +433,7 @@ class PagedQuery(OffsetQuery):
 
     cursor: str = Field(
         default="",
-        description="Position in a list with keyset pagination, taken from the link to the next "
-        "page.",
+        description="Position in a list with keyset pagination, from the link to the next page.",
     )
     #: Overridden by a `Literal`: mypy accepts a `Literal` for a `str`, but not for another
     #: `Literal`.
@@ -440,40 +442,40 @@ class PagedQuery(OffsetQuery):
 
     @field_validator("pagination")
     @classmethod
-    def _counts_no_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+    def _check_no_keyset_page_number(cls, value: str, others: ValidationInfo) -> str:
         if value == "keyset" and others.data.get("page", 1) != 1:
             raise ValueError(
-                "can only be keyset without a page number: the link with rel=next leads to the "
-                "next part of this list"
+                "must not be keyset if `page` is given. To get the next page, follow the link with "
+                "rel=next"
             )
         return value
 
     @field_validator("cursor")
     @classmethod
-    def _is_of_a_keyset_page(cls, value: str, others: ValidationInfo) -> str:
+    def _check_cursor(cls, value: str, others: ValidationInfo) -> str:
         if value and others.data.get("pagination") != "keyset":
-            raise ValueError("is for pagination=keyset")
+            raise ValueError("requires pagination=keyset")
         return value
 
     @field_validator("order_by")
     @classmethod
-    def _is_the_key_of_keyset_pages(cls, value: str, others: ValidationInfo) -> str:
+    def _check_keyset_order(cls, value: str, others: ValidationInfo) -> str:
         if value != "id" and others.data.get("pagination") == "keyset":
-            raise ValueError("can only be id with pagination=keyset")
+            raise ValueError("must be id with pagination=keyset")
         return value
 
     @property
-    def part(self) -> ListPart:
+    def part(self) -> PageRequest:
         """The requested part.
 
         Raise QueryError if the cursor is forged.
         """
         is_by_key = self.pagination == "keyset"
-        return ListPart(
+        return PageRequest(
             size=self.size,
             offset=self.offset,
             is_by_key=is_by_key,
-            last_id=read_cursor(self.cursor),
+            last_id=parse_cursor(self.cursor),
             # A keyset page is always ordered by id.
             order_by="id" if is_by_key else self.order_by,
             is_descending=self.sort == "desc",
@@ -486,7 +488,7 @@ class Resource(BaseModel):
     model_config = ConfigDict(frozen=True, from_attributes=True, defer_build=True)
 
 
-def columns_of(row: object, view: type[Any]) -> dict[str, Any]:
+def get_column_values(row: object, view: type[Any]) -> dict[str, Any]:
     """Return the columns of a row that are fields of a resource or a dataclass."""
     names = view.model_fields if issubclass(view, Resource) else view.__dataclass_fields__
     return {name: getattr(row, name) for name in names if hasattr(row, name)}
@@ -503,7 +505,7 @@ class SecretResource(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found(Generic[Item]):
+class ListPage(Generic[Item]):
     """A page of a list: with the total for numbered pages, or else with the next cursor.
 
     A list whose numbered pages will be removed by a release has both, so that its links stay valid.
@@ -518,7 +520,7 @@ class Found(Generic[Item]):
         return self.total is not None and self.total > number and bool(self.items)
 
     @classmethod
-    def of(cls, listed: Listed[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+    def of(cls, listed: PageResult[Any], present: Callable[[Any], Item]) -> "ListPage[Item]":
         """Return a part of a list with both kinds of pages (`PagedQuery`)."""
         return cls(
             items=[present(each) for each in listed.items],
@@ -527,7 +529,9 @@ class Found(Generic[Item]):
         )
 
     @classmethod
-    def of_page(cls, page: Page[Any], present: Callable[[Any], Item]) -> "Found[Item]":
+    def from_keyset_page(
+        cls, page: KeysetPage[Any], present: Callable[[Any], Item]
+    ) -> "ListPage[Item]":
         """Return a page of a list with a cursor (`KeysetQuery`)."""
         following = page.next_before
         return cls(

@@ -9,95 +9,105 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from domain.core.database.paging import shown_name
+from domain.core.database.paging import shorten_parameter_name
 from domain.core.errors import InvalidParametersError, InvalidQueryError, InvalidValue
-from domain.core.types.base import WITHOUT_NUL, GitLabQuery
+from domain.core.types.base import NO_NUL_PATTERN, GitLabQuery
 
 #: Pattern of a choice of words, which `PagedQuery` uses for orders.
-_WORDS = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
-_WHOLE: TypeAdapter[int] = TypeAdapter(int)
-Schema = TypeVar("Schema", bound=BaseModel)
+_CHOICES_PATTERN = re.compile(r"\^(?:\(\?:)?(\w+(?:\|\w+)*)\)?\$")
+_INT_ADAPTER: TypeAdapter[int] = TypeAdapter(int)
+SchemaT = TypeVar("SchemaT", bound=BaseModel)
 
 
-def read_body(schema: type[Schema], given: Mapping[str, Any]) -> Schema:
+def validate_body(schema: type[SchemaT], given: Mapping[str, Any]) -> SchemaT:
     """Return the validated parameters of a request.
 
     Raise InvalidParametersError with all problems if any are invalid.
     """
     try:
-        return schema.model_validate(_without_empty(schema, given))
+        return schema.model_validate(_remove_empty_values(schema, given))
     except ValidationError as error:
-        raise InvalidParametersError([_problem(each) for each in _errors(error)]) from error
+        raise InvalidParametersError(
+            [_build_invalid_value(each) for each in _list_errors(error)]
+        ) from error
 
 
-def read_query(schema: type[Schema], given: Mapping[str, Sequence[str]]) -> Schema:
+def validate_query(schema: type[SchemaT], given: Mapping[str, Sequence[str]]) -> SchemaT:
     """Return the validated parameters of a list.
 
     Raise InvalidQueryError with all problems if any are invalid.
     """
-    unknown = unknown_names(schema, given)
+    unknown = find_unknown_names(schema, given)
     known = {name: values for name, values in given.items() if name not in unknown}
     repeated = [
         name for name, values in known.items() if len(values) > 1 and not name.endswith("[]")
     ]
     problems = [InvalidValue(name, "can be given only once") for name in repeated]
     if unknown and not issubclass(schema, GitLabQuery):
-        problems = [*_unknown(schema, unknown), *problems]
+        problems = [*_list_unknown_parameters(schema, unknown), *problems]
     flat = {
-        _field_name(name): values if name.endswith("[]") else values[0]
+        _get_field_name(name): values if name.endswith("[]") else values[0]
         for name, values in known.items()
         if name not in repeated
     }
     try:
-        found = schema.model_validate(_without_empty(schema, flat))
+        found = schema.model_validate(_remove_empty_values(schema, flat))
     except ValidationError as error:
-        problems += [_problem(each) for each in _errors(error)]
+        problems += [_build_invalid_value(each) for each in _list_errors(error)]
         raise InvalidQueryError(problems) from error
     if problems:
         raise InvalidQueryError(problems)
     return found
 
 
-def _unknown(schema: type[BaseModel], names: Sequence[str]) -> Sequence[InvalidValue]:
+def _list_unknown_parameters(
+    schema: type[BaseModel], names: Sequence[str]
+) -> Sequence[InvalidValue]:
     """Return the problems of unknown parameters; the last one lists the known parameters."""
-    shown, reason = [shown_name(each) for each in names], "is not a known parameter"
-    last = f"{reason}; {_takes(schema.model_fields)}"
-    return [*(InvalidValue(each, reason) for each in shown[:-1]), InvalidValue(shown[-1], last)]
+    *first, last = (_unknown_name(each) for each in names)
+    reason = f"{last.reason}. {_format_known_parameters(schema.model_fields)}"
+    return [*first, last._replace(reason=reason)]
 
 
-def with_plain_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unknown_name(name: str) -> InvalidValue:
+    if not name:
+        return InvalidValue("", "A parameter has no name")
+    return InvalidValue(shorten_parameter_name(name), "is not a known parameter")
+
+
+def normalize_numbers(schema: type[BaseModel], given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return parameters with whole numbers in their standard form."""
     numbers = {
-        name: _plain_number(given[name])
+        name: _normalize_number(given[name])
         for name, field in schema.model_fields.items()
         if field.annotation is int and name in given
     }
     return {**given, **numbers}
 
 
-def _plain_number(value: Any) -> Any:
+def _normalize_number(value: Any) -> Any:
     try:
-        return str(_WHOLE.validate_python(value))
+        return str(_INT_ADAPTER.validate_python(value))
     except ValidationError:
         return value  # the schema reports the error
 
 
-def unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
+def find_unknown_names(schema: type[BaseModel], given: Iterable[str]) -> Sequence[str]:
     """Return the names of the parameters that a schema does not have."""
-    return [name for name in given if _field_name(name) not in schema.model_fields]
+    return [name for name in given if _get_field_name(name) not in schema.model_fields]
 
 
-def _field_name(name: str) -> str:
+def _get_field_name(name: str) -> str:
     return name.removesuffix("[]")
 
 
-def _takes(known: Mapping[str, Any]) -> str:
-    return f"known parameters: {', '.join(known)}" if known else "this URL has no parameters"
+def _format_known_parameters(known: Mapping[str, Any]) -> str:
+    return f"Known parameters: {', '.join(known)}" if known else "This URL has no parameters"
 
 
-def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
+def _remove_empty_values(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters without empty values that count as missing, as in forms."""
-    takes = _takes_empty(schema)
+    takes = _find_fields_allowing_empty(schema)
     return {
         name: value
         for name, value in given.items()
@@ -108,75 +118,86 @@ def _without_empty(schema: type[BaseModel], given: Mapping[str, Any]) -> dict[st
 
 
 @cache
-def _takes_empty(schema: type[BaseModel]) -> Mapping[type[str] | None, frozenset[str]]:
+def _find_fields_allowing_empty(
+    schema: type[BaseModel],
+) -> Mapping[type[str] | None, frozenset[str]]:
     """Return the names of fields for which empty text, or null, is a value."""
-    kinds = {name: set(_parts(field.annotation)) for name, field in schema.model_fields.items()}
+    kinds = {
+        name: set(_list_union_types(field.annotation))
+        for name, field in schema.model_fields.items()
+    }
     return {
         str: frozenset(name for name, found in kinds.items() if str in found),
         None: frozenset(name for name, found in kinds.items() if NoneType in found),
     }
 
 
-def _parts(annotation: Any) -> Sequence[Any]:
+def _list_union_types(annotation: Any) -> Sequence[Any]:
     """Return the types of a union, without their annotations."""
     if get_origin(annotation) is Annotated:
-        return _parts(get_args(annotation)[0])
+        return _list_union_types(get_args(annotation)[0])
     if get_origin(annotation) is None or get_origin(annotation) in {tuple, list, dict, Literal}:
         return (annotation,)
-    return [part for each in get_args(annotation) for part in _parts(each)]
+    return [part for each in get_args(annotation) for part in _list_union_types(each)]
 
 
-def _errors(error: ValidationError) -> list[ErrorDetails]:
+def _list_errors(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_input=False)
 
 
-def _problem(error: ErrorDetails) -> InvalidValue:
+def _build_invalid_value(error: ErrorDetails) -> InvalidValue:
     field = ".".join(str(part) for part in error["loc"])
-    return InvalidValue(field=field, reason=_reason(error))
+    return InvalidValue(field=field, reason=_format_reason(error))
 
 
-def _reason(error: ErrorDetails) -> str:
+def _format_reason(error: ErrorDetails) -> str:
     """Return the reason why a value is invalid, in words that follow its name."""
     found, details = error["type"], error.get("ctx", {})
     if found == "value_error":
         return str(details["error"])
     if found in {"literal_error", "enum"}:
-        return f"must be one of {_choices(details['expected'])}"
+        return _must_be_one_of(_format_choices(details["expected"]))
     if found == "string_pattern_mismatch":
-        return _pattern_reason(details["pattern"])
-    if found in _BOUNDS:
-        return _BOUNDS[found].format(*details.values())
+        return _format_pattern_reason(details["pattern"])
+    if found in _BOUND_REASONS:
+        return _BOUND_REASONS[found].format(**details)
     return next(
-        (text for beginning, text in _REASONS if found.startswith(beginning)),
+        (text for beginning, text in _REASONS_BY_PREFIX if found.startswith(beginning)),
         f"is not valid: {error['msg']}",
     )
 
 
-def _pattern_reason(pattern: str) -> str:
-    if pattern == WITHOUT_NUL:
+def _format_pattern_reason(pattern: str) -> str:
+    if pattern == NO_NUL_PATTERN:
         return "must not contain a NUL character"
-    if words := _WORDS.fullmatch(pattern):
-        return f"must be one of {words[1].replace('|', ', ')}"
-    return f"must match {pattern}"
+    if words := _CHOICES_PATTERN.fullmatch(pattern):
+        return _must_be_one_of(words[1].replace("|", ", "))
+    return f"must match `{pattern}`"
 
 
-def _choices(expected: str) -> str:
+def _must_be_one_of(choices: str) -> str:
+    return f"must be one of {choices}" if ", " in choices else f"must be {choices}"
+
+
+def _format_choices(expected: str) -> str:
     """Return `a, b, c` for the library's `'a', 'b' or 'c'`."""
     return expected.replace("' or '", "', '").replace("'", "")
 
 
-#: Reasons by Pydantic's error type; the bound replaces the placeholder.
-_BOUNDS = {
-    "greater_than_equal": "must be at least {}",
-    "less_than_equal": "must be at most {}",
-    "string_too_long": "can have at most {} characters",
-    "string_too_short": "must have at least {} characters",
+#: Reasons by Pydantic's error type; the details of the error replace the placeholders.
+_BOUND_REASONS = {
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_long": "can have at most {max_length} characters",
+    "string_too_short": "has too few characters. The minimum is {min_length}",
+    "too_long": "has too many items. The maximum is {max_length}",
+    "too_short": "has too few items. The minimum is {min_length}",
 }
 #: Reasons by the prefix of Pydantic's error types.
-_REASONS = (
+_REASONS_BY_PREFIX = (
     ("missing", "is missing"),
     ("extra", "is not a known parameter or field"),
-    ("string_unicode", "contains something that is not a character"),
+    ("string_unicode", "contains an invalid character"),
     ("string", "must be a string"),
     ("int", "must be a whole number"),
     ("float", "must be a number"),
@@ -185,8 +206,6 @@ _REASONS = (
     ("date", "must be a date like 2027-05-31"),
     ("list", "must be a list"),
     ("tuple", "must be a list"),
-    ("too_long", "has too many items"),
-    ("too_short", "has too few items"),
     ("dict", "must be an object"),
     ("model", "must be an object"),
 )

@@ -21,52 +21,57 @@ from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
 from domain.access.actor import Actor
-from domain.accounts.users import IN_USE
+from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.audit.events import EventKind
-from domain.audit.log import in_words, view_of
-from domain.core.clock import date_and_time, written
+from domain.audit.log import build_event_view, format_kind_title
+from domain.core.clock import format_api_time, format_message_time
 from domain.core.database.rows import delete_rows, update_rows
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.destination_actions import Notice, NoticeSettings
-from domain.delivery.mail.outbox import queue_messages
+from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
+from domain.delivery.mail.outbox import queue_emails
 from domain.delivery.outgoing import claims
-from domain.delivery.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.delivery.outgoing.claims import (
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DeliveryFailure,
+    DestinationClaim,
+)
 from domain.delivery.outgoing.destinations import (
     FAILING_AFTER,
-    Between,
+    CommitCallback,
     DestinationDetails,
     DestinationKind,
+    DestinationQueue,
     DestinationState,
-    Queue,
-    Refusal,
+    FailedAttempt,
 )
-from domain.delivery.outgoing.signing import Message, new_message_id
+from domain.delivery.outgoing.signing import OutgoingMessage, generate_message_id
 from models import AuditEvent, AuditStreamEntry, User
 from models import AuditStream as AuditStreamRow
 
 #: Maximum number of streams. Each of them adds a row for every event.
-MOST_STREAMS = 20
+MAX_STREAMS = 20
 #: Number of attempts before an event is set aside, which takes about nine minutes.
-MOST_TRIES = 10
+MAX_EVENT_ATTEMPTS = 10
 #: Maximum number of consecutive events that are set aside. If a receiver rejects more of them, the
 #: problem is the receiver, and events wait for it.
-MOST_SET_ASIDE = 3
+MAX_SET_ASIDE_EVENTS = 3
 #: Maximum number of events that wait for one destination. The oldest are dropped first.
-MOST_ENTRIES = 1_000_000
+MAX_QUEUED_EVENTS = 1_000_000
 #: Maximum number of attempts for an event that was set aside. It is retried after each recovery.
-_LAST_TRY = 2 * MOST_TRIES
+_MAX_SET_ASIDE_ATTEMPTS = 2 * MAX_EVENT_ATTEMPTS
 
 
-def message_of(message_id: str, shown: Mapping[str, object]) -> Message:
+def build_event_message(message_id: str, shown: Mapping[str, object]) -> OutgoingMessage:
     """Return the message for an event in its API representation."""
     body = {"type": shown["event_name"], "timestamp": shown["created_at"], "data": shown}
-    return Message(id=f"evt_{message_id}", body=orjson.dumps(body))
+    return OutgoingMessage(id=f"evt_{message_id}", body=orjson.dumps(body))
 
 
-def message_of_test(actor: Actor, *, now: datetime) -> Message:
+def build_test_message(actor: Actor, *, now: datetime) -> OutgoingMessage:
     """Return a message that tests whether a destination can be reached."""
-    kind, message_id = EventKind.AUDIT_STREAM_TESTED.value, new_message_id()
+    kind, message_id = EventKind.AUDIT_STREAM_TESTED.value, generate_message_id()
     shown = {
         "id": message_id,
         "author_id": -1 if actor.id is None else actor.id,
@@ -75,28 +80,28 @@ def message_of_test(actor: Actor, *, now: datetime) -> Message:
         "event_name": kind,
         "details": {
             "author_name": actor.name,
-            "custom_message": in_words(kind),
+            "custom_message": format_kind_title(kind),
         },
-        "created_at": written(now),
+        "created_at": format_api_time(now),
     }
-    return message_of(message_id, shown)
+    return build_event_message(message_id, shown)
 
 
 #: An entry, its event and the name of the user concerned. There is no event if it is only streamed
 #: or was pruned.
-_Waiting = tuple[AuditStreamEntry, AuditEvent | None, str | None]
+_QueuedEvent = tuple[AuditStreamEntry, AuditEvent | None, str | None]
 
 
-class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetails]):
+class AuditStreamKind(DestinationKind[AuditStreamRow, AuditStream, DestinationDetails]):
     """The behavior that is specific to destinations of the audit log."""
 
     noun = "audit stream"
     message_noun = "audit event"
-    most = MOST_STREAMS
-    too_many = f"There are {MOST_STREAMS} destinations already. Delete one first."
+    most = MAX_STREAMS
+    too_many = f"There can be at most {MAX_STREAMS} destinations. Delete a destination first."
     not_found = "Destination not found."
     row = AuditStreamRow
-    queue = Queue(
+    queue = DestinationQueue(
         entry=AuditStreamEntry,
         destination=AuditStreamEntry.stream_id,
         queued_at=AuditStreamEntry.created_at,
@@ -114,11 +119,11 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
     def view(self, row: AuditStreamRow, *more: Any, **shared: Any) -> AuditStream:
         """Return the view of a row."""
         (set_aside,) = more
-        return AuditStream(**columns_of(row, AuditStream) | shared, set_aside=set_aside)
+        return AuditStream(**get_column_values(row, AuditStream) | shared, set_aside=set_aside)
 
     def first(
         self, row: AuditStreamRow, *, session: Session, now: datetime
-    ) -> tuple[int, Message] | None:
+    ) -> tuple[int, OutgoingMessage] | None:
         """Return the oldest event in the queue."""
         entries = (
             select(AuditStreamEntry, AuditEvent, User.username)
@@ -129,10 +134,10 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
             .limit(1)
         )
         while found := session.execute(entries).first():
-            entry, event, username = cast("_Waiting", found)
-            shown = entry.payload if event is None else view_of(event, username).as_json()
+            entry, event, username = cast("_QueuedEvent", found)
+            shown = entry.payload if event is None else build_event_view(event, username).as_json()
             if shown is not None:
-                return entry.id, message_of(entry.message_id, shown)
+                return entry.id, build_event_message(entry.message_id, shown)
             # The stored event was pruned because of its age before it could be sent.
             session.delete(entry)
             row.dropped, row.last_dropped_at = row.dropped + 1, now
@@ -140,7 +145,13 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
         return None
 
     def taken(
-        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery,
+        attempt: DeliveryAttempt,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         """Remove a delivered event; after an earlier failure, retry events that were set aside."""
         del attempt, now
@@ -148,44 +159,45 @@ class AuditStreams(DestinationKind[AuditStreamRow, AuditStream, DestinationDetai
             delete_rows(AuditStreamEntry).where(AuditStreamEntry.id == delivery.entry_id)
         )
         has_failed = select(AuditStreamRow.id).where(
-            *claims.is_ours(AuditStreamRow, claim), AuditStreamRow.failing_since.is_not(None)
+            *claims.list_claim_conditions(AuditStreamRow, claim),
+            AuditStreamRow.failing_since.is_not(None),
         )
         if session.scalar(has_failed) is not None:
-            again = AuditStreamEntry.tries < _LAST_TRY
-            _take_back(claim.destination_id, session, again)
+            again = AuditStreamEntry.tries < _MAX_SET_ASIDE_ATTEMPTS
+            _requeue_set_aside_events(claim.destination_id, session, again)
 
     def refused(
-        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
-    ) -> Failure:
+        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+    ) -> DeliveryFailure:
         """Count the failure, and set aside an event that the receiver repeatedly rejects."""
         delivery, failure = refusal.delivery, refusal.failure
         entry = delivery and session.get(AuditStreamEntry, delivery.entry_id, with_for_update=True)
         if not entry:
             return failure
         entry.tries += 1
-        if entry.tries < MOST_TRIES or not refusal.attempt.refuses_message:
+        if entry.tries < MAX_EVENT_ATTEMPTS or not refusal.attempt.is_message_rejected:
             return failure
-        if _set_aside_since(failure.failing_since, claim, session) >= MOST_SET_ASIDE:
+        if _count_set_aside_events(failure.failing_since, claim, session) >= MAX_SET_ASIDE_EVENTS:
             return failure
         entry.set_aside_at = now
         # The next event has not been attempted yet.
         session.execute(
             update_rows(AuditStreamRow)
-            .where(*claims.is_ours(AuditStreamRow, claim))
+            .where(*claims.list_claim_conditions(AuditStreamRow, claim))
             .values(tries=0, next_try_at=None)
         )
         return replace(failure, sets_aside=True)
 
-    def begin_again(self, row: AuditStreamRow, session: Session) -> None:
+    def reset_retries(self, row: AuditStreamRow, session: Session) -> None:
         """Retry the events that were set aside, with a new count of attempts."""
         session.flush()
-        _take_back(row.id, session, true(), tries=0)
+        _requeue_set_aside_events(row.id, session, true(), tries=0)
 
 
-AUDIT_STREAMS = AuditStreams()
+AUDIT_STREAM_KIND = AuditStreamKind()
 
 
-def _take_back(
+def _requeue_set_aside_events(
     stream_id: int, session: Session, condition: ColumnElement[bool], **values: int
 ) -> None:
     session.execute(
@@ -199,14 +211,19 @@ def _take_back(
     )
 
 
-def _set_aside_since(moment: datetime, claim: Claim, session: Session) -> int:
+def _count_set_aside_events(moment: datetime, claim: DestinationClaim, session: Session) -> int:
     mine = AuditStreamEntry.stream_id == claim.destination_id
     since = AuditStreamEntry.set_aside_at >= moment
     return session.scalar(select(func.count()).where(mine, since)) or 0
 
 
-def drop_old_entries(
-    *, session: Session, before: datetime, now: datetime, between: Between, most: int = MOST_ENTRIES
+def drop_old_events(
+    *,
+    session: Session,
+    before: datetime,
+    now: datetime,
+    between: CommitCallback,
+    most: int = MAX_QUEUED_EVENTS,
 ) -> int:
     """Drop events from before a time, and the oldest events above the maximum; return their number.
 
@@ -222,24 +239,28 @@ def drop_old_entries(
                 .values(dropped=AuditStreamRow.dropped + count, last_dropped_at=now)
             )
 
-        return AUDIT_STREAMS.remove_entries(condition, session=session, between=between, noted=note)
+        return AUDIT_STREAM_KIND.delete_entries(
+            condition, session=session, between=between, noted=note
+        )
 
     is_old = AuditStreamEntry.created_at < before
     total = 0
     for stream_id in session.scalars(select(AuditStreamRow.id)).all():
         total += drop(stream_id, (AuditStreamEntry.stream_id == stream_id) & is_old)
-    for stream_id, condition in AUDIT_STREAMS.surplus(most, true(), session=session):
+    for stream_id, condition in AUDIT_STREAM_KIND.find_surplus(most, true(), session=session):
         total += drop(stream_id, condition)
     return total
 
 
-def remove_orphans(*, session: Session, between: Between) -> int:
+def delete_orphaned_events(*, session: Session, between: CommitCallback) -> int:
     """Remove the events of deleted destinations; return their number."""
-    orphans = AUDIT_STREAMS.orphans()
-    return AUDIT_STREAMS.remove_entries(orphans, session=session, between=between)
+    orphans = AUDIT_STREAM_KIND.orphans()
+    return AUDIT_STREAM_KIND.delete_entries(orphans, session=session, between=between)
 
 
-def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_stream_notices(
+    sign: DestinationNoticeSettings, *, session: Session, now: datetime
+) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
     A notice is due when a destination has failed for a day, and for each day on which events were
@@ -247,38 +268,40 @@ def queue_stream_notices(sign: NoticeSettings, *, session: Session, now: datetim
     """
     notices = [
         each
-        for stream in AUDIT_STREAMS.list_all(session=session, keyring=sign.keyring, now=now)
-        for each in _notices(stream, sign, now)
+        for stream in AUDIT_STREAM_KIND.list_all(session=session, keyring=sign.keyring, now=now)
+        for each in _build_notices(stream, sign, now)
     ]
-    administrators = session.scalars(select(User).where(User.is_admin, IN_USE)).all()
+    administrators = session.scalars(select(User).where(User.is_admin, IS_ACTIVE_HUMAN)).all()
     messages = [notice.to(each, sign) for notice in notices for each in administrators]
-    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
 
 
-def _notices(stream: AuditStream, sign: NoticeSettings, now: datetime) -> Iterator[Notice]:
+def _build_notices(
+    stream: AuditStream, sign: DestinationNoticeSettings, now: datetime
+) -> Iterator[DestinationNotice]:
     path = f"admin/audit_streams/{stream.id}"
     if stream.state is DestinationState.FAILING and stream.failing_since is not None:
-        since = date_and_time(stream.failing_since)
-        yield Notice(
+        since = format_message_time(stream.failing_since)
+        yield DestinationNotice(
             key=f"audit stream {stream.id} failing since {stream.failing_since.isoformat()}",
             subject="Audit events cannot be delivered",
             lines=(
-                f"No audit event could be delivered to {stream.shown_url}",
+                f"No audit events could be delivered to {stream.shown_url}",
                 f"since {since}. Last error: {stream.last_error}.",
-                f"{stream.backlog} events are waiting. They are sent when the destination accepts",
-                f"them again, and given up {sign.days} days after they happened.",
+                f"Waiting events: {stream.backlog}. They are sent when the destination accepts",
+                f"events again, and discarded {sign.days} days after they occurred.",
             ),
             path=path,
             role="an administrator",
         )
     dropped_at = stream.last_dropped_at
     if dropped_at is not None and now - dropped_at < FAILING_AFTER:
-        yield Notice(
+        yield DestinationNotice(
             key=f"audit stream {stream.id} dropped on {dropped_at.date().isoformat()}",
-            subject="Audit events were given up",
+            subject="Audit events were discarded",
             lines=(
-                f"Events for {stream.shown_url} waited too long and will not be sent:",
-                f"{stream.dropped} so far. Stored events remain in the audit log.",
+                f"Events for {stream.shown_url} could not be delivered in time and were",
+                f"discarded: {stream.dropped} so far. Stored events remain in the audit log.",
             ),
             path=path,
             role="an administrator",

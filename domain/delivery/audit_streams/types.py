@@ -11,7 +11,8 @@ class AuditStreamBody(Body):
 
     url: RequiredText = Field(description="An https or http URL.")
     paused: bool = Field(
-        default=False, description="`true` creates it paused: events wait until it is resumed."
+        default=False,
+        description="True to create the destination paused. Events are queued until it is resumed.",
     )
 
 
@@ -20,7 +21,8 @@ class AuditStreamChangeBody(Body):
 
     url: Text | None = None
     paused: bool | None = Field(
-        default=None, description="`false` also ends a pause after failures."
+        default=None,
+        description="True to pause the destination, false to resume it, also after failures.",
     )
 
 
@@ -28,14 +30,16 @@ class AuditStream(Destination):
     """A destination of the audit log with the state of its delivery."""
 
     set_aside: int = Field(
-        description="Events that the receiver refused, again and again. Resume the destination "
-        "to send them again."
+        description="Number of events that the receiver rejected repeatedly. Resume the "
+        "destination to send them again."
     )
-    dropped: int = Field(description="Events that waited too long and were given up.")
+    dropped: int = Field(
+        description="Number of events that were dropped because they waited too long."
+    )
     last_dropped_at: Time | None
 
 
 class NewAuditStream(AuditStream, SecretResource):
     """A destination with its secret, which is shown once."""
 
-    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")
+    secret: str = Field(description="Signing secret in the Standard Webhooks format: `whsec_…`.")

@@ -23,7 +23,7 @@ class NewAssignment:
     incident_id: int | None = None
 
 
-def note_assignments(
+def store_assignment_notices(
     assignments: Collection[NewAssignment],
     *,
     by_id: int | None,

@@ -17,12 +17,12 @@ from models import Mail
 #: Time for which a worker claims a message, before another worker may claim it.
 _CLAIM_LIFETIME = timedelta(minutes=10)
 #: Pause after the first failure. It doubles with each further failure, up to the maximum.
-_FIRST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(hours=2)
+_FIRST_RETRY_PAUSE = timedelta(minutes=1)
+MAX_MAIL_RETRY_PAUSE = timedelta(hours=2)
 #: Time after which an undeliverable message is given up (RFC 5321 section 4.5.4.1).
 _GIVE_UP_AFTER = timedelta(days=4)
 #: Number of rows that are encrypted in one transaction.
-_SLICE = 200
+_BATCH_SIZE = 200
 #: A URL of this service that ends with a secret, such as `/-/invitations/…`, without the secret.
 _SECRET_LINK = re.compile(r"(https?://\S+/(?:-/\w+|users/(?:password|sign_up))/)\S{20,}")
 #: Condition that a message is due.
@@ -30,7 +30,7 @@ MAIL_IS_DUE = exists().where(Mail.send_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewMessage:
+class NewEmail:
     """A message to one recipient. A second message with the same `key` is not stored."""
 
     key: str
@@ -42,7 +42,7 @@ class NewMessage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sign:
+class MessageSettings:
     """The settings that messages mention: the installation that sends them."""
 
     instance_name: str
@@ -53,7 +53,7 @@ class Sign:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message(NewMessage):
+class ClaimedEmail(NewEmail):
     """A message that a worker has claimed."""
 
     id: int
@@ -63,15 +63,15 @@ class Message(NewMessage):
 
 
 @dataclass(frozen=True)
-class UnreadableMessage:
+class UndecryptableEmail:
     """A message that no known key can decrypt. It was given up."""
 
     id: int
     reason: str = "the text cannot be decrypted: SECRET_KEY was replaced"
 
 
-def queue_messages(
-    messages: Sequence[NewMessage], *, session: Session, keyring: Keyring, now: datetime
+def queue_emails(
+    messages: Sequence[NewEmail], *, session: Session, keyring: Keyring, now: datetime
 ) -> int:
     """Store messages in the outbox and return how many of them are new."""
     if not messages:
@@ -97,7 +97,7 @@ def queue_messages(
     return len(written.all())
 
 
-def without_links(text: str) -> str:
+def redact_secret_links(text: str) -> str:
     """Return the text of a message without the secrets in its links.
 
     The secrets prove that their owner has received the email.
@@ -105,9 +105,9 @@ def without_links(text: str) -> str:
     return _SECRET_LINK.sub(r"\1…", text)
 
 
-def claim_message(
+def claim_due_email(
     *, session: Session, keyring: Keyring, now: datetime
-) -> Message | UnreadableMessage | None:
+) -> ClaimedEmail | UndecryptableEmail | None:
     """Claim the message that is due first, so that no other worker gets it.
 
     Return None if no message is due.
@@ -145,36 +145,40 @@ def claim_message(
     try:
         text = keyring.decrypt(claimed.pop("text_ciphertext") or "")
     except UndecipherableError:
-        lost = UnreadableMessage(claimed["id"])
+        lost = UndecryptableEmail(claimed["id"])
         values = {"send_at": None, "last_error": lost.reason}
         session.execute(update_rows(Mail).where(Mail.id == lost.id).values(values))
         return lost
-    return Message(**claimed, text=text)
+    return ClaimedEmail(**claimed, text=text)
 
 
-def record_sent(message: Message, *, session: Session, keyring: Keyring, now: datetime) -> None:
+def record_email_sent(
+    message: ClaimedEmail, *, session: Session, keyring: Keyring, now: datetime
+) -> None:
     """Mark a message as sent, and remove the secrets in its links."""
-    _record(message, session, keyring, send_at=None, sent_at=now, last_error=None)
+    _store_result(message, session, keyring, send_at=None, sent_at=now, last_error=None)
 
 
-def record_rejection(message: Message, reason: str, *, session: Session, keyring: Keyring) -> None:
+def record_email_rejected(
+    message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring
+) -> None:
     """Give up a rejected message; `reason` must contain neither an address nor a secret."""
-    _record(message, session, keyring, send_at=None, sent_at=None, last_error=reason)
+    _store_result(message, session, keyring, send_at=None, sent_at=None, last_error=reason)
 
 
-def record_failure(
-    message: Message, reason: str, *, session: Session, keyring: Keyring, now: datetime
+def record_email_failed(
+    message: ClaimedEmail, reason: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> bool:
     """Schedule the next attempt after a pause; return False if the message is given up."""
-    pause = min(_FIRST_PAUSE * 2 ** min(message.tries - 1, 10), LONGEST_PAUSE)
+    pause = min(_FIRST_RETRY_PAUSE * 2 ** min(message.tries - 1, 10), MAX_MAIL_RETRY_PAUSE)
     will_retry = now + pause - message.created_at <= _GIVE_UP_AFTER
     send_at = now + pause if will_retry else None
-    _record(message, session, keyring, send_at=send_at, sent_at=None, last_error=reason)
+    _store_result(message, session, keyring, send_at=send_at, sent_at=None, last_error=reason)
     return bool(will_retry)
 
 
-def _record(
-    message: Message,
+def _store_result(
+    message: ClaimedEmail,
     session: Session,
     keyring: Keyring,
     *,
@@ -183,7 +187,7 @@ def _record(
     last_error: str | None,
 ) -> None:
     values = {"send_at": send_at, "sent_at": sent_at, "last_error": last_error}
-    kept = without_links(message.text)
+    kept = redact_secret_links(message.text)
     if send_at is None and kept != message.text:
         values["text_ciphertext"] = keyring.encrypt(kept)
     session.execute(
@@ -194,7 +198,7 @@ def _record(
     )
 
 
-def encrypt_clear_messages(
+def encrypt_plaintext_emails(
     *, session: Session, keyring: Keyring, includes_tried: bool, between: Callable[[], None]
 ) -> int:
     """Encrypt the messages that hosts of older releases queued; return their number.
@@ -207,14 +211,14 @@ def encrypt_clear_messages(
         select(Mail.id, Mail.text, Mail.next_try_at)
         .where(Mail.text != "", is_free)
         .order_by(Mail.id)
-        .limit(_SLICE)
+        .limit(_BATCH_SIZE)
         .with_for_update(skip_locked=True)
     )
     total = 0
     while rows := session.execute(some).all():
         for row in rows:
             is_waiting = row.next_try_at is not None
-            text = row.text if is_waiting else without_links(row.text)
+            text = row.text if is_waiting else redact_secret_links(row.text)
             values = {
                 "text_ciphertext": keyring.encrypt(text),
                 "send_at": row.next_try_at,
@@ -228,7 +232,7 @@ def encrypt_clear_messages(
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueState:
+class MailQueueState:
     """The state of the queue of messages."""
 
     waiting: int
@@ -238,7 +242,7 @@ class QueueState:
     failing: int
 
 
-def queue_state(*, session: Session) -> QueueState:
+def get_mail_queue_state(*, session: Session) -> MailQueueState:
     """Return the state of the queue; only queued messages are read."""
     count, oldest, failing = session.execute(
         select(
@@ -247,10 +251,10 @@ def queue_state(*, session: Session) -> QueueState:
             func.count().filter(Mail.last_error.is_not(None)),
         ).where(or_(Mail.send_at.is_not(None), Mail.next_try_at.is_not(None)))
     ).one()
-    return QueueState(waiting=count, oldest_at=oldest, failing=failing)
+    return MailQueueState(waiting=count, oldest_at=oldest, failing=failing)
 
 
-def count_given_up(*, session: Session) -> int:
+def count_abandoned_emails(*, session: Session) -> int:
     """Return the number of stored messages that were given up."""
     is_over = Mail.send_at.is_(None) & Mail.next_try_at.is_(None)
     never_sent = select(func.count()).where(is_over, Mail.sent_at.is_(None))

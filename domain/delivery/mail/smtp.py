@@ -16,15 +16,15 @@ from pathlib import Path
 from socket import SHUT_RDWR, socket
 from typing import Any, Self
 
-from domain.core.encryption import outgoing_tls_context, refusal_reason
-from domain.delivery.mail.outbox import Message
+from domain.core.encryption import build_outgoing_tls_context, find_tls_failure_reason
+from domain.delivery.mail.outbox import ClaimedEmail
 
 #: Timeout of connections and commands in seconds.
 _TIMEOUT_SECONDS = 15.0
 #: First digit of the code of a permanent error.
-_PERMANENT = 5
-_OK = 250
-_LONGEST_REPLY = 200
+_PERMANENT_CODE_CLASS = 5
+_OK_CODE = 250
+_MAX_REPLY_LENGTH = 200
 
 
 class MailError(Exception):
@@ -44,7 +44,7 @@ class MailServerUnavailableError(TemporaryMailError):
     """The mail server is unavailable, so no other message can be delivered either."""
 
 
-class LostAnswerError(MailServerUnavailableError):
+class UnconfirmedDeliveryError(MailServerUnavailableError):
     """The connection ended before the server confirmed a message, which may have arrived."""
 
 
@@ -75,7 +75,7 @@ class MailServer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sender:
+class SenderAddress:
     """The sender of all messages."""
 
     name: str
@@ -103,7 +103,11 @@ class Mailer:
     """An SMTP client that connects for the first message and keeps the connection."""
 
     def __init__(
-        self, server: MailServer, sender: Sender, *, timeout_seconds: float = _TIMEOUT_SECONDS
+        self,
+        server: MailServer,
+        sender: SenderAddress,
+        *,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
     ) -> None:
         """Store the server and the sender, without connecting yet.
 
@@ -150,15 +154,15 @@ class Mailer:
             self._open()
         except (smtplib.SMTPException, OSError) as error:
             self.close()
-            raise MailServerUnavailableError(_describe(error)) from None
+            raise MailServerUnavailableError(_describe_error(error)) from None
 
-    def send(self, message: Message, *, now: datetime) -> None:
+    def send(self, message: ClaimedEmail, *, now: datetime) -> None:
         """Deliver a message.
 
         Raise TemporaryMailError, PermanentMailError or MailServerUnavailableError. If the message
-        may have arrived, the latter is a LostAnswerError.
+        may have arrived, the latter is a UnconfirmedDeliveryError.
         """
-        email = compose(message, self._sender, now=now)
+        email = compose_email(message, self._sender, now=now)
         self._last = None
         try:
             connection = self._last = self._open()
@@ -166,15 +170,15 @@ class Mailer:
             connection.send_message(email)
         except smtplib.SMTPRecipientsRefused as error:
             code, reply = max(error.recipients.values(), default=(0, b""))
-            raise _error_of("recipient refused", code, reply) from None
+            raise _build_reply_error("recipient rejected", code, reply) from None
         except (smtplib.SMTPDataError, smtplib.SMTPNotSupportedError) as error:
             self.close()
             code, reply = getattr(error, "smtp_code", 550), getattr(error, "smtp_error", b"")
-            raise _error_of("message refused", code, reply) from None
+            raise _build_reply_error("message rejected", code, reply) from None
         except (smtplib.SMTPException, OSError) as error:
             self.close()
-            kind = LostAnswerError if self.may_have_arrived else MailServerUnavailableError
-            raise kind(_describe(error)) from None
+            kind = UnconfirmedDeliveryError if self.may_have_arrived else MailServerUnavailableError
+            raise kind(_describe_error(error)) from None
 
     @property
     def may_have_arrived(self) -> bool:
@@ -192,7 +196,7 @@ class Mailer:
 def _is_alive(connection: _Connection) -> bool:
     """Return whether the server still responds on an open connection."""
     try:
-        return connection.noop()[0] == _OK
+        return connection.noop()[0] == _OK_CODE
     except (smtplib.SMTPException, OSError):
         return False
 
@@ -204,55 +208,55 @@ def _connect(server: MailServer, timeout_seconds: float) -> _Connection:
             server.host,
             server.port,
             timeout=timeout_seconds,
-            context=outgoing_tls_context(server.trusted_ca_file),
+            context=build_outgoing_tls_context(server.trusted_ca_file),
         )
     else:
         connection = _Connection(server.host, server.port, timeout=timeout_seconds)
     try:
-        _prepare(connection, server)
+        _secure_and_log_in(connection, server)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: smtplib.SMTP, server: MailServer) -> None:
+def _secure_and_log_in(connection: smtplib.SMTP, server: MailServer) -> None:
     connection.ehlo_or_helo_if_needed()
     is_private = server.has_implicit_tls or server.is_this_machine
     if not is_private and connection.has_extn("starttls"):
-        connection.starttls(context=outgoing_tls_context(server.trusted_ca_file))
+        connection.starttls(context=build_outgoing_tls_context(server.trusted_ca_file))
         connection.ehlo()
         is_private = True
     if not server.user:
         return
     if not is_private:
         # An attacker on the network path can strip STARTTLS as well.
-        email = "the mail server does not offer encryption, so the password is not sent"
+        email = "the mail server does not support TLS, so the password was not sent"
         raise smtplib.SMTPException(email)
     connection.login(server.user, server.password)
 
 
-def _error_of(what: str, code: int, reply: bytes | str) -> MailError:
+def _build_reply_error(what: str, code: int, reply: bytes | str) -> MailError:
     """Return the permanent (5yz) or temporary (4yz) error of a reply (RFC 5321, 4.2.1)."""
-    is_final = code // 100 == _PERMANENT
+    is_final = code // 100 == _PERMANENT_CODE_CLASS
     error = PermanentMailError if is_final else TemporaryMailError
     words = reply.decode(errors="replace") if isinstance(reply, bytes) else reply
-    return error(f"{what} ({code})", reply=f"{code} {_line(words)}"[:_LONGEST_REPLY])
+    return error(f"{what} ({code})", reply=f"{code} {_flatten_to_line(words)}"[:_MAX_REPLY_LENGTH])
 
 
-def _describe(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Describe an error without the server's text, which may repeat credentials or addresses."""
     code = getattr(error, "smtp_code", None)
     if isinstance(error, smtplib.SMTPResponseException) and code is not None:
         return f"{type(error).__name__} ({code})"
     if type(error) is smtplib.SMTPException:
         return str(error)  # This is a message of this module.
-    if reason := refusal_reason(error):
-        return f"the mail server was refused: {reason}"
+    if reason := find_tls_failure_reason(error):
+        return f"the TLS connection to the mail server failed: {reason}"
     return type(error).__name__
 
 
-def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
+def compose_email(message: ClaimedEmail, sender: SenderAddress, *, now: datetime) -> EmailMessage:
     """Return the email to send.
 
     Raise PermanentMailError for a malformed recipient address.
@@ -260,27 +264,29 @@ def compose(message: Message, sender: Sender, *, now: datetime) -> EmailMessage:
     email = EmailMessage(policy=policy.SMTP)
     try:
         to = Address(addr_spec=message.recipient)
-        email["From"] = Address(display_name=_line(sender.name), addr_spec=sender.address)
+        email["From"] = Address(
+            display_name=_flatten_to_line(sender.name), addr_spec=sender.address
+        )
         email["To"] = to
     except (ValueError, MessageError, IndexError):
-        raise PermanentMailError("the address is none") from None
-    email["Subject"] = _line(message.subject)
+        raise PermanentMailError("the recipient address is not valid") from None
+    email["Subject"] = _flatten_to_line(message.subject)
     email["Date"] = format_datetime(now)
     # The id is the same for each attempt, so that clients recognize a duplicate after a crash.
     name = sha256(f"{message.id} {message.key}".encode()).hexdigest()[:32]
-    email["Message-ID"] = f"<{name}@{_domain(sender.address)}>"
+    email["Message-ID"] = f"<{name}@{_get_domain(sender.address)}>"
     # RFC 3834 section 5: suppresses automatic replies.
     email["Auto-Submitted"] = "auto-generated"
     email.set_content(message.text)
     return email
 
 
-def _domain(address: str) -> str:
+def _get_domain(address: str) -> str:
     """Return the domain of an email address."""
     return address.rpartition("@")[2]
 
 
-def _line(text: str) -> str:
+def _flatten_to_line(text: str) -> str:
     """Return a text on one line, because a line break would end a header (RFC 5322 section 2.2)."""
     spaced = (
         " " if unicodedata.category(character)[0] in "CZ" else character for character in text

@@ -18,36 +18,36 @@ Network = IPv4Network | IPv6Network
 
 #: Registries of special-purpose addresses (RFC 6890), and other addresses that clouds use
 #: internally.
-_SPECIAL: tuple[tuple[Network, str], ...] = tuple(
+_SPECIAL_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(network), words)
     for network, words in (
-        ("0.0.0.0/8", "unspecified"),
-        ("10.0.0.0/8", "private"),
-        ("100.64.0.0/10", "shared by customers of a provider"),
-        ("127.0.0.0/8", "loopback"),
-        ("168.63.129.16/32", "of the cloud that this machine runs in"),
-        ("169.254.0.0/16", "link-local"),
-        ("172.16.0.0/12", "private"),
-        ("192.0.0.0/24", "reserved"),
-        ("192.0.2.0/24", "for documentation"),
-        ("192.88.99.0/24", "reserved"),
-        ("192.168.0.0/16", "private"),
-        ("198.18.0.0/15", "for benchmarks"),
-        ("198.51.100.0/24", "for documentation"),
-        ("203.0.113.0/24", "for documentation"),
-        ("224.0.0.0/4", "multicast"),
-        ("240.0.0.0/4", "reserved"),
-        ("::/128", "unspecified"),
-        ("::1/128", "loopback"),
-        ("64:ff9b::/96", "translated to IPv4 (NAT64)"),
-        ("64:ff9b:1::/48", "translated to IPv4 (NAT64)"),
-        ("fc00::/7", "private"),
-        ("fe80::/10", "link-local"),
-        ("ff00::/8", "multicast"),
-        ("2001::/23", "reserved"),
-        ("2001:db8::/32", "for documentation"),
-        ("2002::/16", "translated to IPv4 (6to4)"),
-        ("3fff::/20", "for documentation"),
+        ("0.0.0.0/8", "an unspecified address"),
+        ("10.0.0.0/8", "a private address"),
+        ("100.64.0.0/10", "a shared address (carrier-grade NAT)"),
+        ("127.0.0.0/8", "a loopback address"),
+        ("168.63.129.16/32", "an internal address of the cloud provider"),
+        ("169.254.0.0/16", "a link-local address"),
+        ("172.16.0.0/12", "a private address"),
+        ("192.0.0.0/24", "a reserved address"),
+        ("192.0.2.0/24", "a documentation address"),
+        ("192.88.99.0/24", "a reserved address"),
+        ("192.168.0.0/16", "a private address"),
+        ("198.18.0.0/15", "a benchmarking address"),
+        ("198.51.100.0/24", "a documentation address"),
+        ("203.0.113.0/24", "a documentation address"),
+        ("224.0.0.0/4", "a multicast address"),
+        ("240.0.0.0/4", "a reserved address"),
+        ("::/128", "an unspecified address"),
+        ("::1/128", "a loopback address"),
+        ("64:ff9b::/96", "an address translated to IPv4 (NAT64)"),
+        ("64:ff9b:1::/48", "an address translated to IPv4 (NAT64)"),
+        ("fc00::/7", "a private address"),
+        ("fe80::/10", "a link-local address"),
+        ("ff00::/8", "a multicast address"),
+        ("2001::/23", "a reserved address"),
+        ("2001:db8::/32", "a documentation address"),
+        ("2002::/16", "an address translated to IPv4 (6to4)"),
+        ("3fff::/20", "a documentation address"),
     )
 )
 #: Network with all publicly routed IPv6 addresses.
@@ -63,26 +63,26 @@ class AddressPolicy:
     @classmethod
     def of(cls, networks: str) -> "AddressPolicy":
         """Return the policy that also allows a comma-separated list of networks."""
-        return _policy(networks)
+        return _parse_policy(networks)
 
     def refusal(self, address: Address) -> str | None:
         """Return the kind of an address that must not be reached, or None."""
         if any(address in network for network in self.allowed):
             return None
-        words = next((words for network, words in _SPECIAL if address in network), None)
+        words = next((words for network, words in _SPECIAL_NETWORKS if address in network), None)
         if words is None and isinstance(address, IPv6Address) and address not in _PUBLIC_V6:
-            return "reserved"
+            return "a reserved address"
         return words
 
 
 @cache
-def _policy(networks: str) -> AddressPolicy:
+def _parse_policy(networks: str) -> AddressPolicy:
     return AddressPolicy(
         tuple(ip_network(part.strip()) for part in networks.split(",") if part.strip())
     )
 
 
-def literal_address(host: str) -> Address | None:
+def parse_literal_address(host: str) -> Address | None:
     """Return the address that a host name contains literally, such as `127.1` or `localhost`.
 
     None stands for a name that only DNS can resolve.
@@ -99,17 +99,17 @@ def literal_address(host: str) -> Address | None:
     return None
 
 
-def check_can_be_reached(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
+def check_address_allowed(url: OutgoingUrl, networks: str, *, field: str = "url") -> None:
     """Reject a URL with an address that the settings exclude.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. A host name is resolved and checked when a
     request is sent. Raise InvalidError for an excluded address.
     """
-    address = literal_address(url.host)
+    address = parse_literal_address(url.host)
     kind = None if address is None else AddressPolicy.of(networks).refusal(address)
     if kind is not None:
         message = (
-            f"The URL can never be reached: {url.host} is {kind}. Enter a public address, or ask "
-            "an administrator to allow this one in OUTGOING_PRIVATE_ADDRESSES."
+            f"The URL cannot be reached: {url.host} is {kind}. Enter a public address, or ask "
+            "an administrator to allow this address in OUTGOING_PRIVATE_ADDRESSES."
         )
         raise InvalidError(message, field=field)

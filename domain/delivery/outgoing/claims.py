@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from domain.core.database.rows import update_rows
 from domain.core.schedule_conditions import Moment
-from domain.delivery.outgoing.signing import Message
+from domain.delivery.outgoing.signing import OutgoingMessage
 from models.destination import Destination
 
 #: Lifetime of a claim. It exceeds the deadline of a request (`web/outgoing/client.py`), so that a
@@ -24,24 +24,26 @@ CLAIM_LIFETIME = timedelta(seconds=25)
 
 #: Status codes that are about the message. Others are about the receiver as a whole: its URL, its
 #: permissions or its state. A receiver that fails to process one message responds with 500.
-_OF_THE_MESSAGE = frozenset({400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501})
+_MESSAGE_ERROR_STATUSES = frozenset(
+    {400, 406, 409, 411, 412, 413, 414, 415, 422, 431, 451, 500, 501}
+)
 
-Kind = type[Destination]
+DestinationTable = type[Destination]
 #: Pauses after the first failures in seconds. With the maximum variation, the longest is two
 #: minutes. The first is short, because a single failure is not significant, and all other messages
 #: wait.
-_FIRST_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
-_LONGEST_SECONDS = 3 * 3600
+_FIRST_PAUSES_SECONDS = (1, 10, 20, 40, 60, 80, 100, 100, 100, 100)
+_MAX_PAUSE_SECONDS = 3 * 3600
 #: Fraction by which pauses vary in both directions, so that destinations on one host do not recover
 #: at the same time.
-_VARIATION = 0.2
-_MOST_DOUBLINGS = 10
-LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS)
-_LONGEST_FIRST_SECONDS = 120
+_JITTER = 0.2
+_MAX_DOUBLINGS = 10
+MAX_DESTINATION_PAUSE = timedelta(seconds=_MAX_PAUSE_SECONDS)
+_MAX_FIRST_PAUSE_SECONDS = 120
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class DestinationClaim:
     """The right to deliver to a destination."""
 
     destination_id: int
@@ -49,17 +51,17 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivery:
+class ClaimedDelivery:
     """The next message of a destination, with everything that is needed to send it."""
 
     entry_id: int
     url: str = field(repr=False)
-    message: Message
+    message: OutgoingMessage
     secrets: Sequence[str] = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempt:
+class DeliveryAttempt:
     """The result of an attempt."""
 
     #: Problem as the end of a sentence that starts with the destination. None after a success.
@@ -73,13 +75,13 @@ class Attempt:
     milliseconds: int | None = None
 
     @property
-    def refuses_message(self) -> bool:
+    def is_message_rejected(self) -> bool:
         """Return whether the receiver works, but rejects this message (RFC 9110 section 15)."""
-        return self.status in _OF_THE_MESSAGE
+        return self.status in _MESSAGE_ERROR_STATUSES
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class DeliveryFailure:
     """A failed attempt."""
 
     failures: int
@@ -89,46 +91,58 @@ class Failure:
     sets_aside: bool = False
 
 
-def is_due(kind: Kind, now: Moment) -> tuple[ColumnElement[bool], ...]:
+def list_due_conditions(kind: DestinationTable, now: Moment) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for destinations to which a worker may deliver."""
     is_free = or_(kind.claimed_until.is_(None), kind.claimed_until < now)
     may_try = or_(kind.next_try_at.is_(None), kind.next_try_at <= now)
     return kind.paused_at.is_(None), is_free, may_try
 
 
-def is_ours(kind: Kind, claim: Claim) -> tuple[ColumnElement[bool], ...]:
+def list_claim_conditions(
+    kind: DestinationTable, claim: DestinationClaim
+) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for the destination of a claim that is still valid."""
     return kind.id == claim.destination_id, kind.claim == claim.number
 
 
-def claim_all(
-    kind: Kind, found: Select[int], *, session: Session, now: datetime
-) -> Sequence[Claim]:
+def claim_destinations(
+    kind: DestinationTable, found: Select[int], *, session: Session, now: datetime
+) -> Sequence[DestinationClaim]:
     """Claim the destinations of a query, except those claimed by others."""
     # A fixed order prevents deadlocks between workers.
-    claims = [_claim(kind, each, session, now) for each in sorted(session.scalars(found))]
+    claims = [
+        _claim_destination(kind, each, session, now) for each in sorted(session.scalars(found))
+    ]
     return [each for each in claims if each is not None]
 
 
-def _claim(kind: Kind, destination_id: int, session: Session, now: datetime) -> Claim | None:
+def _claim_destination(
+    kind: DestinationTable, destination_id: int, session: Session, now: datetime
+) -> DestinationClaim | None:
     number = session.scalar(
         update_rows(kind)
         # PostgreSQL checks the conditions again if another worker was faster.
-        .where(kind.id == destination_id, *is_due(kind, now))
+        .where(kind.id == destination_id, *list_due_conditions(kind, now))
         .values(claim=kind.claim + 1, claimed_until=now + CLAIM_LIFETIME)
         .returning(kind.claim)
     )
-    return None if number is None else Claim(destination_id=destination_id, number=number)
+    return (
+        None if number is None else DestinationClaim(destination_id=destination_id, number=number)
+    )
 
 
-def release(kind: Kind, claim: Claim, *, session: Session) -> None:
+def release_destination_claim(
+    kind: DestinationTable, claim: DestinationClaim, *, session: Session
+) -> None:
     """Release a claim, so that others need not wait until it expires."""
-    _change(kind, claim, session, claimed_until=None)
+    _update_destination(kind, claim, session, claimed_until=None)
 
 
-def record_success(kind: Kind, claim: Claim, *, session: Session, now: datetime) -> None:
+def record_success(
+    kind: DestinationTable, claim: DestinationClaim, *, session: Session, now: datetime
+) -> None:
     """Record that a destination accepted a message."""
-    _change(
+    _update_destination(
         kind,
         claim,
         session,
@@ -140,30 +154,34 @@ def record_success(kind: Kind, claim: Claim, *, session: Session, now: datetime)
     )
 
 
-def _change(kind: Kind, claim: Claim, session: Session, **values: Any) -> None:
-    session.execute(update_rows(kind).where(*is_ours(kind, claim)).values(**values))
+def _update_destination(
+    kind: DestinationTable, claim: DestinationClaim, session: Session, **values: Any
+) -> None:
+    session.execute(update_rows(kind).where(*list_claim_conditions(kind, claim)).values(**values))
 
 
 def record_failure(
-    kind: Kind,
-    claim: Claim,
-    attempt: Attempt,
+    kind: DestinationTable,
+    claim: DestinationClaim,
+    attempt: DeliveryAttempt,
     *,
     pause: Callable[[int], timedelta],
     session: Session,
     now: datetime,
-) -> Failure | None:
+) -> DeliveryFailure | None:
     """Schedule the next attempt and release the claim; return None if the claim was lost.
 
     The problem is shown to users. `pause` takes the number of failures since the last success.
     """
-    tries = session.scalar(select(kind.tries).where(*is_ours(kind, claim)).with_for_update())
+    tries = session.scalar(
+        select(kind.tries).where(*list_claim_conditions(kind, claim)).with_for_update()
+    )
     if tries is None:
         return None
     next_try_at = now + pause(tries + 1)
     failing_since = session.scalars(
         update_rows(kind)
-        .where(*is_ours(kind, claim))
+        .where(*list_claim_conditions(kind, claim))
         .values(
             tries=tries + 1,
             failing_since=func.coalesce(kind.failing_since, now),
@@ -174,22 +192,26 @@ def record_failure(
         )
         .returning(kind.failing_since)
     ).one()
-    return Failure(failures=tries + 1, failing_since=failing_since or now, next_try_at=next_try_at)
+    return DeliveryFailure(
+        failures=tries + 1, failing_since=failing_since or now, next_try_at=next_try_at
+    )
 
 
-def pause_after(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
+def compute_pause(failures: int, *, share: float, asked_seconds: int | None = None) -> timedelta:
     """Return the pause after a number of consecutive failures; `share` from 0 to 1 varies it.
 
     A longer pause requested by the destination (Retry-After) is honored within a limit. The limit
     is two minutes for the first ten failures, and three hours after that.
     """
-    most = _LONGEST_FIRST_SECONDS if failures <= len(_FIRST_SECONDS) else _LONGEST_SECONDS
-    varied = _seconds(failures) * (1 - _VARIATION + 2 * _VARIATION * share)
+    most = (
+        _MAX_FIRST_PAUSE_SECONDS if failures <= len(_FIRST_PAUSES_SECONDS) else _MAX_PAUSE_SECONDS
+    )
+    varied = _get_base_pause_seconds(failures) * (1 - _JITTER + 2 * _JITTER * share)
     return timedelta(seconds=min(max(varied, asked_seconds or 0), most))
 
 
-def _seconds(failures: int) -> int:
-    if failures <= len(_FIRST_SECONDS):
-        return _FIRST_SECONDS[max(failures, 1) - 1]
-    doublings = min(failures - len(_FIRST_SECONDS), _MOST_DOUBLINGS)
-    return int(min(_LONGEST_FIRST_SECONDS * 2**doublings, _LONGEST_SECONDS))
+def _get_base_pause_seconds(failures: int) -> int:
+    if failures <= len(_FIRST_PAUSES_SECONDS):
+        return _FIRST_PAUSES_SECONDS[max(failures, 1) - 1]
+    doublings = min(failures - len(_FIRST_PAUSES_SECONDS), _MAX_DOUBLINGS)
+    return int(min(_MAX_FIRST_PAUSE_SECONDS * 2**doublings, _MAX_PAUSE_SECONDS))

@@ -5,17 +5,20 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import TypeVar
 
-from domain.delivery.outgoing.errors import DeadlineError
+from domain.delivery.outgoing.errors import DeadlineExceededError
 
 Outcome = TypeVar("Outcome")
 
 
-def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]) -> Outcome:
+def run_with_deadline(
+    seconds: float, work: Callable[[], Outcome], *, stop: Callable[[], None]
+) -> Outcome:
     """Run the work in a separate thread; return its result or raise its error.
 
     After `seconds`, call `stop`, which should abort what the work waits for. Then raise
-    DeadlineError, whether or not the work has ended. No simpler timeout is reliable. A silent name
-    server defeats every other timeout, as does a server that sends a byte from time to time.
+    DeadlineExceededError, whether or not the work has ended. No simpler timeout is reliable. A
+    silent name server defeats every other timeout, as does a server that sends a byte from time to
+    time.
     """
     outcome: Queue[tuple[Outcome | None, Exception | None]] = Queue(maxsize=1)
 
@@ -30,7 +33,7 @@ def run_within(seconds: float, work: Callable[[], Outcome], *, stop: Callable[[]
         result, error = outcome.get(timeout=seconds)
     except Empty:
         stop()
-        raise DeadlineError(seconds) from None
+        raise DeadlineExceededError(seconds) from None
     if error is not None:
         raise error
     return result  # type: ignore[return-value]

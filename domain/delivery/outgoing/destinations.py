@@ -24,18 +24,18 @@ from domain.core.schedule_conditions import NOW, Moment
 from domain.delivery.outgoing import claims
 from domain.delivery.outgoing.claims import (
     CLAIM_LIFETIME,
-    Attempt,
-    Claim,
-    Delivery,
-    Failure,
-    pause_after,
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DeliveryFailure,
+    DestinationClaim,
+    compute_pause,
 )
 from domain.delivery.outgoing.signing import (
-    Message,
-    new_secret,
-    previous_ends_at,
-    replace_secret,
-    secrets_of,
+    OutgoingMessage,
+    generate_signing_secret,
+    get_previous_secret_end,
+    list_signing_secrets,
+    replace_signing_secret,
 )
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from models.destination import Destination
@@ -46,9 +46,9 @@ FAILING_AFTER = timedelta(days=1)
 #: message waits until a newer host sends it. Pages show it if the key was replaced.
 ENCRYPTED_URL = "https://encrypted.invalid/"
 #: Number of threads that are reserved for destinations without a recent failure.
-_RESERVED = 16
+_RESERVED_THREADS = 16
 #: Number of entries that are removed or changed in one transaction.
-_SLICE = 500
+_BATCH_SIZE = 500
 
 
 class DestinationState(StrEnum):
@@ -60,7 +60,7 @@ class DestinationState(StrEnum):
     PAUSED = "paused"
 
 
-def state_of(row: Destination, *, now: datetime) -> DestinationState:
+def get_destination_state(row: Destination, *, now: datetime) -> DestinationState:
     """Return the state of a destination."""
     if row.paused_at is not None:
         return DestinationState.PAUSED
@@ -70,7 +70,7 @@ def state_of(row: Destination, *, now: datetime) -> DestinationState:
     return DestinationState.FAILING if is_failing else DestinationState.RETRYING
 
 
-def read_url(row: Destination, keyring: Keyring) -> str:
+def decrypt_destination_url(row: Destination, keyring: Keyring) -> str:
     """Return the URL of a destination.
 
     Raise UndecipherableError if it cannot be decrypted.
@@ -78,19 +78,19 @@ def read_url(row: Destination, keyring: Keyring) -> str:
     return row.url if row.url_ciphertext is None else keyring.decrypt(row.url_ciphertext)
 
 
-def _visible_url(row: Destination, keyring: Keyring) -> str:
+def _get_visible_url(row: Destination, keyring: Keyring) -> str:
     try:
-        return read_url(row, keyring)
+        return decrypt_destination_url(row, keyring)
     except UndecipherableError:
         return ENCRYPTED_URL
 
 
-def encrypted_url(url: str, keyring: Keyring) -> dict[str, str]:
+def build_url_columns(url: str, keyring: Keyring) -> dict[str, str]:
     """Return the columns that store a URL."""
     return {"url": ENCRYPTED_URL, "url_ciphertext": keyring.encrypt(url)}
 
 
-Between = Callable[[], None]
+CommitCallback = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +106,7 @@ DetailsT = TypeVar("DetailsT", bound=DestinationDetails)
 
 
 @dataclass(frozen=True, kw_only=True)
-class NewSecret(Generic[ViewT]):
+class DestinationWithSecret(Generic[ViewT]):
     """A destination with its new secret, which is shown once."""
 
     destination: ViewT
@@ -122,13 +122,13 @@ class RetryPolicy:
     #: Time without a delivery after which a destination may be paused.
     patience: timedelta
 
-    def pause(self, attempt: Attempt, failures: int) -> timedelta:
+    def pause(self, attempt: DeliveryAttempt, failures: int) -> timedelta:
         """Return the pause after a number of consecutive failures."""
-        return pause_after(failures, share=self.share, asked_seconds=attempt.asked_seconds)
+        return compute_pause(failures, share=self.share, asked_seconds=attempt.asked_seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queue:
+class DestinationQueue:
     """The table of the messages of a kind of destination."""
 
     entry: type[Any]
@@ -139,13 +139,13 @@ class Queue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refusal:
+class FailedAttempt:
     """A failed attempt and its handling."""
 
     #: Delivery that failed. None if the secrets of the destination cannot be read.
-    delivery: Delivery | None
-    attempt: Attempt
-    failure: Failure
+    delivery: ClaimedDelivery | None
+    attempt: DeliveryAttempt
+    failure: DeliveryFailure
     retries: RetryPolicy
 
 
@@ -162,14 +162,14 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     too_many: ClassVar[str]
     not_found: ClassVar[str]
     #: Number of failures after which the pauses of a destination no longer increase.
-    most_counted_failures: ClassVar[int] = maxsize
+    max_counted_failures: ClassVar[int] = maxsize
     #: Number of seconds after which a destination releases its thread to others.
-    turn_seconds: ClassVar[float] = float("inf")
+    time_slice_seconds: ClassVar[float] = float("inf")
     #: Table of the destinations, column of their owners (None if the instance owns them), and queue
     #: of their messages.
     row: type[RowT]
     owner_column: ClassVar[str | None] = None
-    queue: ClassVar[Queue]
+    queue: ClassVar[DestinationQueue]
     #: Columns of views in addition to the columns that all kinds have.
     more_columns: Sequence[ColumnElement[Any]] = ()
 
@@ -178,19 +178,27 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Return the view of a row; `shared` contains common fields that are not columns."""
 
     @abstractmethod
-    def first(self, row: RowT, *, session: Session, now: datetime) -> tuple[int, Message] | None:
+    def first(
+        self, row: RowT, *, session: Session, now: datetime
+    ) -> tuple[int, OutgoingMessage] | None:
         """Return the next message for a destination with the id of its entry."""
 
     @abstractmethod
     def taken(
-        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery,
+        attempt: DeliveryAttempt,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         """Record that a message was accepted, even if the claim was lost in the meantime."""
 
     @abstractmethod
     def refused(
-        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
-    ) -> Failure:
+        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+    ) -> DeliveryFailure:
         """Record that a message was not accepted."""
 
     def columns(self, details: DetailsT) -> Mapping[str, object]:
@@ -201,7 +209,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         del details
         return {}
 
-    def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
+    def is_sendable(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for messages that are due."""
         del now
         return self.queue.is_waiting
@@ -212,7 +220,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
     def changed(self, owner: int | None, session: Session) -> None:
         """Handle a change of an owner's destinations."""
 
-    def begin_again(self, row: RowT, session: Session) -> None:
+    def reset_retries(self, row: RowT, session: Session) -> None:
         """Retry everything that was temporarily given up."""
 
     def create(
@@ -223,30 +231,30 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         keyring: Keyring,
         now: datetime,
-    ) -> NewSecret[ViewT]:
+    ) -> DestinationWithSecret[ViewT]:
         """Create a destination, which receives messages from now on."""
         parse_outgoing_url(details.url)
         values = dict(self.columns(details))
         self.lock(owner, session)
-        count = select(func.count()).select_from(self.row).where(*self._is_of(owner))
+        count = select(func.count()).select_from(self.row).where(*self._match_owner(owner))
         if (session.scalar(count) or 0) >= self.most:
             raise ConflictError(self.too_many)
         if self.owner_column is not None:
             values[self.owner_column] = owner
-        secret = new_secret()
+        secret = generate_signing_secret()
         sealed = keyring.encrypt(secret)
-        values |= encrypted_url(details.url, keyring)
+        values |= build_url_columns(details.url, keyring)
         row = self.row(secret_ciphertext=sealed, created_at=now, **values)
         session.add(row)
         self._flush(owner, session)
         made = self.get(row.id, owner=owner, session=session, keyring=keyring, now=now)
-        return NewSecret(destination=made, secret=secret)
+        return DestinationWithSecret(destination=made, secret=secret)
 
     def list_all(
         self, *, owner: int | None = None, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[ViewT]:
         """Return the destinations of an owner, oldest first."""
-        return self.find(*self._is_of(owner), session=session, keyring=keyring, now=now)
+        return self.find(*self._match_owner(owner), session=session, keyring=keyring, now=now)
 
     def find(
         self, *conditions: ColumnElement[bool], session: Session, keyring: Keyring, now: datetime
@@ -257,9 +265,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         oldest = select(func.min(self.queue.queued_at)).where(*mine).scalar_subquery()
         statement = select(self.row, backlog, oldest, *self.more_columns).where(*conditions)
         rows = session.execute(statement.order_by(self.row.id)).all()
-        return [self._view(*row, keyring=keyring, now=now) for row in rows]
+        return [self._build_view(*row, keyring=keyring, now=now) for row in rows]
 
-    def _view(
+    def _build_view(
         self,
         row: RowT,
         backlog: int,
@@ -271,9 +279,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         return self.view(
             row,
             *more,
-            url=_visible_url(row, keyring),
-            state=state_of(row, now=now),
-            previous_secret_expires_at=previous_ends_at(row, now=now),
+            url=_get_visible_url(row, keyring),
+            state=get_destination_state(row, now=now),
+            previous_secret_expires_at=get_previous_secret_end(row, now=now),
             backlog=backlog,
             oldest_event_at=oldest,
             failures=row.tries,
@@ -293,12 +301,14 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         Raise NotFoundError if the owner has none with this id.
         """
         is_it = self.row.id == destination_id
-        found = self.find(is_it, *self._is_of(owner), session=session, keyring=keyring, now=now)
+        found = self.find(
+            is_it, *self._match_owner(owner), session=session, keyring=keyring, now=now
+        )
         if not found:
             raise NotFoundError(self.not_found)
         return found[0]
 
-    def _is_of(self, owner: int | None) -> tuple[ColumnElement[bool], ...]:
+    def _match_owner(self, owner: int | None) -> tuple[ColumnElement[bool], ...]:
         if self.owner_column is None:
             return ()
         return (getattr(self.row, self.owner_column) == owner,)
@@ -307,11 +317,11 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session.flush()
         self.changed(owner, session)
 
-    def _locked(self, destination_id: int, owner: int | None, session: Session) -> RowT:
+    def _lock_row(self, destination_id: int, owner: int | None, session: Session) -> RowT:
         is_it = self.row.id == destination_id
         row = session.scalar(
             select(self.row)
-            .where(is_it, *self._is_of(owner))
+            .where(is_it, *self._match_owner(owner))
             .with_for_update()
             .execution_options(populate_existing=True)
         )
@@ -335,14 +345,14 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         Queued messages are sent to its new URL.
         """
         parse_outgoing_url(details.url)
-        row = self._locked(destination_id, owner, session)
-        values, is_moved = {**self.columns(details)}, _visible_url(row, keyring) != details.url
+        row = self._lock_row(destination_id, owner, session)
+        values, is_moved = {**self.columns(details)}, _get_visible_url(row, keyring) != details.url
         if not is_moved and all(getattr(row, name) == value for name, value in values.items()):
             return False
         if is_moved:
-            values |= encrypted_url(details.url, keyring)
+            values |= build_url_columns(details.url, keyring)
             row.next_try_at = None
-            self.begin_again(row, session)
+            self.reset_retries(row, session)
         for name, value in values.items():
             setattr(row, name, value)
         self._flush(owner, session)
@@ -352,7 +362,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         self, destination_id: int, *, owner: int | None = None, session: Session, now: datetime
     ) -> None:
         """Pause a destination."""
-        row = self._locked(destination_id, owner, session)
+        row = self._lock_row(destination_id, owner, session)
         if row.paused_at is None:
             self.stop(row, now)
             self._flush(owner, session)
@@ -363,9 +373,9 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     def resume(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
         """Resume a destination, and send its queued messages immediately."""
-        row = self._locked(destination_id, owner, session)
+        row = self._lock_row(destination_id, owner, session)
         self.start(row)
-        self.begin_again(row, session)
+        self.reset_retries(row, session)
         self._flush(owner, session)
 
     def start(self, row: RowT) -> None:
@@ -381,55 +391,61 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         session: Session,
         keyring: Keyring,
         now: datetime,
-    ) -> NewSecret[ViewT]:
+    ) -> DestinationWithSecret[ViewT]:
         """Create a new secret; the old one also signs until `previous_until`, which may be now.
 
         An even older secret stops signing immediately: there are never more than two.
         """
-        row = self._locked(destination_id, owner, session)
-        secret = replace_secret(row, previous_until=previous_until, keyring=keyring, now=now)
+        row = self._lock_row(destination_id, owner, session)
+        secret = replace_signing_secret(
+            row, previous_until=previous_until, keyring=keyring, now=now
+        )
         session.flush()
         made = self.get(destination_id, owner=owner, session=session, keyring=keyring, now=now)
-        return NewSecret(destination=made, secret=secret)
+        return DestinationWithSecret(destination=made, secret=secret)
 
     def secrets(
         self, destination_id: int, *, session: Session, keyring: Keyring, now: datetime
     ) -> Sequence[str]:
         """Return the signing secrets, newest first."""
-        return secrets_of(session.get_one(self.row, destination_id), keyring=keyring, now=now)
+        return list_signing_secrets(
+            session.get_one(self.row, destination_id), keyring=keyring, now=now
+        )
 
     def remove(self, destination_id: int, *, owner: int | None = None, session: Session) -> None:
         """Delete a destination; its queued messages are never sent (`orphans`)."""
-        session.delete(self._locked(destination_id, owner, session))
+        session.delete(self._lock_row(destination_id, owner, session))
         self._flush(owner, session)
 
     @property
     def due(self) -> ColumnElement[bool]:
         """Return the condition that a destination can be claimed, with the time as a parameter."""
-        return self._due(NOW).exists()
+        return self._select_due(NOW).exists()
 
-    def claim_due(self, *, most: int, session: Session, now: datetime) -> Sequence[Claim]:
+    def claim_due(
+        self, *, most: int, session: Session, now: datetime
+    ) -> Sequence[DestinationClaim]:
         """Claim destinations that have messages to send, preferring those without a recent failure.
 
         Failing destinations leave some threads to others, because each of them may use its whole
         deadline.
         """
-        due = self._due(now)
+        due = self._select_due(now)
         last = func.coalesce(self.row.last_delivered_at, self.row.created_at)
         well = due.where(self.row.tries == 0).order_by(last).limit(most)
-        found = claims.claim_all(self.row, well, session=session, now=now)
-        left = max(most - len(found) - _RESERVED, 0)
+        found = claims.claim_destinations(self.row, well, session=session, now=now)
+        left = max(most - len(found) - _RESERVED_THREADS, 0)
         failing = due.where(self.row.tries > 0).order_by(self.row.next_try_at)
-        others = claims.claim_all(self.row, failing.limit(left), session=session, now=now)
+        others = claims.claim_destinations(self.row, failing.limit(left), session=session, now=now)
         return [*found, *others]
 
-    def _due(self, now: Moment) -> Select[int]:
-        has_entries = exists().where(self.queue.destination == self.row.id, self.may_be_sent(now))
-        return select(self.row.id).where(*claims.is_due(self.row, now), has_entries)
+    def _select_due(self, now: Moment) -> Select[int]:
+        has_entries = exists().where(self.queue.destination == self.row.id, self.is_sendable(now))
+        return select(self.row.id).where(*claims.list_due_conditions(self.row, now), has_entries)
 
     def next_delivery(
-        self, claim: Claim, *, session: Session, keyring: Keyring, now: datetime
-    ) -> Delivery | None:
+        self, claim: DestinationClaim, *, session: Session, keyring: Keyring, now: datetime
+    ) -> ClaimedDelivery | None:
         """Renew a claim and return the next message, or release the claim and return None.
 
         There is no next message if all were sent, or if the destination was paused, deleted, or
@@ -437,7 +453,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """
         row = session.scalar(
             select(self.row)
-            .where(*claims.is_ours(self.row, claim), self.row.paused_at.is_(None))
+            .where(*claims.list_claim_conditions(self.row, claim), self.row.paused_at.is_(None))
             .with_for_update()
         )
         found = self.first(row, session=session, now=now) if row else None
@@ -446,19 +462,25 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             return None
         row.claimed_until = now + CLAIM_LIFETIME
         entry_id, message = found
-        return Delivery(
+        return ClaimedDelivery(
             entry_id=entry_id,
-            url=read_url(row, keyring),
+            url=decrypt_destination_url(row, keyring),
             message=message,
-            secrets=secrets_of(row, keyring=keyring, now=now),
+            secrets=list_signing_secrets(row, keyring=keyring, now=now),
         )
 
-    def release(self, claim: Claim, *, session: Session) -> None:
+    def release(self, claim: DestinationClaim, *, session: Session) -> None:
         """Release a claim, so that others need not wait until it expires."""
-        claims.release(self.row, claim, session=session)
+        claims.release_destination_claim(self.row, claim, session=session)
 
     def record_delivered(
-        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery,
+        attempt: DeliveryAttempt,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         """Record that a message was accepted, even if the claim was lost in the meantime."""
         self.taken(claim, delivery, attempt, session=session, now=now)
@@ -466,19 +488,19 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
 
     def record_failure(
         self,
-        claim: Claim,
-        delivery: Delivery | None,
-        attempt: Attempt,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery | None,
+        attempt: DeliveryAttempt,
         retries: RetryPolicy,
         *,
         session: Session,
         now: datetime,
-    ) -> Failure | None:
+    ) -> DeliveryFailure | None:
         """Schedule the next attempt and release the claim; return None if the claim was lost.
 
         The problem is shown to users. There is no delivery if the secrets cannot be read.
         """
-        most = self.most_counted_failures
+        most = self.max_counted_failures
         pause = partial(retries.pause, attempt)
         failure = claims.record_failure(
             self.row,
@@ -490,10 +512,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         )
         if failure is None:
             return None
-        refusal = Refusal(delivery=delivery, attempt=attempt, failure=failure, retries=retries)
+        refusal = FailedAttempt(
+            delivery=delivery, attempt=attempt, failure=failure, retries=retries
+        )
         return self.refused(claim, refusal, session=session, now=now)
 
-    def surplus(
+    def find_surplus(
         self, most: int, condition: ColumnElement[bool], *, session: Session
     ) -> Sequence[tuple[int, ColumnElement[bool]]]:
         """Return conditions for the oldest matching entries beyond `most`, by destination."""
@@ -515,12 +539,12 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         """Return the condition for entries of deleted destinations."""
         return ~exists().where(self.row.id == self.queue.destination)
 
-    def remove_entries(
+    def delete_entries(
         self,
         condition: ColumnElement[bool],
         *,
         session: Session,
-        between: Between,
+        between: CommitCallback,
         noted: Callable[[int], None] = lambda _count: None,
     ) -> int:
         """Remove entries in batches, oldest first; return their number.
@@ -528,7 +552,10 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
         `noted` is called with the size of each batch in its transaction, and `between` after it.
         """
         oldest = (
-            select(self.queue.entry.id).where(condition).order_by(self.queue.entry.id).limit(_SLICE)
+            select(self.queue.entry.id)
+            .where(condition)
+            .order_by(self.queue.entry.id)
+            .limit(_BATCH_SIZE)
         )
         total = 0
         while ids := session.scalars(oldest).all():
@@ -538,7 +565,7 @@ class DestinationKind(ABC, Generic[RowT, ViewT, DetailsT]):
             total += len(ids)
         return total
 
-    def encrypt_clear_urls(self, *, session: Session, keyring: Keyring) -> int:
+    def encrypt_plaintext_urls(self, *, session: Session, keyring: Keyring) -> int:
         """Encrypt the URLs that older releases stored in plain text; return their number."""
         rows = session.scalars(
             select(self.row).where(self.row.url_ciphertext.is_(None)).with_for_update()

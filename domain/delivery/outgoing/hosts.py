@@ -4,13 +4,13 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-_PART = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_NAME = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?")
-_LAST_PORT = 65_535
+_HOST_PATTERN = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:]+):([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_HOST_NAME_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?")
+_MAX_PORT = 65_535
 
 
 @dataclass(frozen=True)
-class _NamedHost:
+class _ListedHost:
     host: str
     first_port: int
     last_port: int
@@ -22,53 +22,53 @@ class _NamedHost:
 
 
 @dataclass(frozen=True)
-class NamedHosts:
+class HostList:
     """A list of hosts, each with a port or a range of ports."""
 
-    hosts: tuple[_NamedHost, ...] = ()
+    hosts: tuple[_ListedHost, ...] = ()
 
     @classmethod
-    def parse(cls, text: str) -> "NamedHosts":
+    def parse(cls, text: str) -> "HostList":
         """Return the hosts of a comma-separated list.
 
         Raise ValueError if an entry is malformed.
         """
-        return cls(tuple(_parsed(part.strip()) for part in text.split(",") if part.strip()))
+        return cls(tuple(_parse_entry(part.strip()) for part in text.split(",") if part.strip()))
 
     def __str__(self) -> str:
         """Return the list in the format of `parse`."""
         return ", ".join(map(str, self.hosts))
 
-    def have(self, host: str, port: int) -> bool:
+    def has_host(self, host: str, port: int) -> bool:
         """Return whether a host name or an IP address is listed with a port."""
         wanted = host.lower().rstrip(".")
         return any(
             each.host == wanted and each.first_port <= port <= each.last_port for each in self.hosts
         )
 
-    def have_name(self, host: str, port: int | None) -> bool:
+    def has_host_name(self, host: str, port: int | None) -> bool:
         """Return whether a host is listed with a port, or with any port if None is given."""
         if port is not None:
-            return self.have(host, port)
+            return self.has_host(host, port)
         wanted = host.lower().rstrip(".")
         return any(each.host == wanted for each in self.hosts)
 
 
-def _parsed(part: str) -> _NamedHost:
-    found = _PART.fullmatch(part)
+def _parse_entry(part: str) -> _ListedHost:
+    found = _HOST_PATTERN.fullmatch(part)
     if found is None:
         raise ValueError(part)
-    host, first, last = _host(found[1]), int(found[2]), int(found[3] or found[2])
-    if not 0 < first <= last <= _LAST_PORT:
+    host, first, last = _parse_host(found[1]), int(found[2]), int(found[3] or found[2])
+    if not 0 < first <= last <= _MAX_PORT:
         raise ValueError(part)
-    return _NamedHost(host, first, last)
+    return _ListedHost(host, first, last)
 
 
-def _host(text: str) -> str:
+def _parse_host(text: str) -> str:
     try:
         return str(ip_address(text.strip("[]")))
     except ValueError:
         name = text.lower().rstrip(".")
-        if not _NAME.fullmatch(name):
+        if not _HOST_NAME_PATTERN.fullmatch(name):
             raise
         return name

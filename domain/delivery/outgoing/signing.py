@@ -14,42 +14,44 @@ from domain.core.keyring import Keyring
 from domain.core.randomness import random_base64, random_hex
 from models.destination import Destination
 
-_PREFIX = "whsec_"
+_KEY_PREFIX = "whsec_"
 _SECRET_BYTES = 32
 _MESSAGE_ID_BYTES = 16
-LONGEST_OVERLAP = timedelta(days=90)
-USUAL_OVERLAP = timedelta(days=1)
+MAX_SECRET_OVERLAP = timedelta(days=90)
+DEFAULT_SECRET_OVERLAP = timedelta(days=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class OutgoingMessage:
     """A message to send. `id` is the same for each attempt."""
 
     id: str
     body: bytes = field(repr=False)
 
 
-def new_message_id() -> str:
+def generate_message_id() -> str:
     """Return a random id for a message in its stored form."""
     return random_hex(_MESSAGE_ID_BYTES)
 
 
-def new_secret() -> str:
+def generate_signing_secret() -> str:
     """Return a random secret of 256 bits: `whsec_` and base64."""
-    return _PREFIX + random_base64(_SECRET_BYTES)
+    return _KEY_PREFIX + random_base64(_SECRET_BYTES)
 
 
-def signed_headers(message: Message, secrets: Sequence[str], *, now: datetime) -> dict[str, str]:
+def build_signed_headers(
+    message: OutgoingMessage, secrets: Sequence[str], *, now: datetime
+) -> dict[str, str]:
     """Return the headers of an attempt, with a signature by each secret."""
     text = message.body.decode()
     signatures = [Webhook(secret).sign(message.id, now, text) for secret in secrets]
     return {
-        **unsigned_headers(message.id, now=now),
+        **build_unsigned_headers(message.id, now=now),
         "webhook-signature": " ".join(signatures),
     }
 
 
-def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
+def build_unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
     """Return the headers of an attempt without signatures."""
     return {
         "Content-Type": "application/json",
@@ -58,22 +60,22 @@ def unsigned_headers(message_id: str, *, now: datetime) -> dict[str, str]:
     }
 
 
-def secrets_of(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:
+def list_signing_secrets(row: Destination, *, keyring: Keyring, now: datetime) -> list[str]:
     """Return the signing secrets of a destination, newest first."""
     found = [keyring.decrypt(row.secret_ciphertext)]
-    previous, ends = row.previous_secret_ciphertext, previous_ends_at(row, now=now)
+    previous, ends = row.previous_secret_ciphertext, get_previous_secret_end(row, now=now)
     if previous is not None and ends is not None:
         found.append(keyring.decrypt(previous))
     return found
 
 
-def previous_ends_at(row: Destination, *, now: datetime) -> datetime | None:
+def get_previous_secret_end(row: Destination, *, now: datetime) -> datetime | None:
     """Return the time until which a former secret signs, or None without one."""
     ends = row.previous_secret_expires_at
     return ends if ends is not None and ends > now else None
 
 
-def replace_secret(
+def replace_signing_secret(
     row: Destination, *, previous_until: datetime, keyring: Keyring, now: datetime
 ) -> str:
     """Create a new secret; the old one also signs until `previous_until`, which may be now.
@@ -81,12 +83,12 @@ def replace_secret(
     An even older secret stops signing immediately: there are never more than two. Raise
     InvalidError if the overlap is too long.
     """
-    if previous_until > now + LONGEST_OVERLAP:
+    if previous_until > now + MAX_SECRET_OVERLAP:
         raise InvalidError(
-            f"The old secret can be used for at most {LONGEST_OVERLAP.days} more days.",
+            f"The old secret can remain valid for at most {MAX_SECRET_OVERLAP.days} days.",
             field="previous_secret_expires_at",
         )
-    secret, keeps = new_secret(), previous_until > now
+    secret, keeps = generate_signing_secret(), previous_until > now
     row.previous_secret_ciphertext = row.secret_ciphertext if keeps else None
     row.previous_secret_expires_at = previous_until if keeps else None
     row.secret_ciphertext = keyring.encrypt(secret)

@@ -6,11 +6,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from domain.core.errors import InvalidError
 
-_LONGEST = 2_000
-_PORTS = {"http": 80, "https": 443}
-_FORBIDDEN = re.compile(r"[\s\\\"<>^`{|}]")
+_MAX_URL_LENGTH = 2_000
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_FORBIDDEN_CHARACTERS = re.compile(r"[\s\\\"<>^`{|}]")
 #: A host name of letters, digits, dots, dashes and underscores, or an IPv6 address.
-_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-f:.]{2,45}")
+_HOST_PATTERN = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?|[0-9A-Fa-f:.]{2,45}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,26 +32,26 @@ class OutgoingUrl:
     def authority(self) -> str:
         """Return host and port for the header Host, without a default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
     def shown(self) -> str:
         """Return the URL without its query and without path segments that look like a secret."""
         segments = self.target.partition("?")[0].split("/")
-        path = "/".join("…" if _looks_secret(each) else each for each in segments)
+        path = "/".join("…" if _looks_like_secret(each) else each for each in segments)
         return f"{self.scheme}://{self.authority}{path}"
 
 
 #: Minimum length in characters at which a part of a path without separators counts as a secret.
-_LONG_SEGMENT = 24
+_MIN_SECRET_LENGTH = 24
 _SEPARATOR = re.compile(r"[-_.]")
 _DIGIT, _UPPER, _LOWER = re.compile(r"[0-9]"), re.compile(r"[A-Z]"), re.compile(r"[a-z]")
 
 
-def _looks_secret(segment: str) -> bool:
+def _looks_like_secret(segment: str) -> bool:
     """Return whether a part of a path looks random, as in many webhook URLs."""
     has_digit, has_upper = _DIGIT.search(segment), _UPPER.search(segment)
-    if len(segment) >= _LONG_SEGMENT and not _SEPARATOR.search(segment):
+    if len(segment) >= _MIN_SECRET_LENGTH and not _SEPARATOR.search(segment):
         return True
     if len(segment) >= 16:  # noqa: PLR2004 - explained by the line after it
         return bool(has_digit or (has_upper and _LOWER.search(segment)))
@@ -63,7 +63,7 @@ def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
 
     Raise InvalidError with the problem.
     """
-    if problem := _problem(text):
+    if problem := _find_problem(text):
         raise InvalidError(f"The URL {problem}.", field=field)
     parts = urlsplit(text)
     scheme = parts.scheme.lower()
@@ -71,26 +71,26 @@ def parse_outgoing_url(text: str, *, field: str = "url") -> OutgoingUrl:
     return OutgoingUrl(
         scheme=scheme,
         host=(parts.hostname or "").lower(),
-        port=parts.port or _PORTS[scheme],
+        port=parts.port or _DEFAULT_PORTS[scheme],
         target=f"{path}?{parts.query}" if parts.query else path,
     )
 
 
-def _problem(text: str) -> str | None:
+def _find_problem(text: str) -> str | None:
     """Return the problem with a URL as the end of a sentence that starts with “The URL”."""
-    if not 0 < len(text) <= _LONGEST:
-        return f"can have at most {_LONGEST} characters" if text else "is missing"
-    if not text.isascii() or not text.isprintable() or _FORBIDDEN.search(text):
-        return "has a character that no URL has: write it percent-encoded, and host names in ASCII"
-    parts = _parts(text)
+    if not 0 < len(text) <= _MAX_URL_LENGTH:
+        return f"can have at most {_MAX_URL_LENGTH} characters" if text else "is missing"
+    if not text.isascii() or not text.isprintable() or _FORBIDDEN_CHARACTERS.search(text):
+        return "has an invalid character. Percent-encode it, and write host names in ASCII"
+    parts = _split_url(text)
     if parts is None:
         return "has an invalid host or port"
     if not text.lower().startswith(("http://", "https://")):
         return "must begin with https:// or http://"
-    return _problem_of_authority(parts.netloc, parts.hostname or "", has_fragment="#" in text)
+    return _find_authority_problem(parts.netloc, parts.hostname or "", has_fragment="#" in text)
 
 
-def _parts(text: str) -> SplitResult | None:
+def _split_url(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         has_port = parts.port != 0  # This raises ValueError if it is not a port number.
@@ -99,9 +99,9 @@ def _parts(text: str) -> SplitResult | None:
     return parts if has_port else None
 
 
-def _problem_of_authority(netloc: str, host: str, *, has_fragment: bool) -> str | None:
+def _find_authority_problem(netloc: str, host: str, *, has_fragment: bool) -> str | None:
     if "@" in netloc:
-        return "must not contain a user name or password: anyone who sees the URL would have it"
-    if not _HOST.fullmatch(host):
+        return "must not contain a user name or password, which would be visible to anyone"
+    if not _HOST_PATTERN.fullmatch(host):
         return "has an invalid host name"
-    return "must not have a fragment (#…), which is never sent" if has_fragment else None
+    return "must not have a fragment (#…), because it is never sent" if has_fragment else None

@@ -12,74 +12,79 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, literal_column, select
 from sqlalchemy.orm import Session, defer
 
-from domain.access.authorizations import has_not_ended
-from domain.alerts.change_feed import Follower, follow, unfollow
-from domain.alerts.matching.conditions import conditions_from
-from domain.audit.events import Event, EventKind, EventSource, Place, store_event
-from domain.core.database.paging import Page, Slice, fetch_page
+from domain.access.authorizations import has_live_access
+from domain.alerts.change_feed import Follower, add_follower, remove_follower
+from domain.alerts.matching.conditions import parse_conditions
+from domain.audit.events import Event, EventKind, EventSource, NamespaceIds, store_event
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.schedule_conditions import Moment
-from domain.core.types.base import columns_of
-from domain.delivery.destination_actions import Notice, NoticeSettings
-from domain.delivery.mail.outbox import queue_messages
-from domain.delivery.outgoing.claims import Attempt, Claim, Delivery, Failure
-from domain.delivery.outgoing.destinations import (
-    Between,
-    DestinationKind,
-    DestinationState,
-    Queue,
-    Refusal,
+from domain.core.types.base import get_column_values
+from domain.delivery.destination_actions import DestinationNotice, DestinationNoticeSettings
+from domain.delivery.mail.outbox import queue_emails
+from domain.delivery.outgoing.claims import (
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DeliveryFailure,
+    DestinationClaim,
 )
-from domain.delivery.outgoing.signing import Message, unsigned_headers
+from domain.delivery.outgoing.destinations import (
+    CommitCallback,
+    DestinationKind,
+    DestinationQueue,
+    DestinationState,
+    FailedAttempt,
+)
+from domain.delivery.outgoing.signing import OutgoingMessage, build_unsigned_headers
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.delivery.webhooks.queueing import new_delivery
+from domain.delivery.webhooks.queueing import build_delivery_row
 from domain.delivery.webhooks.types import (
-    TESTED,
+    TEST_EVENT,
     DeliveryState,
     EndpointDetails,
     PauseReason,
     Webhook,
     WebhookDelivery,
     WebhookDeliveryDetail,
-    read_events,
-    takes_alerts,
+    is_subscribed_to_alerts,
+    parse_events,
 )
-from domain.projects.bots import maintainers_of
+from domain.projects.bots import find_maintainers
 from models import Project, WebhookEndpoint
 from models import WebhookDelivery as DeliveryRow
 
 #: Maximum number of endpoints of a project. Each of them adds a row for every event.
-MOST_ENDPOINTS = 20
+MAX_ENDPOINTS = 20
 #: Time after which a failed delivery is given up.
-GIVE_UP_AFTER = timedelta(days=3)
-_GONE = 410
-_RECENT = 5
+MAX_DELIVERY_AGE = timedelta(days=3)
+_GONE_STATUS = 410
+_RECENT_DELIVERY_COUNT = 5
 #: Maximum numbers of waiting and of finished deliveries of an endpoint. Above them, the oldest
 #: waiting deliveries are given up, and the oldest finished ones are removed.
-MOST_WAITING, MOST_KEPT = 10_000, 20_000
-_SLICE = 500
-_TOO_LONG = "It waited for three days."
-_ARCHIVED = "Cancelled: the project is archived."
-_DELETED = "Cancelled: the project is being deleted."
-_TOO_MANY = f"More than {MOST_WAITING:,} deliveries waited."
+MAX_WAITING_DELIVERIES, MAX_FINISHED_DELIVERIES = 10_000, 20_000
+_BATCH_SIZE = 500
+_EXPIRED_REASON = "The delivery waited for three days."
+_ARCHIVED_REASON = "Cancelled: the project is archived."
+_DELETED_REASON = "Cancelled: the project is being deleted."
+_SURPLUS_REASON = f"More than {MAX_WAITING_DELIVERIES:,} deliveries were waiting."
 
 
-class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
+class WebhookKind(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     """The behavior that is specific to webhook endpoints."""
 
     noun = message_noun = "webhook"
-    most = MOST_ENDPOINTS
-    too_many = f"A project can have {MOST_ENDPOINTS} webhooks: delete one first."
+    most = MAX_ENDPOINTS
+    too_many = f"A project can have at most {MAX_ENDPOINTS} webhooks. Delete a webhook first."
     not_found = "Webhook not found in this project."
     #: Limit for the pauses of an endpoint, so that a recovered endpoint need not wait for hours.
     #: The pauses of a delivery continue to increase.
-    most_counted_failures = 12
-    turn_seconds = 20.0
+    max_counted_failures = 12
+    time_slice_seconds = 20.0
     row = WebhookEndpoint
     owner_column = "project_id"
-    queue = Queue(
+    queue = DestinationQueue(
         entry=DeliveryRow,
         destination=DeliveryRow.endpoint_id,
         queued_at=DeliveryRow.queued_at,
@@ -89,9 +94,9 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
     def view(self, row: WebhookEndpoint, *more: Any, **shared: Any) -> Webhook:
         """Return the view of a row."""
         del more
-        conditions = conditions_from(row.conditions).to_json()
+        conditions = parse_conditions(row.conditions).to_json()
         own = {"active": row.paused_at is None, **conditions}
-        return Webhook.model_validate(columns_of(row, Webhook) | shared | own)
+        return Webhook.model_validate(get_column_values(row, Webhook) | shared | own)
 
     def columns(self, details: EndpointDetails) -> Mapping[str, object]:
         """Return the columns for events and conditions.
@@ -99,11 +104,11 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         Raise InvalidError for an invalid value.
         """
         return {
-            "events": [*read_events(details.events)],
+            "events": [*parse_events(details.events)],
             "conditions": details.conditions.to_json(),
         }
 
-    def may_be_sent(self, now: Moment) -> ColumnElement[bool]:
+    def is_sendable(self, now: Moment) -> ColumnElement[bool]:
         """Return the condition for deliveries that are due."""
         return and_(self.queue.is_waiting, DeliveryRow.next_try_at <= now)
 
@@ -117,7 +122,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         """Follow the project's alerts if and only if an endpoint receives their events."""
         mine = WebhookEndpoint.project_id == owner, WebhookEndpoint.paused_at.is_(None)
         chosen = session.scalars(select(WebhookEndpoint.events).where(*mine))
-        change = follow if any(map(takes_alerts, chosen)) else unfollow
+        change = add_follower if any(map(is_subscribed_to_alerts, chosen)) else remove_follower
         change(owner or 0, Follower.WEBHOOKS, session=session)
 
     def stop(self, row: WebhookEndpoint, now: datetime) -> None:
@@ -138,14 +143,14 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
 
     def first(
         self, row: WebhookEndpoint, *, session: Session, now: datetime
-    ) -> tuple[int, Message] | None:
+    ) -> tuple[int, OutgoingMessage] | None:
         """Return the delivery that has been due for the longest time.
 
         Earlier deliveries of the same alert are sent first. Deliveries of a project that is
         archived or deleted are canceled.
         """
         mine = DeliveryRow.endpoint_id == row.id
-        if (reason := self._why_not(row, session)) is not None:
+        if (reason := self._find_cancellation_reason(row, session)) is not None:
             session.execute(
                 update_rows(DeliveryRow)
                 .where(mine, self.queue.is_waiting)
@@ -154,7 +159,7 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             return None
         due = (
             select(DeliveryRow)
-            .where(mine, self.may_be_sent(now))
+            .where(mine, self.is_sendable(now))
             .order_by(DeliveryRow.next_try_at, DeliveryRow.id)
             .limit(1)
         )
@@ -171,35 +176,41 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
                 .limit(1)
             )
             if before is None:
-                return found.id, Message(id=found.message_id, body=found.body.encode())
+                return found.id, OutgoingMessage(id=found.message_id, body=found.body.encode())
             # An earlier delivery of the same alert has to be sent first. Among equal times, the
             # lower id is sent first.
             found.next_try_at = before
             session.flush()
         return None
 
-    def _why_not(self, row: WebhookEndpoint, session: Session) -> str | None:
+    def _find_cancellation_reason(self, row: WebhookEndpoint, session: Session) -> str | None:
         """Return the reason why nothing is sent to an endpoint any more, or None."""
         deleted_at, archived_at = session.execute(
             select(Project.deleted_at, Project.archived_at).where(Project.id == row.project_id)
         ).one()
         if deleted_at is not None:
-            return _DELETED
-        return _ARCHIVED if archived_at is not None else None
+            return _DELETED_REASON
+        return _ARCHIVED_REASON if archived_at is not None else None
 
     def taken(
-        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery,
+        attempt: DeliveryAttempt,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         """Record the success in the log."""
         del claim
         row = session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row is not None:
-            note_attempt(row, attempt, now=now)
+            record_attempt(row, attempt, now=now)
             row.state, row.next_try_at = DeliveryState.DELIVERED.value, None
 
     def refused(
-        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
-    ) -> Failure:
+        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+    ) -> DeliveryFailure:
         """Record the failure in the log.
 
         A delivery that has failed for days is given up. An endpoint without a success for days is
@@ -208,23 +219,23 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         delivery, attempt, failure = refusal.delivery, refusal.attempt, refusal.failure
         row = delivery and session.get(DeliveryRow, delivery.entry_id, with_for_update=True)
         if row:
-            note_attempt(row, attempt, now=now)
+            record_attempt(row, attempt, now=now)
             row.next_try_at = max(
                 failure.next_try_at, now + refusal.retries.pause(attempt, row.tries)
             )
-            if now - row.queued_at >= GIVE_UP_AFTER:
+            if now - row.queued_at >= MAX_DELIVERY_AGE:
                 row.state, row.next_try_at = DeliveryState.FAILED.value, None
-        if attempt.status == _GONE:
-            self._pause_for(PauseReason.GONE, claim, delivery, session=session, now=now)
+        if attempt.status == _GONE_STATUS:
+            self._pause_endpoint(PauseReason.GONE, claim, delivery, session=session, now=now)
         elif now - failure.failing_since >= refusal.retries.patience:
-            self._pause_for(PauseReason.FAILURES, claim, delivery, session=session, now=now)
+            self._pause_endpoint(PauseReason.FAILURES, claim, delivery, session=session, now=now)
         return failure
 
-    def _pause_for(
+    def _pause_endpoint(
         self,
         reason: PauseReason,
-        claim: Claim,
-        delivery: Delivery | None,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery | None,
         *,
         session: Session,
         now: datetime,
@@ -238,11 +249,11 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
         details = {"change": "paused", "webhook_id": endpoint.id, "reason": reason.value}
         # Without a delivery, the URL could not be decrypted.
         subject = parse_outgoing_url(delivery.url if delivery else endpoint.url).shown
-        place = Place(project_id=endpoint.project_id)
+        place = NamespaceIds(project_id=endpoint.project_id)
         event = Event(kind=EventKind.WEBHOOK_CHANGED, subject=subject, details=details, place=place)
         store_event(event, EventSource(), session=session, now=now)
 
-    def note_author(
+    def store_authorization(
         self, endpoint_id: int, authorization_id: int | None, *, session: Session
     ) -> None:
         """Store the authorization of the application that set the URL, or None for a user."""
@@ -252,13 +263,13 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
             .values(authorization_id=authorization_id)
         )
 
-    def pause_ended(self, *, session: Session, now: datetime) -> int:
+    def pause_unauthorized_endpoints(self, *, session: Session, now: datetime) -> int:
         """Pause the endpoints whose URL was set by an application that no longer has access."""
         ended = session.scalars(
             select(WebhookEndpoint)
             .where(
                 WebhookEndpoint.paused_at.is_(None),
-                ~has_not_ended(WebhookEndpoint.authorization_id, now),
+                ~has_live_access(WebhookEndpoint.authorization_id, now),
             )
             .order_by(WebhookEndpoint.id)
             .with_for_update()
@@ -277,30 +288,30 @@ class Webhooks(DestinationKind[WebhookEndpoint, Webhook, EndpointDetails]):
                 kind=EventKind.WEBHOOK_CHANGED,
                 subject=f"webhook {endpoint.id}",
                 details=details,
-                place=Place(project_id=endpoint.project_id),
+                place=NamespaceIds(project_id=endpoint.project_id),
             )
             store_event(event, EventSource(), session=session, now=now)
         return len(ended)
 
 
-WEBHOOKS = Webhooks()
+WEBHOOK_KIND = WebhookKind()
 
 
-def troubled_endpoints(
+def find_failing_endpoints(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> Sequence[tuple[int, Webhook]]:
     """Return endpoints that fail or were paused after failures, each with its project id."""
     reasons = (PauseReason.FAILURES.value, PauseReason.GONE.value)
     has_failed = WebhookEndpoint.failing_since.is_not(None)
     was_paused = WebhookEndpoint.pause_reason.in_(reasons)
-    found = WEBHOOKS.find(has_failed | was_paused, session=session, keyring=keyring, now=now)
+    found = WEBHOOK_KIND.find(has_failed | was_paused, session=session, keyring=keyring, now=now)
     ids = [each.id for each in found]
     owners = select(WebhookEndpoint.id, WebhookEndpoint.project_id)
     projects = dict(session.execute(owners.where(WebhookEndpoint.id.in_(ids))).all())
     return [(projects[each.id], each) for each in found]
 
 
-def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
+def record_attempt(row: DeliveryRow, attempt: DeliveryAttempt, *, now: datetime) -> None:
     """Record the result of an attempt in the log."""
     row.tries += 1
     row.last_try_at = now
@@ -310,8 +321,8 @@ def note_attempt(row: DeliveryRow, attempt: Attempt, *, now: datetime) -> None:
 
 
 def list_deliveries(
-    endpoint_id: int, state: DeliveryState | None, part: Slice, *, session: Session
-) -> Page[WebhookDelivery]:
+    endpoint_id: int, state: DeliveryState | None, part: KeysetRange, *, session: Session
+) -> KeysetPage[WebhookDelivery]:
     """Return a page of the deliveries of an endpoint, newest first."""
     statement = (
         select(DeliveryRow)
@@ -327,9 +338,11 @@ def list_deliveries(
     return fetch_page(statement, DeliveryRow.id, part, session=session, view=view)
 
 
-def recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
+def list_recent_deliveries(endpoint_id: int, *, session: Session) -> Sequence[WebhookDelivery]:
     """Return the newest deliveries of an endpoint."""
-    return list_deliveries(endpoint_id, None, Slice(size=_RECENT), session=session).items
+    return list_deliveries(
+        endpoint_id, None, KeysetRange(size=_RECENT_DELIVERY_COUNT), session=session
+    ).items
 
 
 def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> WebhookDeliveryDetail:
@@ -337,31 +350,33 @@ def get_delivery(endpoint_id: int, delivery_id: int, *, session: Session) -> Web
 
     Raise NotFoundError if the endpoint has none with this id.
     """
-    row = _delivery_row(endpoint_id, delivery_id, session)
+    row = _get_delivery_row(endpoint_id, delivery_id, session)
     return WebhookDeliveryDetail(
         **dict(WebhookDelivery.model_validate(row)),
-        headers=unsigned_headers(row.message_id, now=row.last_try_at or row.created_at),
+        headers=build_unsigned_headers(row.message_id, now=row.last_try_at or row.created_at),
         body=row.body,
         response=row.response,
     )
 
 
-def _delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> DeliveryRow:
+def _get_delivery_row(endpoint_id: int, delivery_id: int, session: Session) -> DeliveryRow:
     row = session.get(DeliveryRow, delivery_id, with_for_update=True)
     if row is None or row.endpoint_id != endpoint_id:
         raise NotFoundError("Delivery not found. It may have been removed from the log.")
     return row
 
 
-def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: datetime) -> None:
+def requeue_delivery(
+    endpoint_id: int, delivery_id: int, *, session: Session, now: datetime
+) -> None:
     """Queue a delivery again with its original id, regardless of the order.
 
     A waiting delivery is attempted immediately. Raise ConflictError if the webhook is paused.
     """
-    row = _delivery_row(endpoint_id, delivery_id, session)
+    row = _get_delivery_row(endpoint_id, delivery_id, session)
     endpoint = session.get_one(WebhookEndpoint, endpoint_id, with_for_update=True)
     if endpoint.paused_at is not None:
-        raise ConflictError("The webhook is paused: resume it first.")
+        raise ConflictError("The webhook is paused. Resume it first.")
     if row.state != DeliveryState.WAITING.value:
         row.state, row.order_key, row.tries = DeliveryState.WAITING.value, None, 0
     row.queued_at = row.next_try_at = now
@@ -369,29 +384,34 @@ def send_again(endpoint_id: int, delivery_id: int, *, session: Session, now: dat
     session.flush()
 
 
-def store_test(
-    endpoint_id: int, message: Message, attempt: Attempt, *, session: Session, now: datetime
+def store_test_delivery(
+    endpoint_id: int,
+    message: OutgoingMessage,
+    attempt: DeliveryAttempt,
+    *,
+    session: Session,
+    now: datetime,
 ) -> int | None:
     """Record a test message in the log; return its id, or None if the endpoint was deleted."""
     endpoint = session.get(WebhookEndpoint, endpoint_id)
     if endpoint is None:
         return None
     body = message.body.decode()
-    row = DeliveryRow(**new_delivery(endpoint, TESTED, body, order_key=None, now=now))
+    row = DeliveryRow(**build_delivery_row(endpoint, TEST_EVENT, body, order_key=None, now=now))
     row.message_id, row.next_try_at = message.id, None
     is_taken = attempt.problem is None
     row.state = (DeliveryState.DELIVERED if is_taken else DeliveryState.FAILED).value
-    note_attempt(row, attempt, now=now)
+    record_attempt(row, attempt, now=now)
     session.add(row)
     session.flush()
     return row.id
 
 
-_IS_WAITING = WEBHOOKS.queue.is_waiting
+_IS_WAITING = WEBHOOK_KIND.queue.is_waiting
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backlog:
+class WebhookBacklog:
     """The queue of all endpoints, and the number of failing ones."""
 
     deliveries: int
@@ -401,7 +421,7 @@ class Backlog:
     paused: int
 
 
-def backlog(*, session: Session) -> Backlog:
+def get_webhook_backlog(*, session: Session) -> WebhookBacklog:
     """Return the state of the queue of all endpoints."""
     deliveries, oldest = session.execute(
         select(func.count(), func.min(DeliveryRow.queued_at)).where(_IS_WAITING)
@@ -412,7 +432,7 @@ def backlog(*, session: Session) -> Backlog:
     paused = select(func.count()).where(
         WebhookEndpoint.pause_reason.is_not(None), WebhookEndpoint.pause_reason != "user"
     )
-    return Backlog(
+    return WebhookBacklog(
         deliveries=deliveries,
         oldest=oldest,
         failing=session.scalar(failing) or 0,
@@ -420,25 +440,25 @@ def backlog(*, session: Session) -> Backlog:
     )
 
 
-def give_up_old(
-    *, session: Session, now: datetime, between: Between, most: int = MOST_WAITING
+def abandon_old_deliveries(
+    *, session: Session, now: datetime, between: CommitCallback, most: int = MAX_WAITING_DELIVERIES
 ) -> int:
     """Give up deliveries that waited too long, and the oldest above the maximum.
 
     Return their number. An endpoint that is down or paused does not attempt each of them.
     """
     # This leaves time for the last attempt that can be due.
-    before = now - GIVE_UP_AFTER - timedelta(hours=4)
-    total = _give_up(DeliveryRow.queued_at < before, _TOO_LONG, session, between)
-    for _, surplus in WEBHOOKS.surplus(most, _IS_WAITING, session=session):
-        total += _give_up(surplus, _TOO_MANY, session, between)
+    before = now - MAX_DELIVERY_AGE - timedelta(hours=4)
+    total = _abandon_deliveries(DeliveryRow.queued_at < before, _EXPIRED_REASON, session, between)
+    for _, surplus in WEBHOOK_KIND.find_surplus(most, _IS_WAITING, session=session):
+        total += _abandon_deliveries(surplus, _SURPLUS_REASON, session, between)
     return total
 
 
-def _give_up(
-    condition: ColumnElement[bool], reason: str, session: Session, between: Between
+def _abandon_deliveries(
+    condition: ColumnElement[bool], reason: str, session: Session, between: CommitCallback
 ) -> int:
-    some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_SLICE)
+    some = select(DeliveryRow.id).where(_IS_WAITING, condition).limit(_BATCH_SIZE)
     total = 0
     while ids := session.scalars(some).all():
         session.execute(
@@ -455,47 +475,55 @@ def _give_up(
     return total
 
 
-def prune_log(
-    *, before: datetime, session: Session, between: Between, most: int = MOST_KEPT
+def prune_webhook_log(
+    *,
+    before: datetime,
+    session: Session,
+    between: CommitCallback,
+    most: int = MAX_FINISHED_DELIVERIES,
 ) -> int:
     """Remove old and excess finished deliveries, and deliveries of deleted endpoints."""
 
     def remove(condition: ColumnElement[bool]) -> int:
-        return WEBHOOKS.remove_entries(condition, session=session, between=between)
+        return WEBHOOK_KIND.delete_entries(condition, session=session, between=between)
 
     is_done = ~_IS_WAITING
     total = remove(is_done & (DeliveryRow.created_at < before))
-    for _, surplus in WEBHOOKS.surplus(most, is_done, session=session):
+    for _, surplus in WEBHOOK_KIND.find_surplus(most, is_done, session=session):
         total += remove(surplus)
-    return total + remove(WEBHOOKS.orphans())
+    return total + remove(WEBHOOK_KIND.orphans())
 
 
-def queue_webhook_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_webhook_notices(
+    sign: DestinationNoticeSettings, *, session: Session, now: datetime
+) -> int:
     """Queue the notices that are due, and return the number of new emails.
 
     A notice is due when an endpoint has failed for a day, and when it was paused after failures.
     """
     messages = []
-    troubled = troubled_endpoints(session=session, keyring=sign.keyring, now=now)
+    troubled = find_failing_endpoints(session=session, keyring=sign.keyring, now=now)
     for project_id, endpoint in troubled:
         if endpoint.state in {DestinationState.PAUSED, DestinationState.FAILING}:
-            path, people = maintainers_of(None, project_id, session=session, today=now.date())
-            notice = _notice(endpoint, path, sign)
+            path, people = find_maintainers(None, project_id, session=session, today=now.date())
+            notice = _build_notice(endpoint, path, sign)
             messages += [notice.to(each, sign) for each in people]
-    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
 
 
-def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
+def _build_notice(
+    endpoint: Webhook, path: str, sign: DestinationNoticeSettings
+) -> DestinationNotice:
     url, error = endpoint.shown_url, endpoint.last_error
     page, role = f"{path}/-/settings/webhooks/{endpoint.id}", f"a maintainer of {path}"
     if endpoint.paused_at is not None:
         gone = endpoint.pause_reason is PauseReason.GONE
         why = (
-            "It answered 410 Gone."
+            "The URL returned 410 Gone."
             if gone
-            else f"It accepted nothing for {sign.days} days. Last error: {error}."
+            else f"No delivery succeeded for {sign.days} days. Last error: {error}."
         )
-        return Notice(
+        return DestinationNotice(
             key=f"webhook {endpoint.id} paused at {endpoint.paused_at.isoformat()}",
             subject=f"A webhook was paused: {path}",
             path=page,
@@ -503,18 +531,18 @@ def _notice(endpoint: Webhook, path: str, sign: NoticeSettings) -> Notice:
             lines=(
                 f"The webhook to {url} was paused.",
                 why,
-                "Nothing is sent to it until somebody resumes it.",
+                "Nothing is sent to it until you resume it.",
             ),
         )
     since = endpoint.failing_since.isoformat() if endpoint.failing_since else ""
-    return Notice(
+    return DestinationNotice(
         key=f"webhook {endpoint.id} failing since {since}",
         subject=f"A webhook cannot be delivered: {path}",
         path=page,
         role=role,
         lines=(
-            f"Nothing could be delivered to {url} for a day. Last error: {error}.",
-            f"{endpoint.backlog} deliveries are waiting; each is given up after three days.",
-            f"After {sign.days} days without a success, the webhook is paused.",
+            f"No delivery to {url} succeeded for a day. Last error: {error}.",
+            f"Waiting deliveries: {endpoint.backlog}. Each is discarded after three days.",
+            f"After {sign.days} days without a successful delivery, the webhook is paused.",
         ),
     )

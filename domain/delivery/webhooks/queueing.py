@@ -17,40 +17,42 @@ import orjson
 from sqlalchemy import ColumnElement, exists, insert, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.change_feed import Change
-from domain.alerts.formats.base import Reading
+from domain.alerts.change_feed import QueuedChange
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import SEVERITIES
-from domain.alerts.listing.queries import ROWS, row_of
-from domain.alerts.matching.conditions import Conditions, conditions_from, meets
-from domain.alerts.matching.labels import AlertLabels, labels_of
-from domain.core.clock import written
+from domain.alerts.listing.queries import ALERT_LIST_QUERY, build_alert_list_row
+from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
+from domain.alerts.matching.labels import AlertLabels, find_alert_labels
+from domain.core.clock import format_api_time
 from domain.core.database.rows import delete_rows, update_rows
 from domain.core.schedule_conditions import NOW, Moment
-from domain.delivery.outgoing.signing import new_message_id
-from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, takes
+from domain.delivery.outgoing.signing import generate_message_id
+from domain.delivery.webhooks.types import DeliveryState, WebhookEvent, is_subscribed
 from models import Alert, Incident, IncidentAlert, Project, WebhookDelivery, WebhookEndpoint
 from models import WebhookIncidentChange as _Change
 
 #: Maximum number of labels, and maximum length of a label's value. The rest is left out.
-_MOST_LABELS = 64
-_LONGEST_LABEL = 1_000
+_MAX_LABELS = 64
+_MAX_LABEL_LENGTH = 1_000
 
-_Json = dict[str, Any]
-_AFTER_FAILURE = timedelta(minutes=1)
-_MOST_ALERTS, _LONGEST_DESCRIPTION = 100, 10_000
+_JsonObject = dict[str, Any]
+_RETRY_DELAY = timedelta(minutes=1)
+_MAX_ALERTS, _MAX_DESCRIPTION_LENGTH = 100, 10_000
 
 
-def body_of(event: str, at: datetime, project: _Json, **about: _Json) -> str:
-    """Return a message as JSON; `project` is an entry of `projects_of`."""
+def build_webhook_body(event: str, at: datetime, project: _JsonObject, **about: _JsonObject) -> str:
+    """Return a message as JSON; `project` is an entry of `find_webhook_projects`."""
     message = {
         "type": event,
-        "timestamp": written(at),
+        "timestamp": format_api_time(at),
         "data": {"project": project, **about},
     }
     return orjson.dumps(message).decode()
 
 
-def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mapping[int, _Json]:
+def find_webhook_projects(
+    ids: Iterable[int], *, base_url: str, session: Session
+) -> Mapping[int, _JsonObject]:
     """Return projects by id in the format of messages, without deleted ones."""
     rows = session.execute(
         select(Project.id, Project.name, Project.path).where(
@@ -68,16 +70,16 @@ def projects_of(ids: Iterable[int], *, base_url: str, session: Session) -> Mappi
     }
 
 
-def alerts_of(
+def find_webhook_alerts(
     labels: Mapping[int, AlertLabels], *, base_url: str, session: Session
-) -> Mapping[int, _Json]:
+) -> Mapping[int, _JsonObject]:
     """Return the alerts with these labels by id, in the format of messages."""
-    rows = session.execute(ROWS.where(Alert.id.in_(labels))).all()
-    return {row[0].id: _alert(row, labels[row[0].id], base_url) for row in rows}
+    rows = session.execute(ALERT_LIST_QUERY.where(Alert.id.in_(labels))).all()
+    return {row[0].id: _build_alert(row, labels[row[0].id], base_url) for row in rows}
 
 
-def _alert(row: Any, labels: AlertLabels, base_url: str) -> _Json:
-    found = row_of(row)
+def _build_alert(row: Any, labels: AlertLabels, base_url: str) -> _JsonObject:
+    found = build_alert_list_row(row)
     return {
         "id": found.id,
         "iid": found.iid,
@@ -91,50 +93,56 @@ def _alert(row: Any, labels: AlertLabels, base_url: str) -> _Json:
         "hosts": list(found.hosts),
         "integration": found.integration_name,
         "events": found.events,
-        "started_at": written(found.started_at),
-        "ended_at": written(found.ended_at) if found.ended_at else None,
-        "last_event_at": written(found.last_event_at),
-        "labels": _bounded(labels.labels),
+        "started_at": format_api_time(found.started_at),
+        "ended_at": format_api_time(found.ended_at) if found.ended_at else None,
+        "last_event_at": format_api_time(found.last_event_at),
+        "labels": _limit_labels(labels.labels),
         "web_url": f"{base_url}/{found.project_path}/-/alerts/{found.iid}",
     }
 
 
-def _bounded(labels: Mapping[str, str]) -> Mapping[str, str]:
-    some = islice(sorted(labels.items()), _MOST_LABELS)
-    return {name[:_LONGEST_LABEL]: value[:_LONGEST_LABEL] for name, value in some}
+def _limit_labels(labels: Mapping[str, str]) -> Mapping[str, str]:
+    some = islice(sorted(labels.items()), _MAX_LABELS)
+    return {name[:_MAX_LABEL_LENGTH]: value[:_MAX_LABEL_LENGTH] for name, value in some}
 
 
 def queue_alert_changes(
-    changes: Sequence[Change], *, base_url: str, reading: Reading, session: Session, now: datetime
+    changes: Sequence[QueuedChange],
+    *,
+    base_url: str,
+    reading: ParserSettings,
+    session: Session,
+    now: datetime,
 ) -> int:
     """Queue a message for each endpoint that subscribes to a change, and return their number.
 
     A message contains the current alert. There are no messages for deleted alerts and projects.
     """
-    endpoints = active_endpoints({each.project_id for each in changes}, session=session)
+    endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
     wanted = [each for each in changes if each.project_id in endpoints]
-    labels = labels_of((each.alert_id for each in wanted), session=session, reading=reading)
-    alerts = alerts_of(labels, base_url=base_url, session=session)
-    projects = projects_of(endpoints, base_url=base_url, session=session)
+    labels = find_alert_labels((each.alert_id for each in wanted), session=session, reading=reading)
+    alerts = find_webhook_alerts(labels, base_url=base_url, session=session)
+    projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
     rows: list[dict[str, Any]] = []
     for change in wanted:
         if change.alert_id not in alerts or change.project_id not in projects:
             continue
         event = WebhookEvent(f"alert.{change.kind.value}")
         project, alert = projects[change.project_id], alerts[change.alert_id]
-        body = body_of(event, change.created_at, project, alert=alert)
+        body = build_webhook_body(event, change.created_at, project, alert=alert)
         key = f"alert:{change.alert_id}"
         rows += [
-            new_delivery(endpoint, event, body, order_key=key, now=now)
+            build_delivery_row(endpoint, event, body, order_key=key, now=now)
             for endpoint, conditions in endpoints[change.project_id]
-            if takes(endpoint.events, event) and meets(conditions, labels[change.alert_id])
+            if is_subscribed(endpoint.events, event)
+            and meets_conditions(conditions, labels[change.alert_id])
         ]
     return store_deliveries(rows, session=session)
 
 
-def active_endpoints(
+def find_active_endpoints(
     project_ids: Iterable[int], *, session: Session
-) -> Mapping[int, Sequence[tuple[WebhookEndpoint, Conditions]]]:
+) -> Mapping[int, Sequence[tuple[WebhookEndpoint, AlertConditions]]]:
     """Return the active endpoints with their conditions, by project id."""
     rows = session.scalars(
         select(WebhookEndpoint)
@@ -143,20 +151,20 @@ def active_endpoints(
         )
         .order_by(WebhookEndpoint.id)
     )
-    found: dict[int, list[tuple[WebhookEndpoint, Conditions]]] = defaultdict(list)
+    found: dict[int, list[tuple[WebhookEndpoint, AlertConditions]]] = defaultdict(list)
     for row in rows:
-        found[row.project_id].append((row, conditions_from(row.conditions)))
+        found[row.project_id].append((row, parse_conditions(row.conditions)))
     return found
 
 
-def new_delivery(
+def build_delivery_row(
     endpoint: WebhookEndpoint, event: str, body: str, *, order_key: str | None, now: datetime
 ) -> dict[str, Any]:
     """Return the row of a delivery that waits to be sent."""
     return {
         "endpoint_id": endpoint.id,
         "project_id": endpoint.project_id,
-        "message_id": f"msg_{new_message_id()}",
+        "message_id": f"msg_{generate_message_id()}",
         "event": event,
         "order_key": order_key,
         "body": body,
@@ -183,7 +191,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 INCIDENT_CHANGES_ARE_DUE = exists().where(_is_due(NOW))
 
 
-def take_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
+def lock_incident_changes(*, session: Session, now: datetime, limit: int) -> Sequence[_Change]:
     """Lock and return changes in order, at most one of each incident."""
     earlier = aliased(_Change)
     waits = exists().where(earlier.incident_id == _Change.incident_id, earlier.id < _Change.id)
@@ -204,21 +212,23 @@ def queue_incident_changes(
     A message contains the current incident. There are no messages for deleted incidents and
     projects.
     """
-    endpoints = active_endpoints({each.project_id for each in changes}, session=session)
-    projects = projects_of(endpoints, base_url=base_url, session=session)
-    incidents = _incidents([each.incident_id for each in changes], projects, session=session)
+    endpoints = find_active_endpoints({each.project_id for each in changes}, session=session)
+    projects = find_webhook_projects(endpoints, base_url=base_url, session=session)
+    incidents = _build_incidents([each.incident_id for each in changes], projects, session=session)
     rows: list[dict[str, Any]] = []
     for change in changes:
         shown = incidents.get(change.incident_id)
         if shown is None:
             continue
         event = WebhookEvent(f"incident.{change.kind}")
-        body = body_of(event, change.created_at, projects[change.project_id], incident=shown)
+        body = build_webhook_body(
+            event, change.created_at, projects[change.project_id], incident=shown
+        )
         key = f"incident:{change.incident_id}"
         rows += [
-            new_delivery(endpoint, event, body, order_key=key, now=now)
+            build_delivery_row(endpoint, event, body, order_key=key, now=now)
             for endpoint, _ in endpoints[change.project_id]
-            if takes(endpoint.events, event)
+            if is_subscribed(endpoint.events, event)
         ]
     done = [each.id for each in changes]
     session.execute(delete_rows(_Change).where(_Change.id.in_(done)))
@@ -228,45 +238,47 @@ def queue_incident_changes(
 def postpone_incident_change(change_id: int, *, session: Session, now: datetime) -> None:
     """Postpone a change that could not be queued; later changes of its incident wait as well."""
     session.execute(
-        update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _AFTER_FAILURE)
+        update_rows(_Change).where(_Change.id == change_id).values(next_try_at=now + _RETRY_DELAY)
     )
 
 
-def _incidents(
-    ids: Sequence[int], projects: Mapping[int, _Json], *, session: Session
+def _build_incidents(
+    ids: Sequence[int], projects: Mapping[int, _JsonObject], *, session: Session
 ) -> Mapping[int, dict[str, Any]]:
     """Return incidents of these projects by id, in the format of messages."""
     rows = session.scalars(
         select(Incident).where(Incident.id.in_(ids), Incident.project_id.in_(projects))
     ).all()
-    alerts = _alerts([row.id for row in rows], session=session)
+    alerts = _find_alert_numbers([row.id for row in rows], session=session)
     return {
         row.id: {
             "id": row.id,
             "iid": row.iid,
             "title": row.title,
-            "description": row.description[:_LONGEST_DESCRIPTION],
+            "description": row.description[:_MAX_DESCRIPTION_LENGTH],
             # The number increases with the severity.
             "severity": SEVERITIES[len(SEVERITIES) - 1 - row.urgency].value,
             "status": row.status,
             "alerts": alerts[row.id],
             "alerts_count": row.alerts,
-            "created_at": written(row.created_at),
-            "acknowledged_at": written(row.acknowledged_at) if row.acknowledged_at else None,
-            "resolved_at": written(row.resolved_at) if row.resolved_at else None,
+            "created_at": format_api_time(row.created_at),
+            "acknowledged_at": format_api_time(row.acknowledged_at)
+            if row.acknowledged_at
+            else None,
+            "resolved_at": format_api_time(row.resolved_at) if row.resolved_at else None,
             "web_url": f"{projects[row.project_id]['web_url']}/-/incidents/{row.iid}",
         }
         for row in rows
     }
 
 
-def _alerts(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
+def _find_alert_numbers(ids: Iterable[int], *, session: Session) -> Mapping[int, list[int]]:
     """Return the numbers (iid) of the first alerts of each incident."""
     numbers = (
         select(Alert.iid)
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
         .order_by(Alert.iid)
-        .limit(_MOST_ALERTS)
+        .limit(_MAX_ALERTS)
     )
     return {
         each: [*session.scalars(numbers.where(IncidentAlert.incident_id == each))] for each in ids

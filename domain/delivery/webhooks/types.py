@@ -8,15 +8,15 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.alerts.matching.conditions import (
-    LABELS,
-    Conditions,
+    LABELS_DESCRIPTION,
+    AlertConditions,
     ConditionsBody,
     ConditionsResource,
-    conditions_from,
+    parse_conditions,
 )
-from domain.alerts.reading.payload_fields import pretty
+from domain.alerts.reading.payload_fields import format_payload
 from domain.core.errors import InvalidError, QueryError
-from domain.core.labelled_enums import Labelled
+from domain.core.labelled_enums import LabeledEnum
 from domain.core.types.base import (
     GitLabQuery,
     KeysetQuery,
@@ -27,48 +27,56 @@ from domain.core.types.base import (
     Text,
     Time,
     Words,
-    one_of,
-    one_text,
+    describe_choices,
+    join_option_words,
 )
 from domain.delivery.destination_types import Destination, DestinationQuery, SentTest
 from domain.delivery.outgoing.destinations import DestinationDetails
 
 
-class WebhookEvent(Labelled):
+class WebhookEvent(LabeledEnum):
     """An event of a webhook. The value is the `type` of its message."""
 
     ALERT_OPENED = "alert.opened", "Alert opened", "A report opened a new alert."
-    ALERT_ACKNOWLEDGED = "alert.acknowledged", "Alert acknowledged", "Somebody is working on it."
-    ALERT_IGNORED = "alert.ignored", "Alert ignored", "Somebody ignored it."
+    ALERT_ACKNOWLEDGED = (
+        "alert.acknowledged",
+        "Alert acknowledged",
+        "A user acknowledged the alert.",
+    )
+    ALERT_IGNORED = "alert.ignored", "Alert ignored", "A user ignored the alert."
     ALERT_RESOLVED = (
         "alert.resolved",
         "Alert resolved",
-        "By a report, by somebody, or by an incident.",
+        "A report, a user or an incident resolved the alert.",
     )
-    ALERT_REOPENED = "alert.reopened", "Alert reopened", "It is triggered again."
-    ALERT_RAISED = "alert.raised", "Alert raised", "A report gave it a higher severity."
-    INCIDENT_OPENED = "incident.opened", "Incident opened", "By somebody or by a rule."
+    ALERT_REOPENED = "alert.reopened", "Alert reopened", "The alert is triggered again."
+    ALERT_RAISED = "alert.raised", "Alert raised", "A report raised the severity of the alert."
+    INCIDENT_OPENED = "incident.opened", "Incident opened", "A user or a rule opened an incident."
     INCIDENT_ACKNOWLEDGED = (
         "incident.acknowledged",
         "Incident acknowledged",
-        "Somebody is working on it.",
+        "A user acknowledged the incident.",
     )
-    INCIDENT_RESOLVED = "incident.resolved", "Incident resolved", "By somebody, or with its alerts."
-    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "It is triggered again."
+    INCIDENT_RESOLVED = (
+        "incident.resolved",
+        "Incident resolved",
+        "A user closed the incident, or all of its alerts were resolved.",
+    )
+    INCIDENT_REOPENED = "incident.reopened", "Incident reopened", "The incident is triggered again."
 
     @property
-    def is_of_alerts(self) -> bool:
+    def is_alert_event(self) -> bool:
         """Return whether the event is about an alert, as opposed to an incident."""
         return self.startswith("alert.")
 
 
 #: Type of a test message. Endpoints cannot subscribe to it.
-TESTED = "webhook.tested"
+TEST_EVENT = "webhook.tested"
 #: Wildcard for all events, including events of later versions.
-ALL = "*"
+ALL_EVENTS = "*"
 
 
-def read_events(names: Iterable[str]) -> tuple[str, ...]:
+def parse_events(names: Iterable[str]) -> tuple[str, ...]:
     """Return the names of events in a fixed order; `*` stands for all.
 
     Raise InvalidError for an unknown name or without any.
@@ -76,20 +84,24 @@ def read_events(names: Iterable[str]) -> tuple[str, ...]:
     given = set(names)
     if not given:
         raise InvalidError("Choose at least one event.", field="events")
-    if unknown := sorted(given - {*WebhookEvent, ALL}):
-        known = ", ".join((ALL, *WebhookEvent))
-        raise InvalidError(f"“{unknown[0][:50]}” is not one of {known}.", field="events")
-    return (ALL,) if ALL in given else tuple(each.value for each in WebhookEvent if each in given)
+    if unknown := sorted(given - {*WebhookEvent, ALL_EVENTS}):
+        known = ", ".join((ALL_EVENTS, *WebhookEvent))
+        raise InvalidError(f'"{unknown[0][:50]}" is not one of {known}.', field="events")
+    return (
+        (ALL_EVENTS,)
+        if ALL_EVENTS in given
+        else tuple(each.value for each in WebhookEvent if each in given)
+    )
 
 
-def takes(chosen: Iterable[str], event: WebhookEvent) -> bool:
+def is_subscribed(chosen: Iterable[str], event: WebhookEvent) -> bool:
     """Return whether an endpoint with these events receives an event."""
-    return any(each in (ALL, event.value) for each in chosen)
+    return any(each in (ALL_EVENTS, event.value) for each in chosen)
 
 
-def takes_alerts(chosen: Iterable[str]) -> bool:
+def is_subscribed_to_alerts(chosen: Iterable[str]) -> bool:
     """Return whether an endpoint with these events receives any event of alerts."""
-    return any(each == ALL or each.startswith("alert.") for each in chosen)
+    return any(each == ALL_EVENTS or each.startswith("alert.") for each in chosen)
 
 
 class DeliveryState(StrEnum):
@@ -102,7 +114,7 @@ class DeliveryState(StrEnum):
     FAILED = "failed"
 
 
-def read_state(text: str | None) -> DeliveryState | None:
+def parse_delivery_state(text: str | None) -> DeliveryState | None:
     """Return the state with this name, or None without a name.
 
     Raise QueryError for an unknown name.
@@ -112,11 +124,11 @@ def read_state(text: str | None) -> DeliveryState | None:
     try:
         return DeliveryState(text)
     except ValueError as error:
-        message = f"state must be one of {', '.join(DeliveryState)}."
+        message = f"`state` must be one of {', '.join(DeliveryState)}."
         raise QueryError(message, field="state") from error
 
 
-_EVENTS = f"`*` for all, or some of {', '.join(WebhookEvent)}."
+_EVENTS_DESCRIPTION = f"Events to send: `*` for all, or some of {', '.join(WebhookEvent)}."
 
 
 class PauseReason(StrEnum):
@@ -137,11 +149,13 @@ class EndpointDetails(DestinationDetails):
     """The properties of an endpoint that a maintainer chooses."""
 
     events: tuple[str, ...]
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: AlertConditions = field(default_factory=AlertConditions)
 
 
 #: Names of events: a JSON array, or texts separated by commas or spaces.
-_Events = Annotated[Words, BeforeValidator(one_text), Field(description=_EVENTS)]
+_Events = Annotated[
+    Words, BeforeValidator(join_option_words), Field(description=_EVENTS_DESCRIPTION)
+]
 _Labels = Annotated[Text | list[Text] | dict[Text, Text] | None, Option("--labels")]
 
 
@@ -149,10 +163,11 @@ class WebhookBody(ConditionsBody):
     """A new webhook. The conditions apply to events of alerts."""
 
     url: RequiredText = Field(description="An https or http URL.")
-    events: _Events = (ALL,)
-    labels: _Labels = Field(default=None, description=LABELS)
+    events: _Events = (ALL_EVENTS,)
+    labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool = Field(
-        default=True, description="`false` creates it paused: it gets no events until resumed."
+        default=True,
+        description="False to create the webhook paused. It receives no events until resumed.",
     )
 
     @property
@@ -165,10 +180,11 @@ class WebhookChangeBody(ConditionsBody):
     """Changes to a webhook; omitted fields are kept."""
 
     url: Text | None = None
-    events: _Events | None = None
-    labels: _Labels = Field(default=None, description=LABELS)
+    events: _Events | None = Field(default=None, description=_EVENTS_DESCRIPTION)
+    labels: _Labels = Field(default=None, description=LABELS_DESCRIPTION)
     active: bool | None = Field(
-        default=None, description="`true` resumes a webhook that was paused, for whatever reason."
+        default=None,
+        description="False to pause the webhook, true to resume it, for any pause reason.",
     )
 
     def details(self, present: EndpointDetails) -> EndpointDetails:
@@ -183,7 +199,7 @@ class WebhookChangeBody(ConditionsBody):
 class Webhook(Destination, ConditionsResource):
     """A webhook with the state of its delivery."""
 
-    events: list[Annotated[str, one_of(ALL, *WebhookEvent)]]
+    events: list[Annotated[str, describe_choices(ALL_EVENTS, *WebhookEvent)]]
     active: bool
     pause_reason: PauseReason | None
 
@@ -192,7 +208,7 @@ class Webhook(Destination, ConditionsResource):
         """Return the properties that a maintainer chose."""
         conditions = self.model_dump(include={*ConditionsResource.model_fields})
         return EndpointDetails(
-            url=self.url, events=tuple(self.events), conditions=conditions_from(conditions)
+            url=self.url, events=tuple(self.events), conditions=parse_conditions(conditions)
         )
 
 
@@ -223,7 +239,7 @@ class Hook(Resource):
 class NewWebhook(Webhook, SecretResource):
     """A webhook with its secret, which is shown once."""
 
-    secret: str = Field(description="Secret of signatures as in Standard Webhooks: `whsec_…`.")
+    secret: str = Field(description="Signing secret in the Standard Webhooks format: `whsec_…`.")
 
 
 class WebhookTest(SentTest):
@@ -242,11 +258,13 @@ class WebhookDelivery(Resource):
     """A message to a webhook, and the result of the last attempt."""
 
     id: int
-    message_id: str = Field(description="The header webhook-id: the same at each attempt.")
-    event: Annotated[str, one_of(*WebhookEvent, TESTED)]
+    message_id: str = Field(
+        description="Value of the `webhook-id` header, the same for each attempt."
+    )
+    event: Annotated[str, describe_choices(*WebhookEvent, TEST_EVENT)]
     state: DeliveryState
     created_at: Time
-    tries: int = Field(description="Attempts since it was queued, or sent again.")
+    tries: int = Field(description="Number of attempts since the delivery was last queued.")
     last_try_at: Time | None
     next_try_at: Time | None = Field(
         description="Time of the next attempt. Null if no attempt is due."
@@ -262,12 +280,12 @@ class WebhookDeliveryDetail(WebhookDelivery):
     """A delivery with its request and response."""
 
     headers: dict[str, str] = Field(
-        description="Headers of the last attempt, without its signatures."
+        description="Headers of the last attempt, without the signatures."
     )
-    body: str = Field(description="Body of the message as it is sent.")
+    body: str = Field(description="Body of the message.")
     response: str | None = Field(description="The first bytes of the last response.")
 
     @property
     def pretty_body(self) -> str:
         """Return the body with indentation."""
-        return pretty(self.body.encode())
+        return format_payload(self.body.encode())

@@ -2,36 +2,36 @@
 
 from sqlalchemy import select
 
-from domain.access.actions import question
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.alert_detail import RUNBOOK, get_alert_id, read_facts
-from domain.core.types.base import Found
-from domain.incidents.listing import get_incident_id, get_row
-from domain.incidents.note_actions import sees_internal
-from domain.incidents.timelines.merging import merge, stored
+from domain.access.actions import read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.alert_detail import RUNBOOK, find_links_and_labels, get_alert_id
+from domain.core.types.base import ListPage
+from domain.incidents.listing import get_incident_id, get_incident_row
+from domain.incidents.note_actions import can_see_internal_comments
+from domain.incidents.timelines.merging import build_loaded_source, merge_sources
 from domain.incidents.timelines.sources import (
-    activity_among,
-    activity_of,
-    alerts_of,
-    deployments_near,
-    entries_of,
-    pages_of,
-    reports_of,
+    build_alert_activity_source,
+    build_deployment_source,
+    build_entry_source,
+    build_incident_activity_source,
+    build_page_source,
+    build_report_source,
+    find_incident_alerts,
 )
 from domain.incidents.timelines.types import IncidentSurroundings, TimelineItem, TimelineQuery
-from domain.paging.on_call.shifts import on_call_in_project
+from domain.paging.on_call.shifts import list_schedules_on_call
 from domain.projects.views import ProjectView
 from models import Alert, IncidentAlert
 
 #: Maximum number of alerts whose payloads are searched for runbooks.
-_MOST_READ = 10
+_MAX_SEARCHED_ALERTS = 10
 
 
-@question("alert_timeline.index", command="timeline", plural="timeline")
+@read_action("alert_timeline.index", command="timeline", plural="timeline")
 def list_alert_timeline(
-    work: Work, project: ProjectView, iid: int, query: TimelineQuery
-) -> Found[TimelineItem]:
+    work: UnitOfWork, project: ProjectView, iid: int, query: TimelineQuery
+) -> ListPage[TimelineItem]:
     """List the timeline of an alert.
 
     It contains reports, pages, actions of users and deployments of the same time.
@@ -41,10 +41,10 @@ def list_alert_timeline(
     session = work.session
     alert = session.get_one(Alert, get_alert_id(project.id, iid, session=session))
     sources = (
-        reports_of(alert.id, session=session),
-        activity_of(alert.id, session=session),
-        pages_of({alert.id: ()}, session=session),
-        deployments_near(
+        build_report_source(alert.id, session=session),
+        build_alert_activity_source(alert.id, session=session),
+        build_page_source({alert.id: ()}, session=session),
+        build_deployment_source(
             work,
             project,
             {alert.environment} if alert.environment else (),
@@ -52,27 +52,31 @@ def list_alert_timeline(
             ended_at=alert.ended_at,
         ),
     )
-    return merge(sources, query)
+    return merge_sources(sources, query)
 
 
-@question("incident_timeline.index", command="timeline", plural="timeline")
+@read_action("incident_timeline.index", command="timeline", plural="timeline")
 def list_incident_timeline(
-    work: Work, project: ProjectView, iid: int, query: TimelineQuery
-) -> Found[TimelineItem]:
+    work: UnitOfWork, project: ProjectView, iid: int, query: TimelineQuery
+) -> ListPage[TimelineItem]:
     """List the timeline of an incident and its alerts.
 
     It contains deployments of the same time.
 
     Raise NotFoundError if the project has no such incident.
     """
-    session, incident = work.session, get_row(project.id, iid, session=work.session)
-    alerts = alerts_of(incident.id, session=session)
+    session, incident = work.session, get_incident_row(project.id, iid, session=work.session)
+    alerts = find_incident_alerts(incident.id, session=session)
     sources = (
-        stored("o", alerts.rows),
-        entries_of(incident.id, shows_internal=sees_internal(project), session=session),
-        activity_among(alerts.numbers, session=session),
-        pages_of({each: (number,) for each, number in alerts.numbers.items()}, session=session),
-        deployments_near(
+        build_loaded_source("o", alerts.rows),
+        build_entry_source(
+            incident.id, shows_internal=can_see_internal_comments(project), session=session
+        ),
+        build_incident_activity_source(alerts.numbers, session=session),
+        build_page_source(
+            {each: (number,) for each, number in alerts.numbers.items()}, session=session
+        ),
+        build_deployment_source(
             work,
             project,
             alerts.environments,
@@ -80,11 +84,11 @@ def list_incident_timeline(
             ended_at=incident.resolved_at,
         ),
     )
-    return merge(sources, query)
+    return merge_sources(sources, query)
 
 
-@question("incident_timeline.surroundings")
-def show_surroundings(work: Work, project: ProjectView, iid: int) -> IncidentSurroundings:
+@read_action("incident_timeline.surroundings")
+def show_surroundings(work: UnitOfWork, project: ProjectView, iid: int) -> IncidentSurroundings:
     """Show the users on call for an incident and the runbooks of its alerts.
 
     Raise NotFoundError if the project has no such incident.
@@ -95,11 +99,12 @@ def show_surroundings(work: Work, project: ProjectView, iid: int) -> IncidentSur
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
         .where(IncidentAlert.incident_id == incident_id)
         .order_by(IncidentAlert.alert_id.desc())
-        .limit(_MOST_READ)
+        .limit(_MAX_SEARCHED_ALERTS)
     )
-    reading = work.policy(Reading)
-    facts = [read_facts(each, session=work.session, reading=reading) for each in alerts]
+    reading = work.policy(ParserSettings)
+    facts = [find_links_and_labels(each, session=work.session, reading=reading) for each in alerts]
     runbooks = (each.links[RUNBOOK] for each in facts if RUNBOOK in each.links)
     return IncidentSurroundings(
-        on_call=tuple(on_call_in_project(work, project)), runbooks=tuple(dict.fromkeys(runbooks))
+        on_call=tuple(list_schedules_on_call(work, project)),
+        runbooks=tuple(dict.fromkeys(runbooks)),
     )

@@ -9,26 +9,26 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.errors import QueryError
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 
 #: Position of an item in its source, as numbers that only increase or only decrease.
-Position = tuple[int, ...]
+TimelinePosition = tuple[int, ...]
 #: Maximum number of rows that are read from a source for a page. Some of them are joined into one
 #: line.
-MOST_READ = 200
-_PART = re.compile(r"([a-z])([0-9]{1,19})(?:_([0-9]{1,19}))?")
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_ROWS_PER_SOURCE = 200
+_CURSOR_PART = re.compile(r"([a-z])([0-9]{1,19})(?:_([0-9]{1,19}))?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TimelineRow:
     """An item with its position in its source."""
 
-    position: Position
+    position: TimelinePosition
     item: TimelineItem
     #: Key for joining adjacent rows with the same key, or None if the row is never joined.
     joins: Hashable | None = None
@@ -36,24 +36,28 @@ class Row:
 
 #: Function that returns rows after a position. It takes the position, the maximum number of rows,
 #: and whether the oldest rows come first.
-Read = Callable[[Position | None, int, bool], Sequence[Row]]
+RowReader = Callable[[TimelinePosition | None, int, bool], Sequence[TimelineRow]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class TimelineSource:
     """A source of rows for a timeline."""
 
     #: Letter that identifies the source in a timeline.
     letter: str
     #: Number of components in a position.
     numbers: int
-    read: Read
+    read: RowReader
 
 
-def stored(letter: str, rows: Sequence[Row]) -> Source:
+def build_loaded_source(letter: str, rows: Sequence[TimelineRow]) -> TimelineSource:
     """Return a source for rows that are already loaded. Their positions have two numbers."""
 
-    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
+    def read(
+        following: TimelinePosition | None,
+        most: int,
+        is_oldest_first: bool,  # noqa: FBT001
+    ) -> Sequence[TimelineRow]:
         ordered = sorted(rows, key=lambda each: each.position, reverse=not is_oldest_first)
         return [
             each
@@ -62,47 +66,53 @@ def stored(letter: str, rows: Sequence[Row]) -> Source:
             or (each.position > following if is_oldest_first else each.position < following)
         ][:most]
 
-    return Source(letter=letter, numbers=2, read=read)
+    return TimelineSource(letter=letter, numbers=2, read=read)
 
 
-def position_at(moment: datetime, number: int) -> Position:
+def build_position(moment: datetime, number: int) -> TimelinePosition:
     """Return the position of an item from its time and its number."""
-    return (moment - _BEGINNING) // _MICROSECOND, number
+    return (moment - _EPOCH) // _MICROSECOND, number
 
 
-def merge(sources: Sequence[Source], query: TimelineQuery) -> Found[TimelineItem]:
+def merge_sources(
+    sources: Sequence[TimelineSource], query: TimelineQuery
+) -> ListPage[TimelineItem]:
     """Return a page that is merged from all sources.
 
     Raise QueryError if the cursor is not valid.
     """
     is_oldest_first = query.sort == "asc"
-    positions = dict(_read_cursor(query.cursor, sources))
+    positions = dict(_parse_cursor(query.cursor, sources))
     waiting = {
-        each.letter: list(each.read(positions.get(each.letter), MOST_READ + 1, is_oldest_first))[
-            ::-1
-        ]
+        each.letter: list(
+            each.read(positions.get(each.letter), MAX_ROWS_PER_SOURCE + 1, is_oldest_first)
+        )[::-1]
         for each in sources
     }
-    cut = {letter for letter, rows in waiting.items() if len(rows) > MOST_READ}
-    lines: list[list[Row]] = []
+    cut = {letter for letter, rows in waiting.items() if len(rows) > MAX_ROWS_PER_SOURCE}
+    lines: list[list[TimelineRow]] = []
     while any(waiting.values()):
-        letter = _next(waiting, is_oldest_first=is_oldest_first)
+        letter = _find_next_source(waiting, is_oldest_first=is_oldest_first)
         row = waiting[letter][-1]
         # Unread rows of this source might come before the rows of other sources.
         is_unknown = letter in cut and len(waiting[letter]) == 1
         joins = bool(lines) and row.joins is not None and lines[-1][-1].joins == row.joins
         if is_unknown or (not joins and len(lines) == query.size):
-            return Found(items=list(map(_joined, lines)), next_cursor=_cursor(positions))
+            return ListPage(
+                items=list(map(_join_rows, lines)), next_cursor=_format_cursor(positions)
+            )
         waiting[letter].pop()
         positions[letter] = row.position
         if joins:
             lines[-1].append(row)
         else:
             lines.append([row])
-    return Found(items=list(map(_joined, lines)))
+    return ListPage(items=list(map(_join_rows, lines)))
 
 
-def _next(waiting: Mapping[str, Sequence[Row]], *, is_oldest_first: bool) -> str:
+def _find_next_source(
+    waiting: Mapping[str, Sequence[TimelineRow]], *, is_oldest_first: bool
+) -> str:
     """Return the source of the next row.
 
     If several rows have the same time, the row of the earlier source counts as older.
@@ -113,7 +123,7 @@ def _next(waiting: Mapping[str, Sequence[Row]], *, is_oldest_first: bool) -> str
     return max(reversed(letters), key=lambda letter: waiting[letter][-1].item.at)
 
 
-def _joined(rows: Sequence[Row]) -> TimelineItem:
+def _join_rows(rows: Sequence[TimelineRow]) -> TimelineItem:
     first = rows[0].item
     if len(rows) == 1:
         return first
@@ -129,22 +139,24 @@ def _joined(rows: Sequence[Row]) -> TimelineItem:
     )
 
 
-def _cursor(positions: Mapping[str, Position]) -> str:
+def _format_cursor(positions: Mapping[str, TimelinePosition]) -> str:
     return ".".join(
         f"{letter}{'_'.join(map(str, position))}" for letter, position in positions.items()
     )
 
 
-def _read_cursor(text: str, sources: Sequence[Source]) -> Sequence[tuple[str, Position]]:
+def _parse_cursor(
+    text: str, sources: Sequence[TimelineSource]
+) -> Sequence[tuple[str, TimelinePosition]]:
     if not text:
         return ()
     numbers = {each.letter: each.numbers for each in sources}
     found = []
     for part in text.split("."):
-        read = _PART.fullmatch(part)
+        read = _CURSOR_PART.fullmatch(part)
         position = tuple(int(each) for each in read.groups()[1:] if each) if read else ()
         letter = read[1] if read else ""
-        if len(position) != numbers.pop(letter, -1) or max(position) > LARGEST_ID:
+        if len(position) != numbers.pop(letter, -1) or max(position) > MAX_ID:
             message = "This page of the list does not exist. Go to the first page."
             raise QueryError(message, field="cursor")
         found.append((letter, position))

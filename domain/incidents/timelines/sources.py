@@ -7,29 +7,45 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.alerts.handling.activity import BY_ITSELF, ActivityView, NoteKind, entries_among
+from domain.access.actor import UnitOfWork
+from domain.alerts.handling.activity import (
+    AUTOMATIC_VIA,
+    ActivityView,
+    NoteKind,
+    list_activity_of_alerts,
+)
 from domain.alerts.handling.occurrences import list_occurrences
 from domain.alerts.handling.types import AlertActivity, AlertAuthor, AlertOccurrence
 from domain.alerts.storing.lifecycle import Action
-from domain.ci_cd.deployment_actions import deployments_between
-from domain.core.database.paging import Slice
-from domain.incidents.timeline import TimelineEntry, list_entries, sentence_of
-from domain.incidents.timelines.merging import Position, Row, Source, position_at, stored
+from domain.ci_cd.deployment_actions import find_deployments_between
+from domain.core.database.paging import KeysetRange
+from domain.incidents.timeline import TimelineEntry, format_timeline_entry, list_timeline_entries
+from domain.incidents.timelines.merging import (
+    TimelinePosition,
+    TimelineRow,
+    TimelineSource,
+    build_loaded_source,
+    build_position,
+)
 from domain.incidents.timelines.types import ItemKind, TimelineItem
 from domain.incidents.types import EntryFilter, EntryKind
-from domain.paging.escalations.explanation import UNKNOWN, Fate, fates_of, pages_among
+from domain.paging.escalations.explanation import list_sent_pages
+from domain.paging.escalations.page_status import (
+    UNKNOWN_PAGE_STATUS,
+    PageStatus,
+    find_page_statuses,
+)
 from domain.paging.escalations.types import SentPage
 from domain.projects.views import ProjectView
 from models import Alert, IncidentAlert
 
 #: Maximum time between a deployment and an alert that it may have caused.
-_BEFORE = timedelta(hours=1)
+_MAX_TIME_AFTER_DEPLOYMENT = timedelta(hours=1)
 #: Maximum number of alerts in the timeline of an incident. The newest are used.
-MOST_ALERTS = 500
+MAX_TIMELINE_ALERTS = 500
 #: Kinds of alert activity that are shown in the timeline of an incident.
-_OF_INCIDENTS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
-_KINDS = {
+_INCIDENT_ACTIVITY_KINDS = frozenset({NoteKind.STATUS, NoteKind.NOTE})
+_ITEM_KINDS_BY_ACTIVITY = {
     NoteKind.NOTE: ItemKind.NOTE,
     NoteKind.STATUS: ItemKind.STATUS,
     NoteKind.ASSIGNEE: ItemKind.ASSIGNEE,
@@ -40,10 +56,14 @@ _KINDS = {
 }
 
 
-def reports_of(alert_id: int, *, session: Session) -> Source:
+def build_report_source(alert_id: int, *, session: Session) -> TimelineSource:
     """Return the reports of an alert. Reports of the same sender without changes are joined."""
 
-    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
+    def read(
+        following: TimelinePosition | None,
+        most: int,
+        is_oldest_first: bool,  # noqa: FBT001
+    ) -> Sequence[TimelineRow]:
         found = list_occurrences(
             alert_id,
             (following[0], following[1]) if following else None,
@@ -51,14 +71,14 @@ def reports_of(alert_id: int, *, session: Session) -> Source:
             is_oldest_first=is_oldest_first,
             session=session,
         )
-        return [_report(each) for each in found.items]
+        return [_build_report_row(each) for each in found.items]
 
-    return Source(letter="r", numbers=2, read=read)
+    return TimelineSource(letter="r", numbers=2, read=read)
 
 
-def _report(report: AlertOccurrence) -> Row:
+def _build_report_row(report: AlertOccurrence) -> TimelineRow:
     is_quiet = report.action in {Action.JOINED, Action.UNCHANGED}
-    return Row(
+    return TimelineRow(
         position=(report.delivery_id, report.item - 1),
         item=TimelineItem(kind=ItemKind.REPORT, at=report.received_at, reports=(report,)),
         joins=(report.action, report.sender, report.is_test, report.integration_id)
@@ -67,25 +87,31 @@ def _report(report: AlertOccurrence) -> Row:
     )
 
 
-def activity_of(alert_id: int, *, session: Session) -> Source:
+def build_alert_activity_source(alert_id: int, *, session: Session) -> TimelineSource:
     """Return all activity of an alert: actions of users, changes by reports, and failed pages."""
-    return _activity({alert_id: ()}, frozenset(NoteKind), session=session)
+    return _build_activity_source({alert_id: ()}, frozenset(NoteKind), session=session)
 
 
-def activity_among(numbers: Mapping[int, int], *, session: Session) -> Source:
+def build_incident_activity_source(
+    numbers: Mapping[int, int], *, session: Session
+) -> TimelineSource:
     """Return the actions of users on the alerts of an incident.
 
     `numbers` contains the numbers (iid) of the alerts by their IDs.
     """
     alerts = {alert_id: (iid,) for alert_id, iid in numbers.items()}
-    return _activity(alerts, _OF_INCIDENTS, session=session)
+    return _build_activity_source(alerts, _INCIDENT_ACTIVITY_KINDS, session=session)
 
 
-def _activity(
+def _build_activity_source(
     alerts: Mapping[int, tuple[int, ...]], kinds: Collection[NoteKind], *, session: Session
-) -> Source:
-    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
-        found = entries_among(
+) -> TimelineSource:
+    def read(
+        following: TimelinePosition | None,
+        most: int,
+        is_oldest_first: bool,  # noqa: FBT001
+    ) -> Sequence[TimelineRow]:
+        found = list_activity_of_alerts(
             alerts,
             following[0] if following else None,
             kinds=kinds,
@@ -93,15 +119,15 @@ def _activity(
             is_oldest_first=is_oldest_first,
             session=session,
         )
-        return [_entry(view, alerts[alert_id]) for alert_id, view in found]
+        return [_build_activity_row(view, alerts[alert_id]) for alert_id, view in found]
 
-    return Source(letter="a", numbers=1, read=read)
+    return TimelineSource(letter="a", numbers=1, read=read)
 
 
-def _entry(view: ActivityView, alerts: tuple[int, ...]) -> Row:
+def _build_activity_row(view: ActivityView, alerts: tuple[int, ...]) -> TimelineRow:
     shown = AlertActivity.model_validate(view)
     item = TimelineItem(
-        kind=_KINDS[view.kind],
+        kind=_ITEM_KINDS_BY_ACTIVITY[view.kind],
         at=view.created_at,
         author=shown.author,
         text=view.text,
@@ -111,14 +137,20 @@ def _entry(view: ActivityView, alerts: tuple[int, ...]) -> Row:
     )
     is_joined = bool(alerts) and view.kind is NoteKind.STATUS
     joins = (view.kind, view.user_name, view.text, view.via) if is_joined else None
-    return Row(position=(view.id,), item=item, joins=joins)
+    return TimelineRow(position=(view.id,), item=item, joins=joins)
 
 
-def pages_of(alert_ids: Mapping[int, tuple[int, ...]], *, session: Session) -> Source:
+def build_page_source(
+    alert_ids: Mapping[int, tuple[int, ...]], *, session: Session
+) -> TimelineSource:
     """Return the pages for alerts. The values of `alert_ids` become the `alerts` of the items."""
 
-    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
-        found = pages_among(
+    def read(
+        following: TimelinePosition | None,
+        most: int,
+        is_oldest_first: bool,  # noqa: FBT001
+    ) -> Sequence[TimelineRow]:
+        found = list_sent_pages(
             alert_ids,
             following[0] if following else None,
             size=most,
@@ -126,7 +158,7 @@ def pages_of(alert_ids: Mapping[int, tuple[int, ...]], *, session: Session) -> S
             session=session,
         )
         return [
-            Row(
+            TimelineRow(
                 position=(page.id,),
                 item=TimelineItem(
                     kind=ItemKind.PAGE, at=page.at, page=page, alerts=alert_ids[page.alert_id or 0]
@@ -136,65 +168,75 @@ def pages_of(alert_ids: Mapping[int, tuple[int, ...]], *, session: Session) -> S
             for page in found
         ]
 
-    return Source(letter="p", numbers=1, read=read)
+    return TimelineSource(letter="p", numbers=1, read=read)
 
 
-def deployments_near(
-    work: Work,
+def build_deployment_source(
+    work: UnitOfWork,
     project: ProjectView,
     environments: Collection[str],
     *,
     opened_at: datetime,
     ended_at: datetime | None,
-) -> Source:
+) -> TimelineSource:
     """Return deployments from an hour before an alert opened until its end.
 
     If the viewer may not see environments, the source is empty.
     """
     found = (
-        deployments_between(
-            work, project, environments, start=opened_at - _BEFORE, end=ended_at or work.now
+        find_deployments_between(
+            work,
+            project,
+            environments,
+            start=opened_at - _MAX_TIME_AFTER_DEPLOYMENT,
+            end=ended_at or work.now,
         )
         if environments and project.shows_environments
         else ()
     )
     rows = [
-        Row(
-            position=position_at(each.created_at, each.id),
+        TimelineRow(
+            position=build_position(each.created_at, each.id),
             item=TimelineItem(kind=ItemKind.DEPLOYMENT, at=each.created_at, deployment=each),
         )
         for each in found
     ]
-    return stored("d", rows)
+    return build_loaded_source("d", rows)
 
 
-def entries_of(incident_id: int, *, shows_internal: bool, session: Session) -> Source:
+def build_entry_source(
+    incident_id: int, *, shows_internal: bool, session: Session
+) -> TimelineSource:
     """Return the comments on an incident and its changes."""
 
-    def read(following: Position | None, most: int, is_oldest_first: bool) -> Sequence[Row]:  # noqa: FBT001 - as Read
-        found = list_entries(
+    def read(
+        following: TimelinePosition | None,
+        most: int,
+        is_oldest_first: bool,  # noqa: FBT001
+    ) -> Sequence[TimelineRow]:
+        found = list_timeline_entries(
             incident_id,
-            Slice(size=most, before=following[0] if following else None),
+            KeysetRange(size=most, before=following[0] if following else None),
             shows_internal=shows_internal,
             which=EntryFilter.ALL,
             is_oldest_first=is_oldest_first,
             session=session,
         )
-        fates = fates_of([each.page_key for each in found.items], session=session)
+        fates = find_page_statuses([each.page_key for each in found.items], session=session)
         return [
-            Row(
+            TimelineRow(
                 position=(each.id,),
-                item=_page_of_incident(each, fates.get(each.page_key, UNKNOWN))
+                item=_build_page_item(each, fates.get(each.page_key, UNKNOWN_PAGE_STATUS))
                 if each.kind is EntryKind.PAGED
-                else _of_incident(each),
+                else _build_entry_item(each),
             )
             for each in found.items
         ]
 
-    return Source(letter="n", numbers=1, read=read)
+    return TimelineSource(letter="n", numbers=1, read=read)
 
 
-def _page_of_incident(entry: TimelineEntry, fate: Fate) -> TimelineItem:
+def _build_page_item(entry: TimelineEntry, fate: PageStatus) -> TimelineItem:
     page = SentPage(
         id=entry.id,
         alert_id=None,
@@ -209,16 +251,16 @@ def _page_of_incident(entry: TimelineEntry, fate: Fate) -> TimelineItem:
     return TimelineItem(kind=ItemKind.PAGE, at=entry.created_at, page=page)
 
 
-_KINDS_OF_INCIDENTS = {EntryKind.NOTE: ItemKind.NOTE, EntryKind.PAGE: ItemKind.UNREACHED}
+_ITEM_KINDS_BY_ENTRY = {EntryKind.NOTE: ItemKind.NOTE, EntryKind.PAGE: ItemKind.UNREACHED}
 
 
-def _of_incident(entry: TimelineEntry) -> TimelineItem:
+def _build_entry_item(entry: TimelineEntry) -> TimelineItem:
     return TimelineItem(
-        kind=_KINDS_OF_INCIDENTS.get(entry.kind, ItemKind.INCIDENT),
+        kind=_ITEM_KINDS_BY_ENTRY.get(entry.kind, ItemKind.INCIDENT),
         at=entry.created_at,
         author=AlertAuthor.model_validate(entry.user) if entry.user else None,
-        text=sentence_of(entry),
-        via=BY_ITSELF if entry.is_by_itself else entry.details.get("via"),
+        text=format_timeline_entry(entry),
+        via=AUTOMATIC_VIA if entry.is_by_itself else entry.details.get("via"),
         alerts=tuple(entry.details.get("alerts", ())),
         note_id=entry.id if entry.is_comment else None,
         internal=entry.is_internal,
@@ -231,12 +273,12 @@ class IncidentAlerts:
     """The alerts in the timeline of an incident."""
 
     numbers: Mapping[int, int]
-    rows: Sequence[Row]
+    rows: Sequence[TimelineRow]
     environments: frozenset[str]
     opened_at: datetime | None
 
 
-def alerts_of(incident_id: int, *, session: Session) -> IncidentAlerts:
+def find_incident_alerts(incident_id: int, *, session: Session) -> IncidentAlerts:
     """Return the newest alerts of an incident, with the times at which they opened and ended."""
     found = session.execute(
         select(
@@ -250,7 +292,7 @@ def alerts_of(incident_id: int, *, session: Session) -> IncidentAlerts:
         .join(IncidentAlert, IncidentAlert.alert_id == Alert.id)
         .where(IncidentAlert.incident_id == incident_id)
         .order_by(IncidentAlert.alert_id.desc())
-        .limit(MOST_ALERTS)
+        .limit(MAX_TIMELINE_ALERTS)
     ).all()
     moments = [(ItemKind.OPENED, row.created_at, row) for row in found]
     moments += [
@@ -259,8 +301,8 @@ def alerts_of(incident_id: int, *, session: Session) -> IncidentAlerts:
     return IncidentAlerts(
         numbers={row.id: row.iid for row in found},
         rows=[
-            Row(
-                position=position_at(at, row.id),
+            TimelineRow(
+                position=build_position(at, row.id),
                 item=TimelineItem(kind=kind, at=at, text=row.title, alerts=(row.iid,)),
                 joins=kind,
             )

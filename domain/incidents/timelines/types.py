@@ -42,7 +42,9 @@ class ItemKind(StrEnum):
 class TimelineQuery(KeysetQuery):
     """Query for a timeline and its order."""
 
-    sort: Literal["desc", "asc"] = Field(default="desc", description="The newest or oldest first.")
+    sort: Literal["desc", "asc"] = Field(
+        default="desc", description="Sort order: newest first (`desc`) or oldest first (`asc`)."
+    )
 
 
 class TimelineItem(Resource):
@@ -54,11 +56,13 @@ class TimelineItem(Resource):
         default=None, description="Time of the last of several joined events."
     )
     author: AlertAuthor | None = Field(
-        default=None, description="Null for what reports, rules and the command line did."
+        default=None,
+        description="User who caused the item. Null if a report, rule or command caused it.",
     )
     text: str = Field(
         default="",
-        description="The note, the new status, the new assignee, or what happened as a sentence.",
+        description="Text of the note, the new status, the new assignee, or a description of the "
+        "event.",
     )
     via: str | None = Field(
         default=None,
@@ -72,8 +76,7 @@ class TimelineItem(Resource):
     deployment: Deployment | None = None
     alerts: tuple[int, ...] = Field(
         default=(),
-        description="Numbers (iid) of the alerts that the item is about, in the timeline of an "
-        "incident.",
+        description="Numbers (iid) of the affected alerts, in the timeline of an incident.",
     )
     note_id: int | None = Field(default=None, description="Id of a comment on an incident.")
     internal: bool = Field(

@@ -6,16 +6,16 @@ of the operator, `work.actor.id` is the user who becomes the owner.
 
 from sqlalchemy import ColumnExpressionArgument, select, true
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.errors import ForbiddenError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.oauth.applications import refusals
-from domain.oauth.applications.people import list_people
-from domain.oauth.applications.removed_scopes import end_tokens_with
+from domain.oauth.applications.people import find_application_users
+from domain.oauth.applications.removed_scopes import expire_tokens_with_removed_scopes
 from domain.oauth.applications.types import (
     Application,
     ApplicationBody,
@@ -32,26 +32,26 @@ from domain.oauth.applications.types import (
     RenewalBody,
 )
 from domain.oauth.clients import applications, secrets
-from domain.oauth.clients.allowed_groups import ids_of
-from domain.oauth.clients.directory import count_applications, count_people
+from domain.oauth.clients.allowed_groups import find_allowed_group_ids
+from domain.oauth.clients.directory import count_application_users, count_applications
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from domain.oauth.context import OAuthPolicy
 from models import Application as Row
 
-_FOR_ADMINISTRATORS = frozenset({"trusted", "is_instance_wide", "allowed_grants"})
+_ADMINISTRATOR_FIELDS = frozenset({"trusted", "is_instance_wide", "allowed_grants"})
 
 
-@question("applications.index")
-def list_applications(work: Work, query: ApplicationQuery) -> Found[Application]:
+@read_action("applications.index")
+def list_applications(work: UnitOfWork, query: ApplicationQuery) -> ListPage[Application]:
     """List the instance-wide applications, newest first."""
     rows = select(Row).where(Row.is_instance_wide).order_by(Row.id.desc())
     found = work.session.scalars(rows.offset(query.offset).limit(query.size))
     total = count_applications(session=work.session).instance_wide
-    return Found(items=[_shown(each) for each in found], total=total)
+    return ListPage(items=[_build_resource(each) for each in found], total=total)
 
 
 @action("applications.create")
-def create_application(work: Work, new: ApplicationBody) -> NewApplication:
+def create_application(work: UnitOfWork, new: ApplicationBody) -> NewApplication:
     """Create an instance-wide application.
 
     Only this response contains the secret.
@@ -61,52 +61,56 @@ def create_application(work: Work, new: ApplicationBody) -> NewApplication:
         redirect_uris=tuple(new.redirect_uri.split()),
         is_instance_wide=True,
     )
-    row, secret = _register(work, details)
-    return _with_secret(row, secret)
+    row, secret = _store_application(work, details)
+    return _build_new_application(row, secret)
 
 
 @action("applications.delete")
-def delete_application(work: Work, application_id: int) -> Application:
+def delete_application(work: UnitOfWork, application_id: int) -> Application:
     """Delete an instance-wide application with all its tokens."""
-    return _shown(_remove(work, _get(work, application_id, Row.is_instance_wide)))
+    return _build_resource(
+        _delete_application(work, _get_row(work, application_id, Row.is_instance_wide))
+    )
 
 
 @action("applications.renew")
-def renew_secret(work: Work, application_id: int) -> NewApplication:
+def renew_secret(work: UnitOfWork, application_id: int) -> NewApplication:
     """Renew the secret of an application.
 
     The old secret stops working immediately.
     """
-    row = _get(work, application_id, Row.is_instance_wide)
-    return _with_secret(row, _renew(work, row, GracePeriod.NOW))
+    row = _get_row(work, application_id, Row.is_instance_wide)
+    return _build_new_application(row, _renew_client_secret(work, row, GracePeriod.NOW))
 
 
-@question("applications.refused_requests")
-def list_refused_requests(
-    work: Work, application_id: int, query: RefusedRequestQuery
-) -> Found[RefusedRequest]:
+@read_action("applications.refused_requests")
+def list_rejected_requests(
+    work: UnitOfWork, application_id: int, query: RefusedRequestQuery
+) -> ListPage[RefusedRequest]:
     """List the rejected authorization and token requests of an application, newest first."""
-    row, session = _get_own(work, application_id), work.session
-    return Found(
-        items=refusals.list_refusals(
+    row, session = _get_own_row(work, application_id), work.session
+    return ListPage(
+        items=refusals.find_rejected_requests(
             row.id, session=session, offset=query.offset, limit=query.size
         ),
-        total=refusals.count_refusals(row.id, session=session),
+        total=refusals.count_rejected_requests(row.id, session=session),
     )
 
 
-@question("applications.people", command="users")
+@read_action("applications.people", command="users")
 def list_application_users(
-    work: Work, application_id: int, query: ApplicationUserQuery
-) -> Found[ApplicationUser]:
+    work: UnitOfWork, application_id: int, query: ApplicationUserQuery
+) -> ListPage[ApplicationUser]:
     """List the users of an application.
 
     Names are included if the application can read them.
     """
-    row = _get_own(work, application_id)
-    viewer = refusals.Viewer(user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin)
-    return Found(
-        items=list_people(
+    row = _get_own_row(work, application_id)
+    viewer = refusals.ApplicationViewer(
+        user_id=work.actor.id or 0, sees_everybody=work.actor.is_admin
+    )
+    return ListPage(
+        items=find_application_users(
             row.id,
             viewer=viewer,
             session=work.session,
@@ -114,44 +118,44 @@ def list_application_users(
             offset=query.offset,
             limit=query.size,
         ),
-        total=count_people(row.id, session=work.session, now=work.now),
+        total=count_application_users(row.id, session=work.session, now=work.now),
     )
 
 
-@question("applications.show")
-def show_application(work: Work, application_id: int) -> ApplicationView:
+@read_action("applications.show")
+def show_application(work: UnitOfWork, application_id: int) -> ApplicationView:
     """Show an application."""
-    return applications.view_of(_get_own(work, application_id))
+    return applications.build_application_view(_get_own_row(work, application_id))
 
 
 @action("applications.register", command="create")
-def register_application(work: Work, new: OwnApplicationBody) -> ApplicationWithSecret:
+def register_application(work: UnitOfWork, new: OwnApplicationBody) -> ApplicationWithSecret:
     """Create an application. Its secret is shown only once."""
-    _check_choices(work, new)
+    _check_administrator_fields(work, new)
     # Only instance-wide applications can be trusted, since an owner could change redirect URIs.
     details = new.model_copy(update={"is_instance_wide": new.is_instance_wide or bool(new.trusted)})
-    row, secret = _register(work, details)
+    row, secret = _store_application(work, details)
     # Every copy of a public client would contain its secret.
-    return _own_with_secret(row, secret if row.confidential else None)
+    return _build_application_with_secret(row, secret if row.confidential else None)
 
 
 @action("applications.edit")
 def change_application(
-    work: Work, application_id: int, change: ApplicationChange
+    work: UnitOfWork, application_id: int, change: ApplicationChange
 ) -> ApplicationView:
     """Change an application; access tokens keep their scopes until they expire."""
-    _check_choices(work, change)
-    row = _get_own(work, application_id)
+    _check_administrator_fields(work, change)
+    row = _get_own_row(work, application_id)
     groups = row.allowed_group_ids
     if "allowed_groups" in change.given:
-        row.allowed_group_ids = ids_of(change.allowed_groups or (), work)
+        row.allowed_group_ids = find_allowed_group_ids(change.allowed_groups or (), work)
     present = ApplicationDetails.model_validate(row, from_attributes=True)
     wanted = {"trusted": None, "allowed_grants": None, **change.given}
     if "allowed_grants" in change.given:
         wanted["allowed_grants"] = change.allowed_grants or ()
     if wanted.get("backchannel_logout_uri") not in {None, present.backchannel_logout_uri}:
         _check_logout_uri(work, change.backchannel_logout_uri)
-    has_lost_trust = applications.change(
+    has_lost_trust = applications.update_application(
         row,
         present.model_copy(update=wanted),
         require_https=_requires_https(work),
@@ -160,62 +164,74 @@ def change_application(
     )
     after = ApplicationDetails.model_validate(row, from_attributes=True)
     if present != after or groups != row.allowed_group_ids:
-        more = applications.ENDED_TRUST if has_lost_trust else {}
-        _record(work, EventKind.APPLICATION_CHANGED, row, **more)
-    return applications.view_of(row)
+        more = applications.ENDED_TRUST_DETAILS if has_lost_trust else {}
+        _record_event(work, EventKind.APPLICATION_CHANGED, row, **more)
+    return applications.build_application_view(row)
 
 
 @action("applications.rotate", command="renew-secret")
-def rotate_secret(work: Work, application_id: int, renewal: RenewalBody) -> ApplicationWithSecret:
+def rotate_secret(
+    work: UnitOfWork, application_id: int, renewal: RenewalBody
+) -> ApplicationWithSecret:
     """Create a new secret for an application. It is shown only once."""
-    row = _get_own(work, application_id)
-    return _own_with_secret(row, _renew(work, row, GracePeriod.of(renewal.overlap)))
+    row = _get_own_row(work, application_id)
+    return _build_application_with_secret(
+        row, _renew_client_secret(work, row, GracePeriod.of(renewal.overlap))
+    )
 
 
 @action("applications.end_secret")
-def end_secret(work: Work, application_id: int, secret_id: int) -> None:
+def end_secret(work: UnitOfWork, application_id: int, secret_id: int) -> None:
     """Revoke the older of two secrets."""
-    row = _get_own(work, application_id)
-    secrets.end_secret(row.id, secret_id, session=work.session)
-    _record(work, EventKind.APPLICATION_CHANGED, row, ended="the older secret")
+    row = _get_own_row(work, application_id)
+    secrets.revoke_secret(row.id, secret_id, session=work.session)
+    _record_event(work, EventKind.APPLICATION_CHANGED, row, ended="the older secret")
 
 
 @action("applications.end_removed", command="end-removed-scopes")
-def end_removed_scopes(work: Work, application_id: int) -> EndedTokens:
+def end_removed_scopes(work: UnitOfWork, application_id: int) -> EndedTokens:
     """Expire the access tokens that have scopes removed from the application."""
-    row = _get_own(work, application_id)
-    ended = end_tokens_with(row.id, row.scopes.split(), session=work.session, now=work.now)
+    row = _get_own_row(work, application_id)
+    ended = expire_tokens_with_removed_scopes(
+        row.id, row.scopes.split(), session=work.session, now=work.now
+    )
     if ended:
-        _record(work, EventKind.APPLICATION_CHANGED, row, ended_access_tokens=ended)
+        _record_event(work, EventKind.APPLICATION_CHANGED, row, ended_access_tokens=ended)
     return EndedTokens(tokens=ended)
 
 
 @action("applications.remove", command="delete")
-def remove_application(work: Work, application_id: int) -> ApplicationView:
+def remove_application(work: UnitOfWork, application_id: int) -> ApplicationView:
     """Delete an application with all its tokens."""
-    return applications.view_of(_remove(work, _get_own(work, application_id)))
+    return applications.build_application_view(
+        _delete_application(work, _get_own_row(work, application_id))
+    )
 
 
-def _get(work: Work, application_id: int, condition: ColumnExpressionArgument[bool]) -> Row:
-    return applications.get_application(application_id, condition, session=work.session)
+def _get_row(
+    work: UnitOfWork, application_id: int, condition: ColumnExpressionArgument[bool]
+) -> Row:
+    return applications.get_application_row(application_id, condition, session=work.session)
 
 
-def _get_own(work: Work, application_id: int) -> Row:
+def _get_own_row(work: UnitOfWork, application_id: int) -> Row:
     """Return an application that the actor owns, or any application for administrators."""
-    is_own = applications.owned_by(work.actor.id or 0)
-    return _get(work, application_id, true() if work.actor.is_admin else is_own)
+    is_own = applications.build_owner_condition(work.actor.id or 0)
+    return _get_row(work, application_id, true() if work.actor.is_admin else is_own)
 
 
-def _check_choices(work: Work, wanted: OwnApplicationBody | ApplicationChange) -> None:
-    if not work.actor.is_admin and not _FOR_ADMINISTRATORS.isdisjoint(wanted.given):
+def _check_administrator_fields(
+    work: UnitOfWork, wanted: OwnApplicationBody | ApplicationChange
+) -> None:
+    if not work.actor.is_admin and not _ADMINISTRATOR_FIELDS.isdisjoint(wanted.given):
         raise ForbiddenError("Only administrators of the instance can choose this.")
 
 
-def _check_logout_uri(work: Work, uri: str | None) -> None:
-    applications.check_logout_uri(uri, work.settings.outgoing_private_addresses)
+def _check_logout_uri(work: UnitOfWork, uri: str | None) -> None:
+    applications.check_logout_uri_address(uri, work.settings.outgoing_private_addresses)
 
 
-def _register(work: Work, details: ApplicationDetails) -> tuple[Row, str]:
+def _store_application(work: UnitOfWork, details: ApplicationDetails) -> tuple[Row, str]:
     _check_logout_uri(work, details.backchannel_logout_uri)
     row, secret = applications.store_application(
         details,
@@ -225,16 +241,16 @@ def _register(work: Work, details: ApplicationDetails) -> tuple[Row, str]:
         now=work.now,
         require_https=_requires_https(work),
     )
-    row.allowed_group_ids = ids_of(details.allowed_groups or (), work)
-    _record(work, EventKind.APPLICATION_REGISTERED, row)
+    row.allowed_group_ids = find_allowed_group_ids(details.allowed_groups or (), work)
+    _record_event(work, EventKind.APPLICATION_REGISTERED, row)
     return row, secret
 
 
-def _requires_https(work: Work) -> bool:
+def _requires_https(work: UnitOfWork) -> bool:
     return work.policy(OAuthPolicy).require_https_redirect_uris
 
 
-def _renew(work: Work, row: Row, grace_period: GracePeriod) -> str:
+def _renew_client_secret(work: UnitOfWork, row: Row, grace_period: GracePeriod) -> str:
     secret = secrets.renew_secret(
         row.id,
         session=work.session,
@@ -242,17 +258,17 @@ def _renew(work: Work, row: Row, grace_period: GracePeriod) -> str:
         now=work.now,
         grace_period=grace_period,
     )
-    _record(work, EventKind.SECRET_RENEWED, row, old_secret_ends=grace_period.words)
+    _record_event(work, EventKind.SECRET_RENEWED, row, old_secret_ends=grace_period.words)
     return secret
 
 
-def _remove(work: Work, row: Row) -> Row:
-    _record(work, EventKind.APPLICATION_REMOVED, row)
-    applications.remove(Row.id == row.id, session=work.session)
+def _delete_application(work: UnitOfWork, row: Row) -> Row:
+    _record_event(work, EventKind.APPLICATION_REMOVED, row)
+    applications.delete_matching_applications(Row.id == row.id, session=work.session)
     return row
 
 
-def _record(work: Work, kind: EventKind, row: Row, **more: object) -> None:
+def _record_event(work: UnitOfWork, kind: EventKind, row: Row, **more: object) -> None:
     """Record an event, which the owner, if any, can also read."""
     details: dict[str, object] = {"application_id": row.uid, "scopes": row.scopes}
     if row.is_instance_wide:
@@ -265,13 +281,15 @@ def _record(work: Work, kind: EventKind, row: Row, **more: object) -> None:
     work.record(kind, subject=row.name, details={**details, **more}, user_id=owner_id)
 
 
-def _shown(row: Row) -> Application:
-    return Application.model_validate(applications.view_of(row))
+def _build_resource(row: Row) -> Application:
+    return Application.model_validate(applications.build_application_view(row))
 
 
-def _with_secret(row: Row, secret: str) -> NewApplication:
-    return NewApplication.model_validate({**dict(applications.view_of(row)), "secret": secret})
+def _build_new_application(row: Row, secret: str) -> NewApplication:
+    return NewApplication.model_validate(
+        {**dict(applications.build_application_view(row)), "secret": secret}
+    )
 
 
-def _own_with_secret(row: Row, secret: str | None) -> ApplicationWithSecret:
-    return ApplicationWithSecret(**dict(applications.view_of(row)), secret=secret)
+def _build_application_with_secret(row: Row, secret: str | None) -> ApplicationWithSecret:
+    return ApplicationWithSecret(**dict(applications.build_application_view(row)), secret=secret)

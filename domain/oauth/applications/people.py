@@ -7,59 +7,72 @@ from datetime import datetime
 from sqlalchemy import Row, Select, func, select
 from sqlalchemy.orm import Session
 
-from domain.access.scopes import in_order
-from domain.core.database.paging import Page, Slice, fetch_page
-from domain.oauth.applications.refusals import IDENTIFYING, Viewer
+from domain.access.scopes import sort_scopes
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.oauth.applications.refusals import IDENTIFYING_SCOPES, ApplicationViewer
 from domain.oauth.applications.types import ApplicationUser
-from domain.oauth.clients.directory import people_of
+from domain.oauth.clients.directory import select_application_user_ids
 from models import AccessToken, Authorization, Consent, User
 
 
-def page_of_people(
-    application_id: int, part: Slice, *, viewer: Viewer, session: Session, now: datetime
-) -> Page[ApplicationUser]:
+def fetch_application_user_page(
+    application_id: int,
+    part: KeysetRange,
+    *,
+    viewer: ApplicationViewer,
+    session: Session,
+    now: datetime,
+) -> KeysetPage[ApplicationUser]:
     """Return a page of users with a grant, a consent or a token, newest accounts first."""
-    users = _users_of(people_of(application_id, now, part=part), session=session)
+    users = _select_users(
+        select_application_user_ids(application_id, now, part=part), session=session
+    )
     found = fetch_page(users, User.id, part, session=session, view=lambda row: row)
-    described = _described(application_id, found.items, viewer=viewer, session=session)
+    described = _build_users(application_id, found.items, viewer=viewer, session=session)
     return found.with_items(described)
 
 
-def list_people(
+def find_application_users(
     application_id: int,
     *,
-    viewer: Viewer,
+    viewer: ApplicationViewer,
     session: Session,
     now: datetime,
     offset: int,
     limit: int,
 ) -> tuple[ApplicationUser, ...]:
     """Return up to `limit` users from an offset, newest accounts first."""
-    people = people_of(application_id, now, part=Slice(size=limit), offset=offset)
+    people = select_application_user_ids(
+        application_id, now, part=KeysetRange(size=limit), offset=offset
+    )
     newest = (each.desc() for each in people.selected_columns)
     people = people.order_by(*newest).offset(offset).limit(limit)
-    users = _users_of(people, session=session).order_by(User.id.desc())
+    users = _select_users(people, session=session).order_by(User.id.desc())
     found = session.execute(users).all()
-    return _described(application_id, found, viewer=viewer, session=session)
+    return _build_users(application_id, found, viewer=viewer, session=session)
 
 
-def _users_of(people: Select[int], *, session: Session) -> Select[int, str, str]:
+def _select_users(people: Select[int], *, session: Session) -> Select[int, str, str]:
     # Selected by id: without statistics, the planner would read all users to find a few.
     ids = session.scalars(people).all()
     return select(User.id, User.username, User.name).where(User.id.in_(ids))
 
 
-def _described(
-    application_id: int, users: Sequence[Row[int, str, str]], *, viewer: Viewer, session: Session
+def _build_users(
+    application_id: int,
+    users: Sequence[Row[int, str, str]],
+    *,
+    viewer: ApplicationViewer,
+    session: Session,
 ) -> tuple[ApplicationUser, ...]:
     ids = [user.id for user in users]
-    scopes = _scopes(application_id, ids, session=session)
-    since = _moments(application_id, ids, session=session)
-    used = _uses(application_id, ids, session=session)
+    scopes = _find_scopes(application_id, ids, session=session)
+    since = _find_first_authorizations(application_id, ids, session=session)
+    used = _find_last_uses(application_id, ids, session=session)
     return tuple(
         ApplicationUser(
-            **_names(user, scopes[user.id], viewer),
-            scopes=in_order(scopes[user.id]),
+            **_get_visible_names(user, scopes[user.id], viewer),
+            scopes=sort_scopes(scopes[user.id]),
             authorized_at=since.get(user.id),
             last_used_at=used.get(user.id),
         )
@@ -67,18 +80,22 @@ def _described(
     )
 
 
-def _names(user: Row[int, str, str], scopes: set[str], viewer: Viewer) -> dict[str, str | None]:
+def _get_visible_names(
+    user: Row[int, str, str], scopes: set[str], viewer: ApplicationViewer
+) -> dict[str, str | None]:
     """Return the names of a user if the viewer may see them.
 
     Owners see the names that their application could read anyway.
     """
-    may_know = viewer.sees_everybody or user.id == viewer.user_id or bool(IDENTIFYING & scopes)
+    may_know = (
+        viewer.sees_everybody or user.id == viewer.user_id or bool(IDENTIFYING_SCOPES & scopes)
+    )
     if not may_know:
         return {"username": None, "name": None}
     return {"username": user.username, "name": user.name}
 
 
-def _scopes(
+def _find_scopes(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, set[str]]:
     found: dict[int, set[str]] = defaultdict(set)
@@ -93,7 +110,7 @@ def _scopes(
     return found
 
 
-def _moments(
+def _find_first_authorizations(
     application_id: int, user_ids: Sequence[int], *, session: Session
 ) -> dict[int, datetime]:
     """Return the stored time when each user first authorized the application."""
@@ -109,7 +126,9 @@ def _moments(
     return found
 
 
-def _uses(application_id: int, user_ids: Sequence[int], *, session: Session) -> dict[int, datetime]:
+def _find_last_uses(
+    application_id: int, user_ids: Sequence[int], *, session: Session
+) -> dict[int, datetime]:
     """Return the stored time when a token of each user was last issued or used."""
     moment = func.max(func.coalesce(AccessToken.last_used_at, AccessToken.created_at))
     rows = session.execute(

@@ -16,52 +16,55 @@ from sqlalchemy.orm import Session
 from domain.core.database.rows import delete_rows, update_rows
 from domain.oauth.applications.types import RefusedRequest
 from domain.oauth.clients.types import ApplicationView
+from domain.oauth.context import NewRejectedRequest as NewRefusal
 from domain.oauth.context import OAuthContext
-from domain.oauth.context import RefusedRequest as NewRefusal
 from domain.oauth.grants.registry import GRANTS
-from domain.oauth.reasons import OTHER, SHARED
+from domain.oauth.reasons import OTHER_REASON, SHARED_REASONS
 from models import AccessToken, Authorization, TokenRefusal, User
 
 #: All reasons by their stored names.
-REASONS = {
-    each.name: each for each in (*SHARED, *(reason for grant in GRANTS for reason in grant.REASONS))
+REASONS_BY_NAME = {
+    each.name: each
+    for each in (*SHARED_REASONS, *(reason for grant in GRANTS for reason in grant.REASONS))
 }
 #: Maximum number of stored requests per application and reason.
-KEPT = 10
+MAX_REQUESTS_PER_REASON = 10
 #: Retention time of rejected requests.
-KEPT_FOR = timedelta(days=30)
+REJECTED_REQUEST_RETENTION = timedelta(days=30)
 #: Number of rejected requests on the page of an application.
-SHOWN = 20
+MAX_DISPLAYED_REQUESTS = 20
 #: Lengths of the database columns.
-_LONGEST_ADDRESS, _LONGEST_USER_AGENT = 64, 255
+_MAX_ADDRESS_LENGTH, _MAX_USER_AGENT_LENGTH = 64, 255
 
-_INSERT = insert(TokenRefusal).returning(TokenRefusal.id)
-_SAME = (
+_INSERT_REQUEST = insert(TokenRefusal).returning(TokenRefusal.id)
+_HAS_SAME_REASON = (
     TokenRefusal.application_id == bindparam("of_application"),
     TokenRefusal.reason == bindparam("of_reason"),
 )
-_TRIM = delete_rows(TokenRefusal).where(
-    *_SAME,
+_DELETE_OLDEST = delete_rows(TokenRefusal).where(
+    *_HAS_SAME_REASON,
     TokenRefusal.id
     <= select(TokenRefusal.id)
-    .where(*_SAME)
+    .where(*_HAS_SAME_REASON)
     .order_by(TokenRefusal.id.desc())
-    .offset(KEPT)
+    .offset(MAX_REQUESTS_PER_REASON)
     .limit(1)
     .scalar_subquery(),
 )
-_SKIP = (
+_ADD_SKIPPED = (
     update_rows(TokenRefusal)
     .where(TokenRefusal.id == bindparam("of_row"))
     .values(skipped=TokenRefusal.skipped + bindparam("more"))
 )
 #: Maximum age of applications whose first authorization is shown; older ones may be pruned.
-_KNOWN_FOR = timedelta(days=30)
+_MAX_NEW_APPLICATION_AGE = timedelta(days=30)
 #: Scopes that let an application identify its users.
-IDENTIFYING = frozenset({"api", "read_api", "read", "read_user", "openid", "profile", "email"})
+IDENTIFYING_SCOPES = frozenset(
+    {"api", "read_api", "read", "read_user", "openid", "profile", "email"}
+)
 
 
-def store_refusal(refused: NewRefusal, *, context: OAuthContext) -> int:
+def store_rejected_request(refused: NewRefusal, *, context: OAuthContext) -> int:
     """Store a rejected request, delete the oldest with the same reason, and return its id."""
     values = {
         "application_id": refused.application_id,
@@ -70,28 +73,28 @@ def store_refusal(refused: NewRefusal, *, context: OAuthContext) -> int:
         "error": refused.error,
         "description": refused.description,
         "refused_at": context.now,
-        "address": (refused.address or "")[:_LONGEST_ADDRESS] or None,
-        "user_agent": (context.source.user_agent or "")[:_LONGEST_USER_AGENT] or None,
+        "address": (refused.address or "")[:_MAX_ADDRESS_LENGTH] or None,
+        "user_agent": (context.source.user_agent or "")[:_MAX_USER_AGENT_LENGTH] or None,
         "redirect_uri": refused.redirect_uri,
         "skipped": 0,
     }
-    row_id: int = next(iter(context.run(_INSERT, values)))[0]
+    row_id: int = next(iter(context.run(_INSERT_REQUEST, values)))[0]
     same = {"of_application": refused.application_id, "of_reason": refused.reason.name}
-    context.run(_TRIM, same)
+    context.run(_DELETE_OLDEST, same)
     return row_id
 
 
-def flush(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
+def flush_skipped_counts(counts: Sequence[tuple[int, int]], *, context: OAuthContext) -> None:
     """Add the pending counts to the rows that the sampler returned."""
     for row_id, more in counts:
-        context.run(_SKIP, {"of_row": row_id, "more": more})
+        context.run(_ADD_SKIPPED, {"of_row": row_id, "more": more})
 
 
-def list_refusals(
-    application_id: int, *, session: Session, offset: int = 0, limit: int = SHOWN
+def find_rejected_requests(
+    application_id: int, *, session: Session, offset: int = 0, limit: int = MAX_DISPLAYED_REQUESTS
 ) -> tuple[RefusedRequest, ...]:
     """Return rejected requests of an application, newest first."""
-    # Sorting is cheap, since there are at most `KEPT` rows for each reason.
+    # Sorting is cheap, since there are at most `MAX_REQUESTS_PER_REASON` rows for each reason.
     rows = session.scalars(
         select(TokenRefusal)
         .where(TokenRefusal.application_id == application_id)
@@ -99,23 +102,25 @@ def list_refusals(
         .offset(offset)
         .limit(limit)
     )
-    return tuple(_view(row) for row in rows)
+    return tuple(_build_view(row) for row in rows)
 
 
-def count_refusals(application_id: int, *, session: Session) -> int:
+def count_rejected_requests(application_id: int, *, session: Session) -> int:
     """Return the number of stored rejected requests of an application."""
     asked = select(func.count()).where(TokenRefusal.application_id == application_id)
     return session.scalar(asked.select_from(TokenRefusal)) or 0
 
 
-def _view(row: TokenRefusal) -> RefusedRequest:
-    reason = REASONS.get(row.reason, OTHER)  # unknown reasons may come from a newer release
+def _build_view(row: TokenRefusal) -> RefusedRequest:
+    reason = REASONS_BY_NAME.get(
+        row.reason, OTHER_REASON
+    )  # unknown reasons may come from a newer release
     words = {"title": reason.title, "advice": reason.advice}
     columns = {each.key: getattr(row, each.key) for each in TokenRefusal.__table__.columns}
     return RefusedRequest.model_validate({**columns, **words})
 
 
-class Stage(StrEnum):
+class ApplicationSetupStage(StrEnum):
     """The stages of the setup of an application."""
 
     #: No user has authorized the application.
@@ -136,38 +141,43 @@ class FirstAuthorization:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class ApplicationSetupProgress:
     """The setup progress of an application."""
 
-    stage: Stage
+    stage: ApplicationSetupStage
     #: First authorization; None if there is none or the application is old.
     first: FirstAuthorization | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Viewer:
+class ApplicationViewer:
     """The viewer of the application."""
 
     user_id: int
     sees_everybody: bool
 
 
-def progress_of(
-    application: ApplicationView, *, viewer: Viewer, session: Session, now: datetime
-) -> Progress:
+def get_application_setup_progress(
+    application: ApplicationView, *, viewer: ApplicationViewer, session: Session, now: datetime
+) -> ApplicationSetupProgress:
     """Return the setup progress of an application, with details that the viewer may see."""
     token = select(AccessToken.id).where(AccessToken.application_id == application.id).limit(1)
-    is_new = application.created_at > now - _KNOWN_FOR
-    row = _first(application.id, session=session) if is_new else None
-    first = None if row is None else _progress_of(*row, viewer=viewer)
+    is_new = application.created_at > now - _MAX_NEW_APPLICATION_AGE
+    row = _find_first_authorization(application.id, session=session) if is_new else None
+    first = None if row is None else _build_first_authorization(*row, viewer=viewer)
     # Tokens of an older application may have been pruned.
     was_used = not is_new and application.last_used_at is not None
     if was_used or session.scalar(token) is not None:
-        return Progress(stage=Stage.WORKING, first=first)
-    return Progress(stage=Stage.WAITING if first is None else Stage.AUTHORIZED, first=first)
+        return ApplicationSetupProgress(stage=ApplicationSetupStage.WORKING, first=first)
+    return ApplicationSetupProgress(
+        stage=ApplicationSetupStage.WAITING if first is None else ApplicationSetupStage.AUTHORIZED,
+        first=first,
+    )
 
 
-def _first(application_id: int, *, session: Session) -> tuple[Authorization, User] | None:
+def _find_first_authorization(
+    application_id: int, *, session: Session
+) -> tuple[Authorization, User] | None:
     # `+ 0` prevents a scan of the primary key if the application has no authorizations.
     first_id = select(func.min(Authorization.id + 0)).where(
         Authorization.application_id == application_id
@@ -180,10 +190,12 @@ def _first(application_id: int, *, session: Session) -> tuple[Authorization, Use
     return None if found is None else (found[0], found[1])
 
 
-def _progress_of(authorization: Authorization, user: User, *, viewer: Viewer) -> FirstAuthorization:
+def _build_first_authorization(
+    authorization: Authorization, user: User, *, viewer: ApplicationViewer
+) -> FirstAuthorization:
     is_viewer = user.id == viewer.user_id
     # The owner's application could read these names anyway.
-    is_known = bool(IDENTIFYING & set(authorization.scopes.split()))
+    is_known = bool(IDENTIFYING_SCOPES & set(authorization.scopes.split()))
     may_know = is_viewer or viewer.sees_everybody or is_known
     return FirstAuthorization(
         at=authorization.created_at,

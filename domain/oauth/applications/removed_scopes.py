@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.access.scopes import FREE, in_order
+from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, sort_scopes
 from domain.core.database.rows import update_rows
 from domain.oauth.applications.types import RemovedScopes
 from models import AccessToken
@@ -18,17 +18,17 @@ def find_removed_scopes(
     """Return the removed scopes that live access tokens have, or None if there are none."""
     counted = session.execute(
         select(AccessToken.scopes, func.count())
-        .where(*_live(application_id, now))
+        .where(*_list_live_conditions(application_id, now))
         .group_by(AccessToken.scopes)
     ).all()
-    found = {text: _removed(text, registered) for text, _ in counted}
-    scopes = in_order(set().union(*found.values()))
+    found = {text: _find_removed(text, registered) for text, _ in counted}
+    scopes = sort_scopes(set().union(*found.values()))
     if not scopes:
         return None
     return RemovedScopes(scopes=scopes, tokens=sum(n for text, n in counted if found[text]))
 
 
-def end_tokens_with(
+def expire_tokens_with_removed_scopes(
     application_id: int, registered: Sequence[str], *, session: Session, now: datetime
 ) -> int:
     """Expire the access tokens with removed scopes now, and return their number.
@@ -36,19 +36,19 @@ def end_tokens_with(
     Their refresh tokens stay valid, and yield tokens without the removed scopes.
     """
     texts = session.scalars(
-        select(AccessToken.scopes).where(*_live(application_id, now)).distinct()
+        select(AccessToken.scopes).where(*_list_live_conditions(application_id, now)).distinct()
     ).all()
-    too_wide = [text for text in texts if _removed(text, registered)]
+    too_wide = [text for text in texts if _find_removed(text, registered)]
     ended = session.scalars(
         update_rows(AccessToken)
-        .where(*_live(application_id, now), AccessToken.scopes.in_(too_wide))
+        .where(*_list_live_conditions(application_id, now), AccessToken.scopes.in_(too_wide))
         .values(expires_at=now)
         .returning(AccessToken.id)
     ).all()
     return len(ended)
 
 
-def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (
         AccessToken.application_id == application_id,
         AccessToken.revoked_at.is_(None),
@@ -56,5 +56,5 @@ def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]
     )
 
 
-def _removed(scopes: str, registered: Sequence[str]) -> set[str]:
-    return set(scopes.split()) - {*registered, *FREE}
+def _find_removed(scopes: str, registered: Sequence[str]) -> set[str]:
+    return set(scopes.split()) - {*registered, *ALWAYS_ALLOWED_SCOPES}

@@ -6,24 +6,24 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
-from domain.accounts.users import IN_USE
-from domain.core.time_zones import local_time
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
+from domain.accounts.users import IS_ACTIVE_HUMAN
+from domain.core.time_zones import format_local_time
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
 from models import Application, ApplicationSecret, User
 
 #: Time between the notice and the expiry of the secret.
-_AHEAD = timedelta(days=1)
-_Newer = aliased(ApplicationSecret)
+_NOTICE_PERIOD = timedelta(days=1)
+_NewerSecret = aliased(ApplicationSecret)
 
 
-def queue_secret_notices(sign: Sign, *, session: Session, now: datetime) -> int:
+def queue_secret_notices(sign: MessageSettings, *, session: Session, now: datetime) -> int:
     """Queue the notices that are due and not queued yet, and return their number."""
-    return queue_messages(
-        list(_messages(sign, session, now)), session=session, keyring=sign.keyring, now=now
+    return queue_emails(
+        list(_build_emails(sign, session, now)), session=session, keyring=sign.keyring, now=now
     )
 
 
-def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessage]:
+def _build_emails(sign: MessageSettings, session: Session, now: datetime) -> Iterator[NewEmail]:
     """Yield a notice for each old secret that expires within a day and is still in use.
 
     A secret is in use if it was used after the new one was created. For an instance-wide
@@ -32,15 +32,15 @@ def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessag
     rows = session.execute(
         select(ApplicationSecret, Application, User)
         .join(Application, Application.id == ApplicationSecret.application_id)
-        .join(_Newer, _Newer.application_id == Application.id)
+        .join(_NewerSecret, _NewerSecret.application_id == Application.id)
         .join(User, User.id == Application.owner_id)
         .where(
             ApplicationSecret.expires_at > now,
-            ApplicationSecret.expires_at <= now + _AHEAD,
-            _Newer.expires_at.is_(None),
-            ApplicationSecret.last_used_at > _Newer.created_at,
+            ApplicationSecret.expires_at <= now + _NOTICE_PERIOD,
+            _NewerSecret.expires_at.is_(None),
+            ApplicationSecret.last_used_at > _NewerSecret.created_at,
             Application.confidential,
-            IN_USE,
+            IS_ACTIVE_HUMAN,
         )
         .order_by(ApplicationSecret.id)
     )
@@ -48,16 +48,16 @@ def _messages(sign: Sign, session: Session, now: datetime) -> Iterator[NewMessag
         ends_at, used_at = secret.expires_at, secret.last_used_at
         if ends_at is None or used_at is None:
             continue
-        ends, used = (local_time(each, owner.time_zone) for each in (ends_at, used_at))
+        ends, used = (format_local_time(each, owner.time_zone) for each in (ends_at, used_at))
         folder = "admin" if application.is_instance_wide else "-/user_settings"
-        yield NewMessage(
+        yield NewEmail(
             key=f"client secret {secret.id} ends",
             recipient=owner.email,
-            subject=f"The old secret of {application.name} ends",
+            subject=f"The old client secret of {application.name} expires soon",
             text=(
-                f"Hello,\n\nThe old client secret of the application {application.name} ends at "
-                f"{ends}, and was last used at {used}. From then on, whatever still uses it gets "
-                "no tokens. Let it use the new secret, or renew the secret once more for more "
+                f"Hello,\n\nThe old client secret of the application {application.name} expires "
+                f"at {ends}. It was last used at {used}. When it has expired, token requests with "
+                "it are rejected. Switch to the new secret, or renew the secret again to get more "
                 f"time:\n{sign.base_url}/{folder}/applications/{application.id}\n\n"
                 f"-- \n{sign.instance_name}, {sign.base_url}\n"
             ),

@@ -16,14 +16,16 @@ from domain.core.types.base import (
     Resource,
     SecretResource,
     Time,
-    partial,
+    make_fields_optional,
 )
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
-from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.clients.user_agents import describe_device
 from domain.oauth.grants.registry import PERMITTED_GRANTS
 
-_GRANTS = "A grant type that only applications may use which an administrator allows it."
-_PERMITTED = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
+_GRANTS_DESCRIPTION = (
+    "Grant types that an administrator must allow, and that the application may use."
+)
+_PERMITTED_GRANT_TYPES = tuple(grant.GRANT_TYPE for grant in PERMITTED_GRANTS)
 
 
 class ApplicationQuery(OffsetQuery, GitLabQuery):
@@ -72,20 +74,20 @@ class OwnApplicationBody(ApplicationDetails):
 
     name: Annotated[str, Argument("NAME")]
     allowed_grants: Annotated[
-        tuple[Literal[*_PERMITTED], ...] | None,  # type: ignore[valid-type]
+        tuple[Literal[*_PERMITTED_GRANT_TYPES], ...] | None,  # type: ignore[valid-type]
         Option("--allow-grant"),
-        Field(description=_GRANTS),
+        Field(description=_GRANTS_DESCRIPTION),
     ] = None
 
 
-@partial
+@make_fields_optional
 class ApplicationChange(ApplicationDetails):
     """New settings of an application; omitted fields are kept."""
 
     allowed_grants: Annotated[
-        tuple[Literal[*_PERMITTED], ...] | None,  # type: ignore[valid-type]
+        tuple[Literal[*_PERMITTED_GRANT_TYPES], ...] | None,  # type: ignore[valid-type]
         Option("--allow-grant", null="--forbid-grants"),
-        Field(description=_GRANTS),
+        Field(description=_GRANTS_DESCRIPTION),
     ] = None
 
 
@@ -94,7 +96,7 @@ class RenewalBody(Body):
 
     overlap: Literal[*(each.key for each in GracePeriod)] = Field(  # type: ignore[valid-type]
         default=GracePeriod.DAY.key,
-        description="How long the old secret is accepted beside the new one.",
+        description="Time for which the old secret remains valid.",
     )
 
 
@@ -155,7 +157,7 @@ class RefusedRequest(Resource):
     @property
     def device(self) -> str:
         """The program, as described by its User-Agent header."""
-        return device_in_words(self.user_agent)
+        return describe_device(self.user_agent)
 
 
 class RemovedScopes(Resource):

@@ -5,25 +5,31 @@ from collections.abc import Sequence
 from sqlalchemy import Date, bindparam, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.errors import InvalidError, NotFoundError
 from domain.oauth.context import OAuthContext
 from domain.projects.access import get_group
-from domain.projects.paths import ancestors
-from domain.projects.views import viewer_of
-from domain.projects.visibility_sql import is_in_force
+from domain.projects.paths import list_ancestor_paths
+from domain.projects.views import get_viewer
+from domain.projects.visibility_sql import is_membership_active
 from models import Group, Member
 from models.folding import fold
 
-_MINE = (
+_MEMBER_GROUPS_QUERY = (
     select(Group.path_key)
     .join(Member, Member.group_id == Group.id)
-    .where(Member.user_id == bindparam("user_id"), is_in_force(bindparam("today", type_=Date)))
+    .where(
+        Member.user_id == bindparam("user_id"), is_membership_active(bindparam("today", type_=Date))
+    )
 )
-_ONE = select(Group.path).where(Group.id == bindparam("group_id"), Group.deleted_at.is_(None))
+_GROUP_PATH_QUERY = select(Group.path).where(
+    Group.id == bindparam("group_id"), Group.deleted_at.is_(None)
+)
 
 
-def is_allowed(group_ids: Sequence[int] | None, user_id: int, context: OAuthContext) -> bool:
+def is_in_allowed_groups(
+    group_ids: Sequence[int] | None, user_id: int, context: OAuthContext
+) -> bool:
     """Return whether a user may use an application with these allowed groups.
 
     Members of a parent group count as members. Deleted groups have no members, so deleting a group
@@ -32,12 +38,14 @@ def is_allowed(group_ids: Sequence[int] | None, user_id: int, context: OAuthCont
     if group_ids is None:
         return True
     values = {"user_id": user_id, "today": context.now.date()}
-    mine = {row[0] for row in context.run(_MINE, values)}
-    paths = [row[0] for each in group_ids for row in context.run(_ONE, {"group_id": each})]
-    return any(fold(each) in mine for path in paths for each in (*ancestors(path), path))
+    mine = {row[0] for row in context.run(_MEMBER_GROUPS_QUERY, values)}
+    paths = [
+        row[0] for each in group_ids for row in context.run(_GROUP_PATH_QUERY, {"group_id": each})
+    ]
+    return any(fold(each) in mine for path in paths for each in (*list_ancestor_paths(path), path))
 
 
-def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
+def find_allowed_group_ids(paths: Sequence[str], work: UnitOfWork) -> list[int] | None:
     """Return the ids of the groups with these paths.
 
     Raise InvalidError for a group that the actor cannot see.
@@ -45,15 +53,15 @@ def ids_of(paths: Sequence[str], work: Work) -> list[int] | None:
     found = []
     for path in dict.fromkeys(paths):
         try:
-            group = get_group(path, viewer_of(work), session=work.session)
+            group = get_group(path, get_viewer(work), session=work.session)
         except NotFoundError as error:
-            message = f"There is no group {path[:100]} that you can see."
+            message = f"Group {path[:100]} not found, or you do not have access."
             raise InvalidError(message, field="allowed_groups") from error
         found.append(group.id)
     return sorted(found) or None
 
 
-def paths_of(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
+def find_allowed_group_paths(group_ids: Sequence[int], *, session: Session) -> tuple[str, ...]:
     """Return the paths of groups, without deleted groups."""
     is_wanted = Group.id.in_(group_ids), Group.deleted_at.is_(None)
     return tuple(session.scalars(select(Group.path).where(*is_wanted).order_by(Group.path)))

@@ -9,42 +9,44 @@ from sqlalchemy.orm import Session
 
 from domain.access.scopes import (
     ADMIN_MODE,
-    NOT_FOR_APPLICATIONS,
+    NON_APPLICATION_SCOPES,
     UnknownScopeError,
     parse_scopes,
 )
-from domain.core.database.paging import LARGEST_ID
-from domain.core.encryption import RefusedKeyError
+from domain.core.database.paging import MAX_ID
+from domain.core.encryption import UnacceptableKeyError
 from domain.core.errors import InvalidError, InvalidValuesError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
-from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
-from domain.oauth.clients.keys import read_keys
-from domain.oauth.clients.redirect_uris import problems_of
+from domain.oauth.clients.keys import parse_public_keys
+from domain.oauth.clients.redirect_uris import find_redirect_uri_problems
 from domain.oauth.clients.secrets import renew_secret
 from domain.oauth.clients.service_accounts import end_service_accounts, set_service_account
 from domain.oauth.clients.types import ApplicationDetails, ApplicationView
 from models import Application
 
 #: Length of the database column.
-_LONGEST_NAME = 255
+_MAX_NAME_LENGTH = 255
 #: Audit detail of a change that ended the trust in an application.
-ENDED_TRUST: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
+ENDED_TRUST_DETAILS: Mapping[str, str] = {"trust": "ended: users are asked for consent again"}
 
 
-def view_of(application: Application) -> ApplicationView:
+def build_application_view(application: Application) -> ApplicationView:
     """Return the view of a row."""
     return ApplicationView.model_validate(application)
 
 
-def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[str, ...]:
+def check_application_details(
+    details: ApplicationDetails, *, require_https: bool
+) -> tuple[str, ...]:
     """Check all details, and return the scopes in order.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
     _check_name(details.name)
-    problems = problems_of(details.redirect_uris, require_https=require_https)
+    problems = find_redirect_uri_problems(details.redirect_uris, require_https=require_https)
     if problems:
         raise InvalidValuesError(problems, field="redirect_uris")
     try:
@@ -54,29 +56,29 @@ def check_details(details: ApplicationDetails, *, require_https: bool) -> tuple[
     if not scopes:
         raise InvalidError("Choose at least one scope.", field="scopes")
     for scope in scopes:
-        if scope in NOT_FOR_APPLICATIONS:
+        if scope in NON_APPLICATION_SCOPES:
             message = f"The scope {scope} is for access tokens, not for applications."
             raise InvalidError(message, field="scopes")
     if details.service_account and not details.confidential:
-        message = "Only a confidential application can act by itself."
+        message = "Only a confidential application can have a service account."
         raise InvalidError(message, field="service_account")
-    if _keys_of(details) and not details.confidential:
-        raise InvalidError("A public application has no keys.", field="jwks")
-    _check_backchannel(details.backchannel_logout_uri, require_https=require_https)
+    if _parse_keys(details) and not details.confidential:
+        raise InvalidError("A public application cannot have keys.", field="jwks")
+    _check_backchannel_logout_uri(details.backchannel_logout_uri, require_https=require_https)
     return scopes
 
 
-def _check_backchannel(uri: str | None, *, require_https: bool) -> None:
+def _check_backchannel_logout_uri(uri: str | None, *, require_https: bool) -> None:
     field = "backchannel_logout_uri"
     if uri is None:
         return
     if "#" in uri:
-        raise InvalidError("The URL has a fragment (the part after #).", field=field)
+        raise InvalidError("The URL must not have a fragment (the part after #).", field=field)
     if not parse_outgoing_url(uri, field=field).is_encrypted and require_https:
         raise InvalidError("The URL must start with https://.", field=field)
 
 
-def check_logout_uri(uri: str | None, networks: str) -> None:
+def check_logout_uri_address(uri: str | None, networks: str) -> None:
     """Check that the settings permit the address of a back-channel logout URL.
 
     `networks` is the setting OUTGOING_PRIVATE_ADDRESSES. Raise InvalidError if the address is not
@@ -84,14 +86,14 @@ def check_logout_uri(uri: str | None, networks: str) -> None:
     """
     field = "backchannel_logout_uri"
     if uri is not None:
-        check_can_be_reached(parse_outgoing_url(uri, field=field), networks, field=field)
+        check_address_allowed(parse_outgoing_url(uri, field=field), networks, field=field)
 
 
 def _check_name(name: str) -> None:
     if not name.strip() or any(each < " " for each in name):
         raise InvalidError("Enter a name that users will recognize, on one line.", field="name")
-    if len(name) > _LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {_LONGEST_NAME} characters.", field="name")
+    if len(name) > _MAX_NAME_LENGTH:
+        raise InvalidError(f"A name can have at most {_MAX_NAME_LENGTH} characters.", field="name")
 
 
 def store_application(
@@ -107,10 +109,10 @@ def store_application(
 
     Raise InvalidError if a value is invalid.
     """
-    scopes = check_details(details, require_https=require_https)
+    scopes = check_application_details(details, require_https=require_https)
     _check_trust(details, is_instance_wide=details.is_instance_wide)
     application = Application(
-        **_columns(details, scopes),
+        **_build_columns(details, scopes),
         uid=random_hex(32),
         owner_id=owner_id,
         trusted=bool(details.trusted),
@@ -126,7 +128,7 @@ def store_application(
     return application, renew_secret(application.id, session=session, keyring=keyring, now=now)
 
 
-def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
+def _build_columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, object]:
     """Return the columns that are written both on registration and on changes."""
     return {
         "name": details.name.strip(),
@@ -137,17 +139,17 @@ def _columns(details: ApplicationDetails, scopes: tuple[str, ...]) -> dict[str, 
         "refresh_for_devices": details.refresh_for_devices,
         "require_dpop": details.require_dpop,
         "omit_iss": details.omit_iss,
-        "jwks": _keys_of(details),
+        "jwks": _parse_keys(details),
         "backchannel_logout_uri": details.backchannel_logout_uri,
         "refresh_idle_days": details.refresh_idle_days,
         "refresh_longest_days": details.refresh_longest_days,
     }
 
 
-def _keys_of(details: ApplicationDetails) -> dict[str, Any] | None:
+def _parse_keys(details: ApplicationDetails) -> dict[str, Any] | None:
     try:
-        return read_keys(details.jwks or "")
-    except RefusedKeyError as error:
+        return parse_public_keys(details.jwks or "")
+    except UnacceptableKeyError as error:
         raise InvalidError(str(error), field="jwks") from error
 
 
@@ -168,10 +170,10 @@ def is_trusted(application: Application) -> bool:
 
 
 #: Condition equivalent to `is_trusted`.
-TRUSTED = and_(Application.trusted, Application.is_instance_wide)
+IS_TRUSTED = and_(Application.trusted, Application.is_instance_wide)
 
 
-def change(
+def update_application(
     application: Application,
     details: ApplicationDetails,
     *,
@@ -185,18 +187,18 @@ def change(
     administrator changes the redirect URIs, the scopes or the client type. Raise InvalidError with
     the name of the field if a value is invalid.
     """
-    scopes = check_details(details, require_https=require_https)
+    scopes = check_application_details(details, require_https=require_https)
     is_instance_wide = application.is_instance_wide or details.is_instance_wide
     _check_trust(details, is_instance_wide=is_instance_wide)
     was_trusted = is_trusted(application)
     if details.trusted is not None:
         application.trusted = details.trusted
-    elif _is_another(application, details, scopes):
+    elif _changes_trusted_properties(application, details, scopes):
         application.trusted = False
     application.is_instance_wide = is_instance_wide
     if details.allowed_grants is not None:
         application.allowed_grants = " ".join(details.allowed_grants)
-    for name, value in _columns(details, scopes).items():
+    for name, value in _build_columns(details, scopes).items():
         setattr(application, name, value)
     is_wanted = details.service_account
     if is_wanted or application.service_account:
@@ -204,7 +206,7 @@ def change(
     return was_trusted and not is_trusted(application)
 
 
-def _is_another(
+def _changes_trusted_properties(
     application: Application, details: ApplicationDetails, scopes: tuple[str, ...]
 ) -> bool:
     """Return whether a change affects the properties that the trust is based on."""
@@ -215,35 +217,41 @@ def _is_another(
     )
 
 
-def remove(which: ColumnElement[bool], *, session: Session) -> int:
+def delete_matching_applications(which: ColumnElement[bool], *, session: Session) -> int:
     """Delete applications with their codes, tokens and consents, and return their number."""
     end_service_accounts(which, session=session)
     return len(session.scalars(delete(Application).where(which).returning(Application.id)).all())
 
 
-def get_own(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
+def get_own_application(application_id: int, *, owner_id: int, session: Session) -> ApplicationView:
     """Return an application that the user owns.
 
     Raise NotFoundError if there is none.
     """
-    return view_of(get_application(application_id, owned_by(owner_id), session=session))
+    return build_application_view(
+        get_application_row(application_id, build_owner_condition(owner_id), session=session)
+    )
 
 
-def get_any(application_id: int, *, session: Session) -> ApplicationView:
+def get_any_application(application_id: int, *, session: Session) -> ApplicationView:
     """Return an application of any owner, for administrators.
 
     Raise NotFoundError if there is none.
     """
-    return view_of(get_application(application_id, true(), session=session))
+    return build_application_view(get_application_row(application_id, true(), session=session))
 
 
-def newest_own(owner_id: int, *, count: int, session: Session) -> tuple[ApplicationView, ...]:
+def list_newest_own_applications(
+    owner_id: int, *, count: int, session: Session
+) -> tuple[ApplicationView, ...]:
     """Return the newest applications that a user owns, at most `count`."""
-    newest = select(Application).where(owned_by(owner_id)).order_by(Application.id.desc())
-    return tuple(view_of(each) for each in session.scalars(newest.limit(count)))
+    newest = (
+        select(Application).where(build_owner_condition(owner_id)).order_by(Application.id.desc())
+    )
+    return tuple(build_application_view(each) for each in session.scalars(newest.limit(count)))
 
 
-def owned_by(owner_id: int) -> ColumnElement[bool]:
+def build_owner_condition(owner_id: int) -> ColumnElement[bool]:
     """Return the condition that a user owns an application.
 
     Instance-wide applications have no owner.
@@ -251,7 +259,7 @@ def owned_by(owner_id: int) -> ColumnElement[bool]:
     return and_(Application.owner_id == owner_id, not_(Application.is_instance_wide))
 
 
-def get_application(
+def get_application_row(
     application_id: int, condition: ColumnExpressionArgument[bool], *, session: Session
 ) -> Application:
     """Return the application row with this id that meets a condition.
@@ -259,18 +267,18 @@ def get_application(
     Raise NotFoundError if there is none.
     """
     statement = select(Application).where(Application.id == application_id, condition)
-    application = session.scalar(statement) if application_id <= LARGEST_ID else None
+    application = session.scalar(statement) if application_id <= MAX_ID else None
     if application is None:
         raise NotFoundError("Application not found, or you do not have access.")
     return application
 
 
-def find_by_uid(uid: str, *, session: Session) -> Application | None:
+def find_application_row(uid: str, *, session: Session) -> Application | None:
     """Return the row with this client_id, or None."""
     return session.scalar(select(Application).where(Application.uid == uid))
 
 
 def find_application(uid: str, *, session: Session) -> ApplicationView | None:
     """Return the application with this client_id, or None."""
-    application = find_by_uid(uid, session=session)
-    return view_of(application) if application else None
+    application = find_application_row(uid, session=session)
+    return build_application_view(application) if application else None

@@ -14,20 +14,25 @@ from joserfc import jws, jwt
 from joserfc.jwk import Key
 from sqlalchemy import bindparam, select
 
-from domain.core.encryption import RefusedKeyError
-from domain.oauth.client_jwts import LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
+from domain.core.encryption import UnacceptableKeyError
+from domain.oauth.client_jwts import (
+    JWS_REGISTRY,
+    MAX_JTI_LENGTH,
+    UNREADABLE_JWT_ERRORS,
+    build_store_use_statement,
+)
 from domain.oauth.clients.keys import import_public_key
 from domain.oauth.context import OAuthContext
 from models import Application
 
 #: The value of client_assertion_type (section 2.2).
-TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: Maximum difference between the clock of a client and ours.
-_CLOCK = timedelta(seconds=60)
+_CLOCK_LEEWAY = timedelta(seconds=60)
 #: Maximum time until an assertion expires, since its use must be stored until then.
-_LONGEST_LIFE = timedelta(hours=1)
+_MAX_LIFETIME = timedelta(hours=1)
 #: Paths accepted in `aud`: the issuer and the endpoints that authenticate clients.
-_ENDPOINTS = (
+_AUDIENCE_PATHS = (
     "",
     "/oauth/token",
     "/oauth/authorize_device",
@@ -35,22 +40,22 @@ _ENDPOINTS = (
     "/oauth/par",
     "/oauth/revoke",
 )
-_KEYS = select(Application.jwks).where(Application.id == bindparam("application_id"))
+_JWKS_QUERY = select(Application.jwks).where(Application.id == bindparam("application_id"))
 
 
-class AssertionRefusedError(Exception):
+class InvalidAssertionError(Exception):
     """Error for an assertion that does not authenticate the client.
 
     The text is only set once the signature is verified.
     """
 
 
-def named_client(assertion: str) -> str | None:
+def parse_asserted_client_id(assertion: str) -> str | None:
     """Return the client_id that an assertion claims, without checks (RFC 7521 section 4.2)."""
     try:
-        signed = jws.extract_compact(assertion.encode(), registry=REGISTRY)
+        signed = jws.extract_compact(assertion.encode(), registry=JWS_REGISTRY)
         subject = json.loads(signed.payload)["sub"]
-    except UNREADABLE:
+    except UNREADABLE_JWT_ERRORS:
         return None
     return subject if isinstance(subject, str) else None
 
@@ -60,73 +65,75 @@ def consume_assertion(
 ) -> None:
     """Check an assertion, and store that it has been used.
 
-    Raise AssertionRefusedError if it is invalid or was used before.
+    Raise InvalidAssertionError if it is invalid or was used before.
     """
-    found = context.connection.first(_KEYS, {"application_id": application_id})
-    claims = _verified(assertion, (found[0] if found else None) or {})
-    expires_at = _check(claims, client_id, context)
+    found = context.connection.first(_JWKS_QUERY, {"application_id": application_id})
+    claims = _verify_signature(assertion, (found[0] if found else None) or {})
+    expires_at = _check_claims(claims, client_id, context)
     text = f"client assertion {claims['jti']} of {client_id}"
-    until, dialect = expires_at + _CLOCK, context.connection.dialect_name
-    if not list(context.run(storing_use(text, until, dialect, keyring=context.keyring), None)):
-        raise AssertionRefusedError("The client_assertion has already been used.")
+    until, dialect = expires_at + _CLOCK_LEEWAY, context.connection.dialect_name
+    if not list(
+        context.run(build_store_use_statement(text, until, dialect, keyring=context.keyring), None)
+    ):
+        raise InvalidAssertionError("The client_assertion has already been used.")
 
 
-def _verified(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
+def _verify_signature(assertion: str, jwks: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the claims of an assertion that is signed with one of the keys."""
-    for key in _keys_for(assertion, jwks):
+    for key in _iterate_keys(assertion, jwks):
         try:
-            return jwt.decode(assertion, key, registry=REGISTRY).claims
-        except UNREADABLE:
+            return jwt.decode(assertion, key, registry=JWS_REGISTRY).claims
+        except UNREADABLE_JWT_ERRORS:
             continue
-    raise AssertionRefusedError
+    raise InvalidAssertionError
 
 
-def _keys_for(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
+def _iterate_keys(assertion: str, jwks: Mapping[str, Any]) -> Iterator[Key]:
     """Yield the possible signing keys: the key that the header names, or else all."""
     try:
-        named = jws.extract_compact(assertion.encode(), registry=REGISTRY).headers().get("kid")
-    except UNREADABLE as error:
-        raise AssertionRefusedError from error
+        named = jws.extract_compact(assertion.encode(), registry=JWS_REGISTRY).headers().get("kid")
+    except UNREADABLE_JWT_ERRORS as error:
+        raise InvalidAssertionError from error
     for jwk in jwks.get("keys", ()):
         if named is None or named == jwk.get("kid"):
             try:
                 yield import_public_key(jwk)
-            except RefusedKeyError:
+            except UnacceptableKeyError:
                 # The key was strong enough at registration, but no longer is.
                 continue
 
 
-def _check(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> datetime:
+def _check_claims(claims: Mapping[str, Any], client_id: str, context: OAuthContext) -> datetime:
     """Check the issuer, the audience and the lifetime, and return the expiry."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
-        raise AssertionRefusedError("iss and sub of the client_assertion must be the client_id.")
+        raise InvalidAssertionError("iss and sub of the client_assertion must be the client_id.")
     audience = claims.get("aud")
     several = audience if isinstance(audience, list) else [audience]
-    ours = {f"{context.policy.issuer}{path}" for path in _ENDPOINTS}
+    ours = {f"{context.policy.issuer}{path}" for path in _AUDIENCE_PATHS}
     # Another server named in `aud` could replay the assertion.
     if not several or not all(isinstance(each, str) and each in ours for each in several):
-        raise AssertionRefusedError(
-            "aud of the client_assertion must be the issuer of this server alone."
+        raise InvalidAssertionError(
+            "aud of the client_assertion must be only the issuer of this server."
         )
     jti = claims.get("jti")
-    if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
-        raise AssertionRefusedError("The client_assertion needs a jti.")
-    return _checked_end(claims, context.now)
+    if not isinstance(jti, str) or not 0 < len(jti) <= MAX_JTI_LENGTH:
+        raise InvalidAssertionError("The client_assertion must have a jti.")
+    return _check_expiry(claims, context.now)
 
 
-def _checked_end(claims: Mapping[str, Any], now: datetime) -> datetime:
+def _check_expiry(claims: Mapping[str, Any], now: datetime) -> datetime:
     # Whole seconds, since integers of any size can be compared with an integer.
-    moment, leeway = int(now.timestamp()), int(_CLOCK.total_seconds())
-    longest = moment + int(_LONGEST_LIFE.total_seconds()) + leeway
+    moment, leeway = int(now.timestamp()), int(_CLOCK_LEEWAY.total_seconds())
+    longest = moment + int(_MAX_LIFETIME.total_seconds()) + leeway
     for name in ("iat", "nbf"):
-        if name in claims and not _number(claims[name]) <= moment + leeway:
-            raise AssertionRefusedError(f"{name} of the client_assertion is in the future.")
-    ends_at = _number(claims.get("exp"))
+        if name in claims and not _convert_number(claims[name]) <= moment + leeway:
+            raise InvalidAssertionError(f"{name} of the client_assertion is in the future.")
+    ends_at = _convert_number(claims.get("exp"))
     if not moment - leeway < ends_at <= longest:
-        raise AssertionRefusedError("exp of the client_assertion must be within the next hour.")
+        raise InvalidAssertionError("exp of the client_assertion must be within the next hour.")
     return now + timedelta(seconds=ends_at - moment)
 
 
-def _number(value: object) -> float:
+def _convert_number(value: object) -> float:
     """Return a number unchanged, and NaN for other values, so that every comparison fails."""
     return nan if isinstance(value, bool) or not isinstance(value, int | float) else value

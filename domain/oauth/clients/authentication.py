@@ -16,53 +16,55 @@ from authlib.oauth2.rfc6749 import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from domain.access.scopes import FREE, in_order
+from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, sort_scopes
 from domain.oauth.clients import secrets as client_secrets
-from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
 from domain.oauth.clients.assertions import (
-    AssertionRefusedError,
+    ASSERTION_TYPE,
+    InvalidAssertionError,
     consume_assertion,
-    named_client,
+    parse_asserted_client_id,
 )
 from domain.oauth.clients.credential_lookup import (
     CredentialLookup,
-    Found,
+    CredentialT,
     LookupWithWrite,
-    find_client,
+    find_client_with_credential,
 )
-from domain.oauth.clients.found_rows import FoundClient
+from domain.oauth.clients.found_rows import ClientRow
 from domain.oauth.clients.secrets import is_recent_use
 from domain.oauth.context import OAuthContext
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
-    NO_SECRET,
-    NOT_ALLOWED_GRANT,
-    SCOPES_REMOVED,
-    SECRET_OF_PUBLIC,
+    ALL_SCOPES_REMOVED,
+    GRANT_NOT_PERMITTED,
+    MISSING_SECRET,
+    SECRET_OF_PUBLIC_APPLICATION,
     WRONG_ASSERTION,
     WRONG_SECRET,
-    Reason,
-    Refusal,
-    RefusedClientError,
-    RefusedGrantError,
+    RejectedClientError,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
 )
 from models import Application
 
-REFUSED = (
+AUTHENTICATION_FAILED = (
     "Client authentication failed: unknown client, wrong secret, or no authentication included."
 )
 
 
-NOT_ALLOWED = Refusal(
-    sentence="An administrator has to allow this application the grant type.",
-    reason=NOT_ALLOWED_GRANT,
+GRANT_NOT_ALLOWED = Rejection(
+    sentence="An administrator must allow this grant type for the application.",
+    reason=GRANT_NOT_PERMITTED,
 )
-_LEAST_SCOPE = "read_user"
+_DEFAULT_SCOPE = "read_user"
 
-MISSING = "client_id is missing: send it in the body, or as the user name of Basic authentication."
+CLIENT_ID_MISSING = (
+    "client_id is missing: send it in the body, or as the user name of Basic authentication."
+)
 
 
-class Method(StrEnum):
+class ClientAuthMethod(StrEnum):
     """A client authentication method, by its name in RFC 7591."""
 
     BASIC = "client_secret_basic"
@@ -75,7 +77,7 @@ class Method(StrEnum):
 class Client(ClientMixin):
     """An application as Authlib's client."""
 
-    application: Application | FoundClient
+    application: Application | ClientRow
 
     def get_client_id(self) -> str:
         """Return the public identifier."""
@@ -91,14 +93,14 @@ class Client(ClientMixin):
         The default is `read_user` if the application is registered for it, or else its only scope.
         """
         registered = self.application.scopes.split()
-        if _LEAST_SCOPE in registered:
-            return _LEAST_SCOPE
+        if _DEFAULT_SCOPE in registered:
+            return _DEFAULT_SCOPE
         return registered[0] if len(registered) == 1 else None
 
     def get_allowed_scope(self, scope: str) -> str:
         """Return the requested scopes that the application may request."""
-        allowed = {*self.application.scopes.split(), *FREE}
-        return " ".join(in_order(set(scope.split()) & allowed))
+        allowed = {*self.application.scopes.split(), *ALWAYS_ALLOWED_SCOPES}
+        return " ".join(sort_scopes(set(scope.split()) & allowed))
 
     def get_granted_scope(self, scope: str) -> str:
         """Return the granted scopes that the application is still registered for.
@@ -106,8 +108,11 @@ class Client(ClientMixin):
         Raise invalid_grant if all scopes of the grant were removed from the application.
         """
         left = self.get_allowed_scope(scope)
-        if not set(left.split()) - FREE and set(scope.split()) - FREE:
-            raise RefusedGrantError(SCOPES_REMOVED)
+        if (
+            not set(left.split()) - ALWAYS_ALLOWED_SCOPES
+            and set(scope.split()) - ALWAYS_ALLOWED_SCOPES
+        ):
+            raise RejectedGrantError(ALL_SCOPES_REMOVED)
         return left
 
     def check_response_type(self, response_type: str) -> bool:
@@ -130,7 +135,7 @@ class Client(ClientMixin):
         Raise unauthorized_client if not.
         """
         if grant_type not in self.application.allowed_grants.split():
-            raise RefusedClientError(NOT_ALLOWED)
+            raise RejectedClientError(GRANT_NOT_ALLOWED)
 
 
 @dataclass(frozen=True)
@@ -139,18 +144,18 @@ class PresentedClient:
 
     client_id: str | None
     secret: str | None
-    method: Method
+    method: ClientAuthMethod
     #: JWT sent instead of a secret (RFC 7523).
     assertion: str | None = None
 
 
-def presented_client(request: ProtocolRequest) -> PresentedClient:
+def parse_presented_client(request: ProtocolRequest) -> PresentedClient:
     """Return the client credentials in the header or the form.
 
     Raise invalid_request if both contain credentials.
     """
     header = request.headers.get("Authorization")
-    basic = _basic_credentials(header) if header else None
+    basic = _parse_basic_credentials(header) if header else None
     client_id, secret = request.value("client_id"), request.value("client_secret")
     assertion = request.value("client_assertion")
     if assertion is not None:
@@ -158,10 +163,10 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
             raise InvalidRequestError("Send client_assertion and no other client credentials.")
         if request.value("client_assertion_type") != ASSERTION_TYPE:
             raise InvalidRequestError(f"client_assertion_type must be {ASSERTION_TYPE}.")
-        named = client_id or named_client(assertion)
-        return PresentedClient(named, None, Method.PRIVATE_KEY, assertion)
+        named = client_id or parse_asserted_client_id(assertion)
+        return PresentedClient(named, None, ClientAuthMethod.PRIVATE_KEY, assertion)
     if basic is None:
-        method = Method.POST if secret else Method.NONE
+        method = ClientAuthMethod.POST if secret else ClientAuthMethod.NONE
         return PresentedClient(client_id, secret, method)
     basic_id, basic_secret = basic
     if secret and basic_secret:
@@ -173,18 +178,20 @@ def presented_client(request: ProtocolRequest) -> PresentedClient:
             "The client_id in the body does not match the Authorization header."
         )
     if basic_secret:
-        return PresentedClient(basic_id, basic_secret, Method.BASIC)
+        return PresentedClient(basic_id, basic_secret, ClientAuthMethod.BASIC)
     # Some public clients send Basic authentication with an empty password, which counts as none.
-    return PresentedClient(basic_id, secret, Method.POST if secret else Method.NONE)
+    return PresentedClient(
+        basic_id, secret, ClientAuthMethod.POST if secret else ClientAuthMethod.NONE
+    )
 
 
-def names_no_client(request: ProtocolRequest) -> bool:
+def has_no_client_credentials(request: ProtocolRequest) -> bool:
     """Return whether a request contains no client credentials."""
-    presented = presented_client(request)
+    presented = parse_presented_client(request)
     return presented.client_id is None and presented.secret is None and not presented.assertion
 
 
-def _basic_credentials(header: str) -> tuple[str, str] | None:
+def _parse_basic_credentials(header: str) -> tuple[str, str] | None:
     """Return user and password of a Basic header, both form-decoded (section 2.3.1)."""
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
@@ -192,30 +199,30 @@ def _basic_credentials(header: str) -> tuple[str, str] | None:
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
     except ValueError:  # not ASCII or base64, or content that is not UTF-8
-        raise _refusal(was_basic=True) from None
+        raise _build_error(was_basic=True) from None
     user, colon, password = text.partition(":")
     if not colon:
-        raise _refusal(was_basic=True)
+        raise _build_error(was_basic=True)
     return unquote_plus(user), unquote_plus(password)
 
 
-def authenticate_with(
+def authenticate_client(
     request: ProtocolRequest,
     context: OAuthContext,
-    lookup: CredentialLookup[Found] | None,
+    lookup: CredentialLookup[CredentialT] | None,
     write: LookupWithWrite | None = None,
-) -> tuple[Client, Found | None, Any]:
+) -> tuple[Client, CredentialT | None, Any]:
     """Return the authenticated client, the credential and the result of the write.
 
     The credential is None without a lookup or a match. Raise invalid_client (401) if the client
     cannot be authenticated.
     """
-    presented = presented_client(request)
+    presented = parse_presented_client(request)
     was_basic = (request.headers.get("Authorization") or "").lower().startswith("basic")
     if not presented.client_id:
-        raise ClientRefusedError(was_basic=was_basic, sentence=MISSING)
+        raise ClientAuthenticationError(was_basic=was_basic, sentence=CLIENT_ID_MISSING)
     if "\x00" in presented.client_id:
-        raise _refusal(was_basic=was_basic)
+        raise _build_error(was_basic=was_basic)
     text = None if lookup is None else request.value(lookup.parameter)
     if presented.assertion is not None:
         write = None  # the client is authenticated only after the lookup
@@ -224,49 +231,51 @@ def authenticate_with(
         # renew its hash.
         digest = context.keyring.digest(presented.secret) if presented.secret else None
         write = write._replace(values={**write.values, "presented_secret": digest})
-    found = find_client(presented.client_id, text, lookup, context, write)
+    found = find_client_with_credential(presented.client_id, text, lookup, context, write)
     if not found.clients:
-        raise _refusal(was_basic=was_basic)
+        raise _build_error(was_basic=was_basic)
     client = found.clients[0]
     request.named_application_id = client.id
     if presented.assertion is not None:
         _check_assertion(presented.assertion, client, context)
-    elif not _is_proven(found.clients, presented, context):
-        raise ClientRefusedError(was_basic=was_basic, reason=_reason_for(client, presented))
+    elif not _is_client_authenticated(found.clients, presented, context):
+        raise ClientAuthenticationError(
+            was_basic=was_basic, reason=_find_failure_reason(client, presented)
+        )
     return Client(client), found.credential, found.written
 
 
-def _check_assertion(assertion: str, client: FoundClient, context: OAuthContext) -> None:
+def _check_assertion(assertion: str, client: ClientRow, context: OAuthContext) -> None:
     try:
         consume_assertion(assertion, client.id, client.uid, context)
-    except AssertionRefusedError as error:
-        sentence = str(error) or REFUSED
-        raise ClientRefusedError(
+    except InvalidAssertionError as error:
+        sentence = str(error) or AUTHENTICATION_FAILED
+        raise ClientAuthenticationError(
             was_basic=False, sentence=sentence, reason=WRONG_ASSERTION
         ) from error
 
 
-def find_named(request: ProtocolRequest, context: OAuthContext) -> int | None:
+def find_named_application_id(request: ProtocolRequest, context: OAuthContext) -> int | None:
     """Return the id of the application that a request names, without authentication."""
     try:
-        uid = presented_client(request).client_id
-    except (ClientRefusedError, InvalidRequestError):
+        uid = parse_presented_client(request).client_id
+    except (ClientAuthenticationError, InvalidRequestError):
         return None
     if not uid or "\x00" in uid:
         return None
-    found = find_client(uid, None, None, context).clients
+    found = find_client_with_credential(uid, None, None, context).clients
     return found[0].id if found else None
 
 
-def _reason_for(client: FoundClient, presented: PresentedClient) -> Reason:
+def _find_failure_reason(client: ClientRow, presented: PresentedClient) -> RejectionReason:
     """Return why a known client was not authenticated; the reason is not sent to the client."""
     if presented.secret is None:
-        return NO_SECRET
-    return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC
+        return MISSING_SECRET
+    return WRONG_SECRET if client.confidential else SECRET_OF_PUBLIC_APPLICATION
 
 
-def _is_proven(
-    rows: Sequence[FoundClient], presented: PresentedClient, context: OAuthContext
+def _is_client_authenticated(
+    rows: Sequence[ClientRow], presented: PresentedClient, context: OAuthContext
 ) -> bool:
     """Return whether the client is authenticated; a secret that is sent must be valid."""
     if presented.secret is None:
@@ -280,20 +289,28 @@ def _is_proven(
     # A failure to store the last use must not fail the request.
     with suppress(DBAPIError):
         if not is_recent_use(match.secret_last_used_at, context.now):
-            client_secrets.record_use(match.id, match.secret_id, run=context.run, now=context.now)
-        newest = keyring.has_older and keyring.rehashed(secret, match.secret_digest or b"")
+            client_secrets.record_secret_use(
+                match.id, match.secret_id, run=context.run, now=context.now
+            )
+        newest = keyring.has_older and keyring.rehash_if_outdated(
+            secret, match.secret_digest or b""
+        )
         if newest:
-            client_secrets.rekey(match, newest, run=context.run, now=context.now)
+            client_secrets.rehash_secret(match, newest, run=context.run, now=context.now)
     return True
 
 
-class ClientRefusedError(InvalidClientError):
+class ClientAuthenticationError(InvalidClientError):
     """invalid_client, with a challenge if the client used Basic authentication (section 5.2)."""
 
     status_code = 401
 
     def __init__(
-        self, *, was_basic: bool, sentence: str = REFUSED, reason: Reason | None = None
+        self,
+        *,
+        was_basic: bool,
+        sentence: str = AUTHENTICATION_FAILED,
+        reason: RejectionReason | None = None,
     ) -> None:
         """Store whether a challenge is needed, and the reason, which only the owner may see."""
         super().__init__(sentence)
@@ -308,5 +325,5 @@ class ClientRefusedError(InvalidClientError):
         return headers
 
 
-def _refusal(*, was_basic: bool) -> ClientRefusedError:
-    return ClientRefusedError(was_basic=was_basic)
+def _build_error(*, was_basic: bool) -> ClientAuthenticationError:
+    return ClientAuthenticationError(was_basic=was_basic)

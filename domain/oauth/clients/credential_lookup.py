@@ -29,13 +29,13 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import InstrumentedAttribute
 
-from domain.access.scopes import FREE
+from domain.access.scopes import ALWAYS_ALLOWED_SCOPES
 from domain.accounts.users import ACTIVE
-from domain.core.database.failures import is_lost, is_read_only
-from domain.core.database.statements import Row, columns_for
+from domain.core.database.failures import is_connection_lost, is_read_only
+from domain.core.database.statements import Row, build_columns
 from domain.core.keyring import CredentialType
-from domain.oauth.clients.found_rows import FoundClient, FoundDevice, FoundGrant, FoundPair
-from domain.oauth.clients.secrets import is_live
+from domain.oauth.clients.found_rows import ClientRow, DeviceRow, GrantRow, TokenPairRow
+from domain.oauth.clients.secrets import is_secret_live
 from domain.oauth.context import OAuthContext
 from models import (
     AccessToken,
@@ -46,11 +46,11 @@ from models import (
     User,
 )
 
-Found = TypeVar("Found")
+CredentialT = TypeVar("CredentialT")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CredentialLookup(Generic[Found]):
+class CredentialLookup(Generic[CredentialT]):
     """A lookup of the credential in a parameter, together with its client.
 
     The statement has the parameters `client_id`, `now` and `presented_digest`. It returns a row for
@@ -61,32 +61,32 @@ class CredentialLookup(Generic[Found]):
     statement: Select[Any]
     parameter: str
     #: Function that creates the credential from the columns after the client's columns.
-    read: Callable[[Sequence[object]], Found]
+    read: Callable[[Sequence[object]], CredentialT]
     #: Type of the credential; None for device codes, which have no prefix.
     credential_type: CredentialType | None = None
 
 
-_CLIENT = columns_for(FoundClient._fields, {"secret_": ApplicationSecret, "": Application})
-_CLIENT_COLUMNS = len(_CLIENT)
-_SECRETS = outerjoin(
+_CLIENT_FIELDS = build_columns(ClientRow._fields, {"secret_": ApplicationSecret, "": Application})
+_CLIENT_FIELD_COUNT = len(_CLIENT_FIELDS)
+_CLIENTS_WITH_SECRETS = outerjoin(
     Application,
     ApplicationSecret,
-    and_(ApplicationSecret.application_id == Application.id, is_live(bindparam("now"))),
+    and_(ApplicationSecret.application_id == Application.id, is_secret_live(bindparam("now"))),
 )
-_IS_NAMED = Application.uid == bindparam("client_id")
+_HAS_CLIENT_ID = Application.uid == bindparam("client_id")
 
 
 #: Lookup of a client without a credential, with the parameters `client_id` and `now`.
-CLIENT_ALONE = select(*_CLIENT).select_from(_SECRETS).where(_IS_NAMED)
+CLIENT_QUERY = select(*_CLIENT_FIELDS).select_from(_CLIENTS_WITH_SECRETS).where(_HAS_CLIENT_ID)
 
 
-class FoundTogether(NamedTuple, Generic[Found]):
+class ClientWithCredential(NamedTuple, Generic[CredentialT]):
     """A client with the presented credential."""
 
     #: The client with each of its live secrets; empty if the client is unknown.
-    clients: list[FoundClient]
+    clients: list[ClientRow]
     #: The credential; None without a lookup or a match.
-    credential: Found | None
+    credential: CredentialT | None
     #: Result of the write in the same statement, or None if nothing was written.
     written: Any = None
 
@@ -106,7 +106,7 @@ class LookupWithWrite(NamedTuple):
     result: Any = None
 
 
-def lookup_with_write(
+def build_lookup_with_write(
     lookup: Select[Any],
     conditions: Callable[[Any], Sequence[ColumnElement[bool]]],
     write: Callable[[CTE], CTE],
@@ -128,7 +128,7 @@ def lookup_with_write(
     return select(*found.c, *written.c).select_from(found.outerjoin(written, true()))
 
 
-def single_value(rows: CTE, column: str) -> Any:
+def select_single_value(rows: CTE, column: str) -> Any:
     """Return a column of the only row as a scalar subquery.
 
     With a join, Postgres might search the table by a less selective condition instead of the key.
@@ -136,53 +136,55 @@ def single_value(rows: CTE, column: str) -> Any:
     return select(rows.c[column]).scalar_subquery()
 
 
-def are_registered(scopes: ColumnElement[str], client: Any) -> ColumnElement[bool]:
+def are_scopes_registered(scopes: ColumnElement[str], client: Any) -> ColumnElement[bool]:
     """Return the condition that `Client.get_allowed_scope` removes none of these scopes."""
-    is_subset: ColumnElement[bool] = _words(scopes).contained_by(_words(client.scopes + _FREE))
+    is_subset: ColumnElement[bool] = _split_words(scopes).contained_by(
+        _split_words(client.scopes + _ALWAYS_ALLOWED_SUFFIX)
+    )
     return is_subset
 
 
 #: Constants in the text of the statement, so that they are not sent as parameters.
 _SPACE = literal_column("' '", Text)
-_FREE = literal_column(f"' {' '.join(sorted(FREE))}'", Text)
-IS_ACTIVE = literal_column(f"'{ACTIVE}'", Text)
+_ALWAYS_ALLOWED_SUFFIX = literal_column(f"' {' '.join(sorted(ALWAYS_ALLOWED_SCOPES))}'", Text)
+ACTIVE_STATE = literal_column(f"'{ACTIVE}'", Text)
 
 
-def _words(text: ColumnElement[str]) -> Any:
+def _split_words(text: ColumnElement[str]) -> Any:
     return func.string_to_array(text, _SPACE, type_=postgresql.ARRAY(Text))
 
 
-def find_client(
+def find_client_with_credential(
     client_id: str,
     text: str | None,
-    lookup: CredentialLookup[Found] | None,
+    lookup: CredentialLookup[CredentialT] | None,
     context: OAuthContext,
     write: LookupWithWrite | None = None,
-) -> FoundTogether[Found]:
+) -> ClientWithCredential[CredentialT]:
     """Look up a client and the credential with this text in one statement."""
     values: dict[str, object] = {"client_id": client_id, "now": context.now}
-    found: Found | None = None
+    found: CredentialT | None = None
     rows: Sequence[Row] = ()
     written = None
     digests: tuple[bytes, ...] = ()
     if lookup is not None and text is not None:
         digests = context.keyring.digests(text, lookup.credential_type)
     if lookup is None or not digests:
-        rows, written = _run(CLIENT_ALONE, None if lookup else write, values, context)
+        rows, written = _run_lookup(CLIENT_QUERY, None if lookup else write, values, context)
     else:
         for digest in digests:  # most likely digest first
             own = {**values, "presented_digest": digest}
-            rows, written = _run(lookup.statement, write, own, context)
-            credential = rows[0][_CLIENT_COLUMNS:] if rows else (None,)
+            rows, written = _run_lookup(lookup.statement, write, own, context)
+            credential = rows[0][_CLIENT_FIELD_COUNT:] if rows else (None,)
             if credential[0] is not None:
                 found = lookup.read(credential)
             if found is not None or not rows:
                 break
-    clients = [FoundClient._make(row[:_CLIENT_COLUMNS]) for row in rows]
-    return FoundTogether(clients, found, written)
+    clients = [ClientRow._make(row[:_CLIENT_FIELD_COUNT]) for row in rows]
+    return ClientWithCredential(clients, found, written)
 
 
-def _run(
+def _run_lookup(
     lookup: Select[Any],
     write: LookupWithWrite | None,
     values: Mapping[str, object],
@@ -194,18 +196,18 @@ def _run(
     try:
         rows = context.connection.all(write.statement, {**values, **write.values})
     except DBAPIError as error:
-        if not is_lost(error) and not is_read_only(error):
+        if not is_connection_lost(error) and not is_read_only(error):
             raise
         # If the write took effect, the checks detect it, as they do when a client repeats a
         # request.
-        return _run(lookup, None, values, context)
+        return _run_lookup(lookup, None, values, context)
     written = rows[0][-1] if rows else None
     if written is not None and write.result is not None:
         written = write.result
     return [row[:-1] for row in rows], written
 
 
-def _with(
+def _build_lookup(
     digest: InstrumentedAttribute[Any],
     columns: Sequence[SQLColumnExpression[Any]],
     *more: tuple[type[Any], ColumnElement[bool]],
@@ -215,67 +217,71 @@ def _with(
     The joins are consecutive, since SQLite would materialize whole tables for nested joins.
     """
     is_it = digest == bindparam("presented_digest")
-    found = select(*_CLIENT, *columns).select_from(_SECRETS).outerjoin(digest.class_, is_it)
+    found = (
+        select(*_CLIENT_FIELDS, *columns)
+        .select_from(_CLIENTS_WITH_SECRETS)
+        .outerjoin(digest.class_, is_it)
+    )
     for table, condition in more:
         found = found.outerjoin(table, condition)
-    return found.where(_IS_NAMED)
+    return found.where(_HAS_CLIENT_ID)
 
 
-_TABLES: Mapping[str, type[Any]] = {
+_TABLES_BY_PREFIX: Mapping[str, type[Any]] = {
     "token_": AccessToken,
     "grant_": Authorization,
     "device_": DeviceAuthorization,
     "user_": User,
     "": User,
 }
-_WITH_PAIR = (
+_PAIR_JOINS = (
     (User, User.id == AccessToken.user_id),
     (Authorization, Authorization.id == AccessToken.authorization_id),
 )
-_OF_PAIR = columns_for(FoundPair._fields, _TABLES)
-ASKED_ACCESS_TOKEN = CredentialLookup(
-    statement=_with(AccessToken.digest, _OF_PAIR, *_WITH_PAIR),
+_PAIR_COLUMNS = build_columns(TokenPairRow._fields, _TABLES_BY_PREFIX)
+ACCESS_TOKEN_LOOKUP = CredentialLookup(
+    statement=_build_lookup(AccessToken.digest, _PAIR_COLUMNS, *_PAIR_JOINS),
     parameter="token",
-    read=FoundPair._make,
+    read=TokenPairRow._make,
     credential_type=CredentialType.ACCESS_TOKEN,
 )
-ASKED_REFRESH_TOKEN = CredentialLookup(
-    statement=_with(AccessToken.refresh_digest, _OF_PAIR, *_WITH_PAIR),
+REFRESH_TOKEN_LOOKUP = CredentialLookup(
+    statement=_build_lookup(AccessToken.refresh_digest, _PAIR_COLUMNS, *_PAIR_JOINS),
     parameter="token",
-    read=FoundPair._make,
+    read=TokenPairRow._make,
     credential_type=CredentialType.REFRESH_TOKEN,
 )
-SUBJECT_TOKEN = replace(ASKED_ACCESS_TOKEN, parameter="subject_token")
-REFRESH_TOKEN = replace(ASKED_REFRESH_TOKEN, parameter="refresh_token")
+SUBJECT_TOKEN_LOOKUP = replace(ACCESS_TOKEN_LOOKUP, parameter="subject_token")
+REFRESH_GRANT_LOOKUP = replace(REFRESH_TOKEN_LOOKUP, parameter="refresh_token")
 
-_OF_GRANT = columns_for(FoundGrant._fields, _TABLES)
+_GRANT_COLUMNS = build_columns(GrantRow._fields, _TABLES_BY_PREFIX)
 
-_GRANT_USER = (User, User.id == Authorization.user_id)
+_GRANT_USER_JOIN = (User, User.id == Authorization.user_id)
 
-AUTHORIZATION_CODE = CredentialLookup(
-    statement=_with(Authorization.code_digest, _OF_GRANT, _GRANT_USER),
+AUTHORIZATION_CODE_LOOKUP = CredentialLookup(
+    statement=_build_lookup(Authorization.code_digest, _GRANT_COLUMNS, _GRANT_USER_JOIN),
     parameter="code",
-    read=FoundGrant._make,
+    read=GrantRow._make,
     credential_type=CredentialType.AUTHORIZATION_CODE,
 )
 
 #: Columns of a device request, without the last field: the grant has columns of its own.
-_OF_DEVICE = columns_for(FoundDevice._fields[:-1], _TABLES)
+_DEVICE_COLUMNS = build_columns(DeviceRow._fields[:-1], _TABLES_BY_PREFIX)
 
 
-def _device_in(columns: Sequence[object]) -> FoundDevice:
-    device, grant = columns[: len(_OF_DEVICE)], columns[len(_OF_DEVICE) :]
-    return FoundDevice._make((*device, None if grant[0] is None else FoundGrant._make(grant)))
+def _build_device(columns: Sequence[object]) -> DeviceRow:
+    device, grant = columns[: len(_DEVICE_COLUMNS)], columns[len(_DEVICE_COLUMNS) :]
+    return DeviceRow._make((*device, None if grant[0] is None else GrantRow._make(grant)))
 
 
 #: Lookup of a device code, with the grant if the request was approved.
-DEVICE_CODE = CredentialLookup(
-    statement=_with(
+DEVICE_CODE_LOOKUP = CredentialLookup(
+    statement=_build_lookup(
         DeviceAuthorization.device_code_digest,
-        (*_OF_DEVICE, *_OF_GRANT),
+        (*_DEVICE_COLUMNS, *_GRANT_COLUMNS),
         (Authorization, Authorization.code_digest == DeviceAuthorization.device_code_digest),
-        _GRANT_USER,
+        _GRANT_USER_JOIN,
     ),
     parameter="device_code",
-    read=_device_in,
+    read=_build_device,
 )

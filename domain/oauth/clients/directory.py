@@ -19,40 +19,50 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import Page, Slice, fetch_page
-from domain.oauth.clients.applications import TRUSTED, owned_by, view_of
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_page
+from domain.oauth.clients.applications import (
+    IS_TRUSTED,
+    build_application_view,
+    build_owner_condition,
+)
 from domain.oauth.clients.types import ApplicationPage
 from domain.projects.access import COUNT_LIMIT
 from models import AccessToken, Application, Authorization, Consent, ServiceAccount, User
-from models.folding import fold, searchable
+from models.folding import build_search_text, fold
 
 #: Maximum number of search words; more words hardly narrow the result.
-_MOST_WORDS = 10
+_MAX_SEARCH_WORDS = 10
 
 
-def list_own(owner_id: int, *, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
+def list_own_applications(
+    owner_id: int, *, session: Session, now: datetime
+) -> tuple[ApplicationPage, ...]:
     """Return the applications that a user owns, newest first."""
-    return _views(owned_by(owner_id), session=session, now=now)
+    return _build_pages(build_owner_condition(owner_id), session=session, now=now)
 
 
-def list_instance_wide(*, session: Session, now: datetime) -> tuple[ApplicationPage, ...]:
+def list_instance_wide_applications(
+    *, session: Session, now: datetime
+) -> tuple[ApplicationPage, ...]:
     """Return the instance-wide applications, newest first."""
-    return _views(Application.is_instance_wide.is_(True), session=session, now=now)
+    return _build_pages(Application.is_instance_wide.is_(True), session=session, now=now)
 
 
-def list_some(
+def list_applications_by_id(
     ids: Sequence[int], *, session: Session, now: datetime
 ) -> tuple[ApplicationPage, ...]:
     """Return the applications with these ids, newest first."""
-    return _views(Application.id.in_(ids), session=session, now=now)
+    return _build_pages(Application.id.in_(ids), session=session, now=now)
 
 
-def get_page(application_id: int, *, session: Session, now: datetime) -> ApplicationPage:
+def get_application_page(
+    application_id: int, *, session: Session, now: datetime
+) -> ApplicationPage:
     """Return an application with its owner and the number of its users."""
-    return _views(Application.id == application_id, session=session, now=now)[0]
+    return _build_pages(Application.id == application_id, session=session, now=now)[0]
 
 
-def _views(
+def _build_pages(
     condition: ColumnElement[bool], *, session: Session, now: datetime
 ) -> tuple[ApplicationPage, ...]:
     rows = session.execute(
@@ -62,10 +72,10 @@ def _views(
         .order_by(Application.id.desc())
     ).all()
     ids = [application.id for application, _ in rows]
-    counts = _counts(ids, session=session, now=now)
+    counts = _count_users_and_tokens(ids, session=session, now=now)
     return tuple(
         ApplicationPage(
-            **dict(view_of(application)),
+            **dict(build_application_view(application)),
             owner_username=owner.username,
             owner_name=owner.name,
             people_count=counts[application.id][0],
@@ -75,7 +85,7 @@ def _views(
     )
 
 
-def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+def _list_live_conditions(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (
         AccessToken.application_id == application_id,
         AccessToken.revoked_at.is_(None),
@@ -87,7 +97,7 @@ def _live(application_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]
     )
 
 
-def _counts(
+def _count_users_and_tokens(
     ids: Sequence[int], *, session: Session, now: datetime
 ) -> Mapping[int, tuple[int, int]]:
     """Return the number of users and live token pairs of each application.
@@ -96,33 +106,35 @@ def _counts(
     """
     if not ids:
         return {}
-    rows = session.execute(union_all(*(_counted(each, now) for each in ids)))
+    rows = session.execute(union_all(*(_select_counts(each, now) for each in ids)))
     return {application_id: (users, pairs) for application_id, users, pairs in rows}
 
 
-def _counted(application_id: int, now: datetime) -> Select[int, int, int]:
+def _select_counts(application_id: int, now: datetime) -> Select[int, int, int]:
     # In index order, so that the count can stop early for large numbers.
-    people = _first_of(
+    people = _select_user_ids(
         application_id,
         now,
         lambda each: each.order_by(*each.selected_columns).limit(COUNT_LIMIT + 1),
     )
-    tokens = select(AccessToken.id).where(*_live(application_id, now))
-    return select(literal(application_id), _capped(people), _capped(tokens))
+    tokens = select(AccessToken.id).where(*_list_live_conditions(application_id, now))
+    return select(literal(application_id), _count_up_to_limit(people), _count_up_to_limit(tokens))
 
 
-def _capped(counted: Select[int]) -> ScalarSelect[int]:
+def _count_up_to_limit(counted: Select[int]) -> ScalarSelect[int]:
     first = counted.limit(COUNT_LIMIT + 1).subquery()
     return select(func.count()).select_from(first).scalar_subquery()
 
 
-def count_people(application_id: int, *, session: Session, now: datetime) -> int:
+def count_application_users(application_id: int, *, session: Session, now: datetime) -> int:
     """Return the number of users of an application."""
-    people = _first_of(application_id, now, lambda each: each).subquery()
+    people = _select_user_ids(application_id, now, lambda each: each).subquery()
     return session.scalar(select(func.count()).select_from(people)) or 0
 
 
-def people_of(application_id: int, now: datetime, *, part: Slice, offset: int = 0) -> Select[int]:
+def select_application_user_ids(
+    application_id: int, now: datetime, *, part: KeysetRange, offset: int = 0
+) -> Select[int]:
     """Return the query for a page of an application's users, with one extra row.
 
     Users have a grant, a stored consent or a token. Service accounts do not count.
@@ -138,10 +150,10 @@ def people_of(application_id: int, now: datetime, *, part: Slice, offset: int = 
             found = found.where(user_id < part.before)
         return found.limit(offset + part.size + 1)
 
-    return _first_of(application_id, now, cut)
+    return _select_user_ids(application_id, now, cut)
 
 
-def _first_of(
+def _select_user_ids(
     application_id: int, now: datetime, cut: Callable[[Select[int]], Select[int]]
 ) -> Select[int]:
     """Return the query for distinct user ids, combining the first ids from each table."""
@@ -154,7 +166,7 @@ def _first_of(
     )
     # Pairs with a grant are covered by the grant, since they end with it.
     holding = select(AccessToken.user_id).where(
-        *_live(application_id, now),
+        *_list_live_conditions(application_id, now),
         AccessToken.authorization_id.is_(None),
         AccessToken.user_id.not_in(of_service),
     )
@@ -184,35 +196,35 @@ class ApplicationCounts:
     trusted: int
 
 
-def page_of_applications(
-    wanted: ApplicationFilter, part: Slice, *, session: Session, now: datetime
-) -> Page[ApplicationPage]:
+def fetch_application_page(
+    wanted: ApplicationFilter, part: KeysetRange, *, session: Session, now: datetime
+) -> KeysetPage[ApplicationPage]:
     """Return a page of applications, newest first."""
     statement = (
         select(Application.id)
         .join(User, User.id == Application.owner_id)
-        .where(_is_of(wanted), *_words(wanted.search))
+        .where(_matches_kind(wanted), *_build_word_conditions(wanted.search))
     )
     found = fetch_page(statement, Application.id, part, session=session, view=lambda row: row)
     ids = [row.id for row in found.items]
-    return found.with_items(list_some(ids, session=session, now=now))
+    return found.with_items(list_applications_by_id(ids, session=session, now=now))
 
 
-def _is_of(wanted: ApplicationFilter) -> ColumnElement[bool]:
+def _matches_kind(wanted: ApplicationFilter) -> ColumnElement[bool]:
     mark = Application.is_instance_wide
     return mark.is_(True) if wanted.is_instance_wide else not_(mark)
 
 
-def _words(search: str) -> list[ColumnElement[bool]]:
+def _build_word_conditions(search: str) -> list[ColumnElement[bool]]:
     columns = (
-        searchable(Application.name, Application.name_key),
+        build_search_text(Application.name, Application.name_key),
         Application.uid,
-        searchable(User.username, User.username_key),
-        searchable(User.name, User.name_key),
+        build_search_text(User.username, User.username_key),
+        build_search_text(User.name, User.name_key),
     )
     return [
         or_(*(column.contains(word, autoescape=True) for column in columns))
-        for word in fold(search.replace("\x00", " ")).split()[:_MOST_WORDS]
+        for word in fold(search.replace("\x00", " ")).split()[:_MAX_SEARCH_WORDS]
     ]
 
 
@@ -221,7 +233,7 @@ def count_applications(*, session: Session) -> ApplicationCounts:
     conditions = {
         "instance_wide": Application.is_instance_wide,
         "of_users": not_(Application.is_instance_wide),
-        "trusted": TRUSTED,
+        "trusted": IS_TRUSTED,
     }
     counts = (
         func.count(case((condition, Application.id))).label(name)

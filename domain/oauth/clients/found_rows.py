@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 
-class FoundClient(NamedTuple):
+class ClientRow(NamedTuple):
     """A registered application with one of its live secrets, if it has any."""
 
     id: int
@@ -32,7 +32,7 @@ class FoundClient(NamedTuple):
     secret_last_used_at: datetime | None
 
 
-class FoundPair(NamedTuple):
+class TokenPairRow(NamedTuple):
     """A token pair, found by either of its tokens, with its grant and its user."""
 
     token_id: int
@@ -59,7 +59,7 @@ class FoundPair(NamedTuple):
     user_state: str
 
 
-class FoundGrant(NamedTuple):
+class GrantRow(NamedTuple):
     """A user's grant, found by its authorization code or its device code."""
 
     grant_id: int
@@ -79,7 +79,7 @@ class FoundGrant(NamedTuple):
     user_state: str
 
 
-class FoundDevice(NamedTuple):
+class DeviceRow(NamedTuple):
     """A device request, found by its device code."""
 
     device_id: int
@@ -92,4 +92,4 @@ class FoundDevice(NamedTuple):
     device_denied_at: datetime | None
     device_redeemed_at: datetime | None
     #: None before the approval, and after the approval was revoked.
-    grant: FoundGrant | None
+    grant: GrantRow | None

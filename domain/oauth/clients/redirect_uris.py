@@ -8,13 +8,13 @@ from itertools import islice
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 #: Schemes that run code, or show content in the browser instead of leaving it.
-_IN_THE_BROWSER = (
+_BROWSER_SCHEMES = (
     "about blob brave chrome chrome-error chrome-search chrome-untrusted data devtools edge feed"
     " file filesystem jar javascript livescript mhtml mk mocha moz-icon ms-its opera pcast res"
     " resource vbscript view-source vivaldi wyciwyg"
 )
 #: Schemes that pass our response to a program unrelated to the application.
-_OTHER_PROGRAMS = (
+_PROGRAM_SCHEMES = (
     "android-app callto content facetime facetime-audio geo intent irc irc6 ircs itms itms-apps"
     " itms-services magnet mailto maps market message mms mmst ms-appinstaller ms-cxh ms-excel"
     " ms-msdt ms-officecmd ms-powerpoint ms-settings ms-windows-store ms-word nntp news search"
@@ -23,19 +23,19 @@ _OTHER_PROGRAMS = (
 )
 #: Schemes of network protocols, and schemes that do not locate anything. `urn` is allowed, since
 #: existing programs still register urn:ietf:wg:oauth:2.0:oob.
-_OF_THE_NETWORK = (
+_NETWORK_SCHEMES = (
     "acap afp cid cifs coap coaps dav davs dict dns dns-sd ftp ftps git gopher imap imaps info ipp"
     " ipps jdbc ldap ldaps mid mqtt mqtts nfs pop pop3 redis rediss rlogin rsync rtmp rtsp rtsps"
     " sftp smb smtp smtps snmp spdy stun stuns svn tag tftp turn turns uuid wais ws wss"
 )
 
-FORBIDDEN = frozenset(f"{_IN_THE_BROWSER} {_OTHER_PROGRAMS} {_OF_THE_NETWORK}".split())
+FORBIDDEN_SCHEMES = frozenset(f"{_BROWSER_SCHEMES} {_PROGRAM_SCHEMES} {_NETWORK_SCHEMES}".split())
 
 
 #: Parameters of our response, which a registered parameter could hide or forge.
 RESERVED_PARAMETERS = frozenset({"code", "state", "iss", "error", "error_description"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
-_UNSAFE = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
+_UNSAFE_CHARACTERS = re.compile(r"[\s\x00-\x1f\x7f\\<>\"`{}|^]")
 _LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 #: Pattern of a host name or IP literal, with an optional port.
 _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
@@ -43,19 +43,19 @@ _AUTHORITY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::
 _LOOPBACK = re.compile(
     r"(?P<host>http://(?:127\.0\.0\.1|\[::1\]))(?::(?P<port>[0-9]{1,5}))?(?P<rest>/.*|\?.*)?"
 )
-_HIGHEST_PORT = 65_535
-LONGEST_URI = 2000
+_MAX_PORT = 65_535
+MAX_REDIRECT_URI_LENGTH = 2000
 #: Maximum number of stored characters of a rejected URI.
-_LONGEST_KEPT = 500
+_MAX_STORED_LENGTH = 500
 #: Patterns of user information, and of the value of a parameter.
 _USER_INFO = re.compile(r"//[^/?#]*@")
-_VALUE = re.compile(r"(?<==)[^&#]+")
+_PARAMETER_VALUE = re.compile(r"(?<==)[^&#]+")
 #: Maximum number of reported problems; more are not helpful.
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Destination:
+class RedirectDestination:
     """A description of the destination of a redirect."""
 
     words: str
@@ -67,59 +67,59 @@ def check_redirect_uri(uri: str) -> None:
 
     Raise ValueError with a sentence if it may not.
     """
-    problem = _problem_of(uri)
+    problem = _find_problem(uri)
     if problem:
-        raise ValueError(f"“{uri[:100]}” {problem}")
+        raise ValueError(f'"{uri[:100]}" {problem}')
 
 
-def problems_of(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
+def find_redirect_uri_problems(uris: Iterable[str], *, require_https: bool) -> tuple[str, ...]:
     """Return a sentence for each URI that may not be registered, up to a limit."""
-    sentences = (_sentence_about(uri, require_https=require_https) for uri in uris)
-    return tuple(islice((each for each in sentences if each is not None), _MOST_PROBLEMS))
+    sentences = (_describe_problem(uri, require_https=require_https) for uri in uris)
+    return tuple(islice((each for each in sentences if each is not None), _MAX_PROBLEMS))
 
 
-def _sentence_about(uri: str, *, require_https: bool) -> str | None:
+def _describe_problem(uri: str, *, require_https: bool) -> str | None:
     try:
         check_redirect_uri(uri)
     except ValueError as error:
         return str(error)
-    if require_https and is_insecure(uri):
-        return f"“{uri[:100]}” must start with https://: this instance requires it."
+    if require_https and is_insecure_redirect_uri(uri):
+        return f'"{uri[:100]}" must start with https://, which this instance requires.'
     return None
 
 
-def _problem_of(uri: str) -> str | None:
-    if len(uri) > LONGEST_URI:
-        return f"is longer than {LONGEST_URI} characters."
-    if _UNSAFE.search(uri) or not uri.isascii():
-        return "has characters that a URI cannot have; percent-encode them."
+def _find_problem(uri: str) -> str | None:
+    if len(uri) > MAX_REDIRECT_URI_LENGTH:
+        return f"is longer than {MAX_REDIRECT_URI_LENGTH} characters."
+    if _UNSAFE_CHARACTERS.search(uri) or not uri.isascii():
+        return "contains characters that are not allowed in a URI. Percent-encode them."
     try:
         parts = urlsplit(uri)
         _ = parts.port
     except ValueError:
         return "is not a URI."
-    return _problem_of_parts(parts, uri)
+    return _find_part_problem(parts, uri)
 
 
-def _problem_of_parts(parts: SplitResult, uri: str) -> str | None:
+def _find_part_problem(parts: SplitResult, uri: str) -> str | None:
     scheme = parts.scheme.lower()
     parameters = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     checks = (
-        (not _SCHEME.fullmatch(scheme), "needs a scheme, such as https://."),
-        (scheme in FORBIDDEN, f"has the scheme {scheme}:, which is forbidden."),
-        ("#" in uri, "has a fragment (the part after #), which cannot be registered."),
+        (not _SCHEME.fullmatch(scheme), "must have a scheme, such as https://."),
+        (scheme in FORBIDDEN_SCHEMES, f"has the scheme {scheme}:, which is forbidden."),
+        ("#" in uri, "must not have a fragment (the part after #)."),
         (scheme in {"http", "https"} and not parts.hostname, "has no host."),
-        ("@" in parts.netloc, "carries a user name or password."),
-        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has a wrong host."),
+        ("@" in parts.netloc, "must not contain a user name or password."),
+        (bool(parts.netloc) and not _AUTHORITY.fullmatch(parts.netloc), "has an invalid host."),
         (
             bool(parameters & RESERVED_PARAMETERS),
-            "has a parameter named code, state, iss or error, which our answer adds.",
+            "must not have a parameter named code, state, iss or error, which responses add.",
         ),
         (
             scheme not in {"http", "https"} and not (parts.path or parts.netloc),
-            "leads nowhere: something has to follow the scheme.",
+            "must have a host or a path after the scheme.",
         ),
-        (scheme == "localhost", "needs a scheme: write http://localhost…"),
+        (scheme == "localhost", "must have a scheme. Use http://localhost…"),
     )
     return next((sentence for is_wrong, sentence in checks if is_wrong), None)
 
@@ -131,22 +131,22 @@ def _is_loopback_literal(host: str | None) -> bool:
         return False
 
 
-def is_insecure(uri: str) -> bool:
+def is_insecure_redirect_uri(uri: str) -> bool:
     """Return whether a redirect sends the code unencrypted over a network."""
     parts = urlsplit(uri)
     is_local = _is_loopback_literal(parts.hostname) or parts.hostname == "localhost"
     return parts.scheme == "http" and not is_local
 
 
-def _without_port(uri: str) -> tuple[str, str] | None:
+def _split_off_port(uri: str) -> tuple[str, str] | None:
     """Return a loopback URI without its port; None for other URIs."""
     found = _LOOPBACK.fullmatch(uri)
-    if found is None or int(found["port"] or 0) > _HIGHEST_PORT:
+    if found is None or int(found["port"] or 0) > _MAX_PORT:
         return None
     return found["host"], found["rest"] or ""
 
 
-def is_registered(requested: str, registered: list[str]) -> bool:
+def is_redirect_uri_registered(requested: str, registered: list[str]) -> bool:
     """Return whether a URI is registered: the same string, or the same loopback literal.
 
     The port of 127.0.0.1 and [::1] may vary (RFC 8252 section 7.3). Everything else is compared
@@ -154,42 +154,42 @@ def is_registered(requested: str, registered: list[str]) -> bool:
     """
     if requested in registered:
         return True
-    if "#" in requested or _UNSAFE.search(requested):
+    if "#" in requested or _UNSAFE_CHARACTERS.search(requested):
         return False
-    wanted = _without_port(requested)
-    return wanted is not None and any(wanted == _without_port(known) for known in registered)
+    wanted = _split_off_port(requested)
+    return wanted is not None and any(wanted == _split_off_port(known) for known in registered)
 
 
 #: Query characters that need no encoding (RFC 3986 section 3.4) and are common in `state`.
-_UNENCODED = "/:,"
+_UNENCODED_CHARACTERS = "/:,"
 #: Number of characters from which a query is encoded only where necessary. This keeps a long
 #: `state` as short as the application sent it.
-_LONG = 4_000
+_LONG_QUERY_LENGTH = 4_000
 
 
-def with_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
+def add_parameters(uri: str, parameters: list[tuple[str, str]]) -> str:
     """Return the URI with added parameters; the registered part is unchanged."""
     base, mark, query = uri.partition("?")
     added = urlencode(parameters)
-    if len(added) > _LONG:
-        added = urlencode(parameters, safe=_UNENCODED)
+    if len(added) > _LONG_QUERY_LENGTH:
+        added = urlencode(parameters, safe=_UNENCODED_CHARACTERS)
     return f"{base}?{query}{'&' if mark and query else ''}{added}"
 
 
-def without_secrets(uri: str) -> str:
+def redact_redirect_uri(uri: str) -> str:
     """Return a redirect URI in storable form, with possible secrets replaced by “…”.
 
     User information, parameter values and the fragment may be secret.
     """
-    cut = uri[:LONGEST_URI]
+    cut = uri[:MAX_REDIRECT_URI_LENGTH]
     before, hash_mark, _ = cut.partition("#")
     path, question_mark, query = before.partition("?")
-    kept = f"{_USER_INFO.sub('//…@', path)}{question_mark}{_VALUE.sub('…', query)}"
+    kept = f"{_USER_INFO.sub('//…@', path)}{question_mark}{_PARAMETER_VALUE.sub('…', query)}"
     text = f"{kept}{hash_mark}{'…' if hash_mark else ''}"
-    return "".join(each if each.isprintable() else "?" for each in text)[:_LONGEST_KEPT]
+    return "".join(each if each.isprintable() else "?" for each in text)[:_MAX_STORED_LENGTH]
 
 
-def destination_of(uri: str) -> Destination:
+def describe_redirect_destination(uri: str) -> RedirectDestination:
     """Return the destination of a redirect for the consent page."""
     parts = urlsplit(uri)
     words = f"the app “{parts.scheme}:”"
@@ -197,4 +197,4 @@ def destination_of(uri: str) -> Destination:
         words = parts.netloc
     if _is_loopback_literal(parts.hostname) or parts.hostname == "localhost":
         words = f"this computer ({parts.netloc})"
-    return Destination(words=words, is_insecure=is_insecure(uri))
+    return RedirectDestination(words=words, is_insecure=is_insecure_redirect_uri(uri))

@@ -16,17 +16,17 @@ from sqlalchemy import (
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import delete_rows, update_rows
-from domain.core.database.statements import Run
+from domain.core.database.statements import RunStatement
 from domain.core.errors import NotFoundError
 from domain.core.grace_period import GracePeriod
 from domain.core.keyring import CredentialType, Keyring
-from domain.oauth.clients.found_rows import FoundClient
+from domain.oauth.clients.found_rows import ClientRow
 from models import Application, ApplicationSecret
 
 #: Resolution of "last used" times: fine enough for users, without too many writes.
 _USE_RESOLUTION = timedelta(minutes=1)
 #: Time since its last use during which an old secret counts as in use.
-_IN_USE = timedelta(hours=1)
+_IN_USE_PERIOD = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class SecretView:
         return self.expires_at is None
 
 
-class Rotation(StrEnum):
+class SecretRotationStatus(StrEnum):
     """The progress of an application in replacing its old secret."""
 
     #: The new secret has not been used.
@@ -56,19 +56,21 @@ class Rotation(StrEnum):
     OLD_IS_UNUSED = "old is unused"
 
 
-def rotation_of(secrets: Sequence[SecretView], *, now: datetime) -> Rotation | None:
+def get_secret_rotation_status(
+    secrets: Sequence[SecretView], *, now: datetime
+) -> SecretRotationStatus | None:
     """Return the progress of an application with two live secrets; None with one."""
     new = next((each for each in secrets if each.is_current), None)
     old = next((each for each in secrets if not each.is_current), None)
     if new is None or old is None:
         return None
     if new.last_used_at is None:
-        return Rotation.NEW_IS_UNUSED
-    is_in_use = old.last_used_at is not None and old.last_used_at > now - _IN_USE
-    return Rotation.OLD_IS_IN_USE if is_in_use else Rotation.OLD_IS_UNUSED
+        return SecretRotationStatus.NEW_IS_UNUSED
+    is_in_use = old.last_used_at is not None and old.last_used_at > now - _IN_USE_PERIOD
+    return SecretRotationStatus.OLD_IS_IN_USE if is_in_use else SecretRotationStatus.OLD_IS_UNUSED
 
 
-def is_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
+def is_secret_live(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     """Return the condition that a secret is accepted."""
     return or_(ApplicationSecret.expires_at.is_(None), ApplicationSecret.expires_at > now)
 
@@ -82,7 +84,7 @@ def list_secrets(application_id: int, *, session: Session, now: datetime) -> tup
             ApplicationSecret.last_used_at,
             ApplicationSecret.expires_at,
         )
-        .where(ApplicationSecret.application_id == application_id, is_live(now))
+        .where(ApplicationSecret.application_id == application_id, is_secret_live(now))
         .order_by(ApplicationSecret.id.desc())
     )
     return tuple(SecretView(**row) for row in rows.mappings())
@@ -101,7 +103,7 @@ def renew_secret(
     Any older secret is deleted immediately. The application is locked, so concurrent renewals wait
     for each other. Raise NotFoundError if the application was deleted meanwhile.
     """
-    _hold(application_id, session=session)
+    _lock_secrets(application_id, session=session)
     mine = ApplicationSecret.application_id == application_id
     before = session.scalar(
         select(ApplicationSecret.id)
@@ -123,12 +125,12 @@ def renew_secret(
     return credential.clear
 
 
-def end_secret(application_id: int, secret_id: int, *, session: Session) -> None:
+def revoke_secret(application_id: int, secret_id: int, *, session: Session) -> None:
     """Revoke the older of two secrets.
 
     Raise NotFoundError for any other secret.
     """
-    _hold(application_id, session=session)
+    _lock_secrets(application_id, session=session)
     ended = session.scalar(
         delete_rows(ApplicationSecret)
         .where(
@@ -142,7 +144,7 @@ def end_secret(application_id: int, secret_id: int, *, session: Session) -> None
         raise NotFoundError("That secret is already revoked.")
 
 
-def _hold(application_id: int, *, session: Session) -> None:
+def _lock_secrets(application_id: int, *, session: Session) -> None:
     """Lock the secrets until the transaction ends (SQLite has only one writer)."""
     held = session.scalar(
         select(Application.id)
@@ -167,14 +169,16 @@ _RECORD_USE = tuple(
 )
 
 
-def record_use(application_id: int, secret_id: int | None, *, run: Run, now: datetime) -> None:
+def record_secret_use(
+    application_id: int, secret_id: int | None, *, run: RunStatement, now: datetime
+) -> None:
     """Store the last use of an application and of its secret, to the minute."""
     values = {"application_id": application_id, "secret_id": secret_id}
     for statement in _RECORD_USE[: 1 if secret_id is None else 2]:
         run(statement, {**values, "stale": now - _USE_RESOLUTION, "now": now})
 
 
-_REKEY = (
+_REHASH_SECRET = (
     update(ApplicationSecret)
     .where(
         ApplicationSecret.id == bindparam("secret_id"),
@@ -184,10 +188,10 @@ _REKEY = (
 )
 
 
-def rekey(found: FoundClient, newest: bytes, *, run: Run, now: datetime) -> None:
+def rehash_secret(found: ClientRow, newest: bytes, *, run: RunStatement, now: datetime) -> None:
     """Store the hash of a presented secret under the newest key."""
     values = {"secret_id": found.secret_id, "former": found.secret_digest}
-    run(_REKEY, {**values, "newest": newest, "moment": now})
+    run(_REHASH_SECRET, {**values, "newest": newest, "moment": now})
 
 
 def is_recent_use(last_used_at: datetime | None, now: datetime) -> bool:

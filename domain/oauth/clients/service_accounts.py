@@ -12,32 +12,32 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, bindparam, exists, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.accounts.machines import make_machine
+from domain.accounts.machines import create_machine_account
 from domain.accounts.users import ACTIVE, SERVICE
 from domain.core.database.rows import delete_rows, update_rows
-from domain.core.database.statements import KeptConnection
-from domain.projects.people import Membership, memberships_of
+from domain.core.database.statements import StatementConnection
+from domain.projects.people import Membership, find_memberships
 from models import AccessToken, Application, Member, User
 from models import ServiceAccount as Row
 
 #: States of an owner who was locked out, but may still know the secret.
-_LOCKED_OUT = ("locked", "blocked")
+_LOCKED_STATES = ("locked", "blocked")
 _OWNER = aliased(User)
 
 
-class FoundServiceAccount(NamedTuple):
-    """The service account of a client; the fields are the columns of `_OF_CLIENT`."""
+class ServiceAccountRow(NamedTuple):
+    """The service account of a client; the fields are the columns of `_SERVICE_ACCOUNT_QUERY`."""
 
     user_id: int
     #: True if the service account may receive tokens.
     is_usable: bool
 
 
-_OF_CLIENT = (
+_SERVICE_ACCOUNT_QUERY = (
     select(
         User.id,
         (User.state == ACTIVE)
-        & or_(Application.is_instance_wide, _OWNER.state.not_in(_LOCKED_OUT)),
+        & or_(Application.is_instance_wide, _OWNER.state.not_in(_LOCKED_STATES)),
     )
     .join(Row, Row.user_id == User.id)
     .join(Application, Application.id == Row.application_id)
@@ -46,12 +46,12 @@ _OF_CLIENT = (
 )
 
 
-def find_for_client(
-    application_id: int, *, connection: KeptConnection
-) -> FoundServiceAccount | None:
+def find_service_account_row(
+    application_id: int, *, connection: StatementConnection
+) -> ServiceAccountRow | None:
     """Return the service account of an application, if it has one."""
-    row = connection.first(_OF_CLIENT, {"application_id": application_id})
-    return FoundServiceAccount._make(row) if row else None
+    row = connection.first(_SERVICE_ACCOUNT_QUERY, {"application_id": application_id})
+    return ServiceAccountRow._make(row) if row else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +78,7 @@ def find_service_account(
     return ServiceAccount(
         username=user.username,
         name=user.name,
-        memberships=memberships_of(user.id, today=today, session=session),
+        memberships=find_memberships(user.id, today=today, session=session),
         last_token_at=session.scalar(newest),
     )
 
@@ -98,7 +98,7 @@ def set_service_account(
     user_id = session.scalar(select(Row.user_id).where(mine))
     if is_wanted and user_id is None:
         prefix = f"application_{application.id}_bot"
-        user = make_machine(prefix, application.name, SERVICE, session=session, now=now)
+        user = create_machine_account(prefix, application.name, SERVICE, session=session, now=now)
         session.add(Row(application_id=application.id, user_id=user.id))
     elif is_wanted:
         session.get_one(User, user_id).name = application.name
@@ -123,7 +123,9 @@ def end_service_accounts(applications: ColumnElement[bool], *, session: Session)
         session.execute(statement)
 
 
-def revoke_tokens(applications: ColumnElement[bool], *, session: Session, now: datetime) -> None:
+def revoke_service_account_tokens(
+    applications: ColumnElement[bool], *, session: Session, now: datetime
+) -> None:
     """Revoke the tokens of the service accounts of some applications."""
     theirs = exists().where(
         Row.user_id == AccessToken.user_id, Row.application_id == Application.id, applications

@@ -13,25 +13,33 @@ from pydantic import (
     field_validator,
 )
 
-from domain.core.types.base import Body, Option, Resource, Time, once_each, one_text, split
-from domain.oauth.clients.redirect_uris import is_insecure
+from domain.core.types.base import (
+    Body,
+    Option,
+    Resource,
+    Time,
+    join_option_words,
+    remove_duplicates,
+    split_words,
+)
+from domain.oauth.clients.redirect_uris import is_insecure_redirect_uri
 
 
-def _addresses(value: Any) -> Any:
+def _split_uris(value: Any) -> Any:
     """Return the URIs in a value; text is split at spaces and line breaks."""
     return value.split() if isinstance(value, str) else value
 
 
-def _words(value: Any) -> Any:
+def _split_scopes(value: Any) -> Any:
     # Commas do not separate scopes: the protocol only uses spaces.
-    return value.split() if isinstance(value, str) else split(one_text(value))
+    return value.split() if isinstance(value, str) else split_words(join_option_words(value))
 
 
-def _as_text(value: Any) -> Any:
+def _format_jwks(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict) else value
 
 
-_Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
+_Words = Annotated[tuple[str, ...], BeforeValidator(_split_scopes)]
 
 
 class ApplicationDetails(Body):
@@ -40,71 +48,82 @@ class ApplicationDetails(Body):
     name: str
     redirect_uris: Annotated[
         tuple[str, ...],
-        BeforeValidator(_addresses),
-        AfterValidator(once_each),
+        BeforeValidator(_split_uris),
+        AfterValidator(remove_duplicates),
         Option("--redirect-uri"),
-        Field(description="Omit for device codes and passwords only."),
+        Field(description="Redirect URIs. Not needed for the device and password grants."),
     ] = ()
-    scopes: _Words = Field(description="Separated by spaces.")
+    scopes: _Words = Field(description="Scopes, separated by spaces.")
     confidential: Annotated[
         bool,
         Option("--confidential/--public"),
-        Field(description="A public client has no secret; PKCE is required."),
+        Field(
+            description="True if the application can keep a client secret. A public application "
+            "has no secret and must use PKCE."
+        ),
     ] = True
     require_pkce: bool = Field(
-        default=False, description="Whether a confidential client has to use PKCE as well."
+        default=False, description="True if a confidential application must also use PKCE."
     )
     refresh_for_devices: bool = Field(
         default=False,
-        description="Whether device codes and passwords get a refresh token as well.",
+        description="True to issue refresh tokens for the device and password grants as well.",
     )
     #: Bound tokens (RFC 9449).
     require_dpop: bool = Field(
-        default=False, description="Whether its tokens have to be bound to a key."
+        default=False, description="True if access tokens must be bound to a key (DPoP)."
     )
     omit_iss: bool = Field(
         default=False,
-        description="Written for GitLab: no `iss` (RFC 9207) with codes and errors.",
+        description="True to omit `iss` (RFC 9207) from authorization responses, for "
+        "compatibility with clients written for GitLab.",
     )
     service_account: bool = Field(
         default=False,
-        description="Whether a confidential client can act by itself (client_credentials).",
+        description="True to give a confidential application a service account, for the client "
+        "credentials grant.",
     )
-    #: Public keys (RFC 7523), in a form that `read_keys` accepts.
+    #: Public keys (RFC 7523), in a form that `parse_public_keys` accepts.
     jwks: Annotated[
         str | None,
-        BeforeValidator(_as_text),
+        BeforeValidator(_format_jwks),
         Option("--public-keys", null="--no-public-keys"),
-        Field(description="Of private_key_jwt: a JWK Set, a JWK or a public key in PEM."),
+        Field(
+            description="Public keys for `private_key_jwt`: a JWK Set, a JWK or a public key in "
+            "PEM format."
+        ),
     ] = None
     backchannel_logout_uri: Annotated[
         str | None,
         BeforeValidator(lambda value: value or None),
-        Field(description="Where it hears that sign-ins have ended."),
+        Field(
+            description="URL that is notified when a user signs out (OpenID Connect Back-Channel "
+            "Logout)."
+        ),
     ] = None
     refresh_idle_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
-        default=None, description="Days after which an unused refresh token ends."
+        default=None, description="Days after which an unused refresh token expires."
     )
     refresh_longest_days: Annotated[int, Field(ge=1, le=3650)] | None = Field(
-        default=None, description="Days after a user's consent when refreshing ends."
+        default=None, description="Days after the user's consent when refresh tokens expire."
     )
     #: Paths of the allowed groups. None keeps the setting, and an empty list allows all users.
     allowed_groups: Annotated[
         _Words | None,
         Option("--allow-group", null="--allow-everybody"),
-        Field(description="Groups whose members can use it; everybody without any."),
+        Field(description="Groups whose members can use the application. Empty for all users."),
     ] = None
     #: Only administrators can set this field and the following ones; None keeps the setting.
     trusted: Annotated[
         bool | None,
         Option("--trusted/--not-trusted"),
-        Field(description="Whether users are not asked for consent; for the instance's own."),
+        Field(description="True to skip the consent page. Only for instance-wide applications."),
     ] = None
     #: True if the application belongs to the instance and not to a user; cannot be undone.
     is_instance_wide: Annotated[
         bool,
         Option("--instance-wide/--no-instance-wide"),
-        Field(description="Whether any administrator can manage it."),
+        Field(description="True if the application belongs to the instance instead of a user."),
     ] = False
     #: Grant types that need permission, and that this application may use.
     allowed_grants: _Words | None = None
@@ -116,7 +135,9 @@ class ApplicationView(Resource):
     model_config = ConfigDict(populate_by_name=True)
 
     id: int
-    application_id: str = Field(validation_alias="uid", description="Its client_id.")
+    application_id: str = Field(
+        validation_alias="uid", description="The `client_id` in OAuth requests."
+    )
     name: str
     owner_id: int
     redirect_uris: tuple[str, ...]
@@ -126,22 +147,24 @@ class ApplicationView(Resource):
     refresh_for_devices: bool
     require_dpop: bool
     omit_iss: bool
-    service_account: bool = Field(description="Whether it can act by itself.")
-    jwks: Mapping[str, Any] | None = Field(description="Its public keys.")
+    service_account: bool = Field(description="True if the application has a service account.")
+    jwks: Mapping[str, Any] | None = Field(description="Public keys of the application.")
     backchannel_logout_uri: str | None
     refresh_idle_days: int | None
     refresh_longest_days: int | None
     allowed_group_ids: tuple[int, ...] | None
     instance_wide: bool = Field(validation_alias="is_instance_wide")
-    trusted: bool = Field(description="Whether users are not asked for consent.")
-    allowed_grants: _Words = Field(description="Grant types.")
+    trusted: bool = Field(description="True if the consent page is skipped.")
+    allowed_grants: _Words = Field(
+        description="Grant types that need permission, and that the application may use."
+    )
     created_at: Time
     last_used_at: Time | None
     client_metadata: Mapping[str, Any] | None = Field(exclude=True)
 
     @field_validator("trusted")
     @classmethod
-    def _is_of_the_instance(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
+    def _check_instance_wide(cls, value: bool, others: ValidationInfo) -> bool:  # noqa: FBT001
         # An owner could change the redirect URIs.
         return value and bool(others.data.get("instance_wide"))
 
@@ -153,7 +176,7 @@ class ApplicationView(Resource):
     @property
     def insecure_redirect_uris(self) -> tuple[str, ...]:
         """The redirect URIs that send a code unencrypted."""
-        return tuple(uri for uri in self.redirect_uris if is_insecure(uri))
+        return tuple(uri for uri in self.redirect_uris if is_insecure_redirect_uri(uri))
 
     def is_owned_by(self, user_id: int) -> bool:
         """Return whether a user owns the application; instance-wide applications have no owner."""

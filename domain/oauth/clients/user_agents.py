@@ -2,7 +2,7 @@
 
 import re
 
-_LONGEST_NAME = 40
+_MAX_NAME_LENGTH = 40
 #: Programs in order of precedence, since most browsers also name their predecessors.
 _PROGRAMS = (
     ("Edg/", "Edge"),
@@ -38,24 +38,24 @@ _SYSTEMS = (
     ("Darwin", "a Mac"),
     ("Linux", "Linux"),
 )
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
+_NAME_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9 ._-]*")
 
 
-def device_in_words(user_agent: str | None) -> str:
+def describe_device(user_agent: str | None) -> str:
     """Return a description such as `Chrome on Windows`; the header proves nothing."""
     text = user_agent or ""
-    program, system = _first(_PROGRAMS, text), _first(_SYSTEMS, text)
+    program, system = _find_first_match(_PROGRAMS, text), _find_first_match(_SYSTEMS, text)
     if program and system:
         return f"{program} on {system}"
-    return program or system or _own_name(text) or "a device that does not say what it is"
+    return program or system or _parse_own_name(text) or "an unknown device"
 
 
-def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+def _find_first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
     folded = text.lower()
     return next((words for mark, words in table if mark.lower() in folded), None)
 
 
-def _own_name(text: str) -> str | None:
+def _parse_own_name(text: str) -> str | None:
     """Return the text before the version, such as `Weather Station` in `Weather Station/2.1`."""
-    found = _NAME.match(text)
-    return found.group().strip()[:_LONGEST_NAME] if found else None
+    found = _NAME_PATTERN.match(text)
+    return found.group().strip()[:_MAX_NAME_LENGTH] if found else None

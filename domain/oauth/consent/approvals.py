@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.scopes import in_order
+from domain.access.scopes import sort_scopes
 from domain.core.database.rows import insert_into, update_rows
 from domain.oauth.clients.applications import is_trusted
 from models import Application, Consent
@@ -36,7 +36,7 @@ class ConsentPrompt:
     is_needed: bool
 
 
-def consent_prompt_for(
+def build_consent_prompt(
     application: Application, scopes: str, *, user_id: int, session: Session
 ) -> ConsentPrompt:
     """Return the prompt for the requested scopes, compared with the approved ones.
@@ -53,11 +53,11 @@ def consent_prompt_for(
     granted = asked & set((remembered or "").split())
     may_skip = is_trusted(application) or (application.confidential and granted == asked)
     return ConsentPrompt(
-        new=in_order(asked - granted), granted=in_order(granted), is_needed=not may_skip
+        new=sort_scopes(asked - granted), granted=sort_scopes(granted), is_needed=not may_skip
     )
 
 
-def remember(
+def store_consent(
     application: Application, scopes: str, *, user_id: int, session: Session, now: datetime
 ) -> None:
     """Add the approved scopes to the stored consent, if consent counts for later requests."""
@@ -76,5 +76,5 @@ def remember(
             index_elements=["user_id", "application_id"], set_={"updated_at": now}
         ).returning(Consent.id, Consent.scopes)
     ).one()
-    union = " ".join(in_order({*known.scopes.split(), *scopes.split()}))
+    union = " ".join(sort_scopes({*known.scopes.split(), *scopes.split()}))
     session.execute(update_rows(Consent).where(Consent.id == known.id).values(scopes=union))

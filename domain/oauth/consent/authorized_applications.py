@@ -9,14 +9,14 @@ from sqlalchemy import ColumnElement, case, delete, func, or_, select, union
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
-from domain.access.scopes import in_order
+from domain.access.actor import UnitOfWork
+from domain.access.scopes import sort_scopes
 from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
 from domain.core.errors import NotFoundError
 from domain.oauth.clients.applications import is_trusted
-from domain.oauth.clients.user_agents import device_in_words
-from domain.oauth.personal_tokens.made_by_applications import end_made_tokens
+from domain.oauth.clients.user_agents import describe_device
+from domain.oauth.personal_tokens.made_by_applications import revoke_created_tokens
 from models import AccessToken, Application, Authorization, Consent, User
 
 
@@ -52,7 +52,7 @@ class AuthorizedApplication:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Access:
+class _ApplicationAccess:
     """The access of an application: its live tokens, a stored consent, or both."""
 
     scopes: set[str] = field(default_factory=set)
@@ -60,15 +60,15 @@ class _Access:
     token_count: int = 0
 
 
-def list_authorized(
+def list_authorized_applications(
     user_id: int, *, session: Session, now: datetime
 ) -> tuple[AuthorizedApplication, ...]:
     """Return the applications with live tokens or a stored consent, most recently used first."""
-    live = _live(user_id, now)
-    access = _accesses(user_id, live, session=session)
-    sources = _sources(live, session=session)
-    first = _first(user_id, session=session)
-    known = _descriptions(access.keys(), session=session)
+    live = _list_live_conditions(user_id, now)
+    access = _find_access(user_id, live, session=session)
+    sources = _find_sources(live, session=session)
+    first = _find_first_grants(user_id, session=session)
+    known = _find_applications(access.keys(), session=session)
     found = []
     for application_id, each in access.items():
         row, owner_name = known.get(application_id, (None, ""))
@@ -81,7 +81,7 @@ def list_authorized(
                 is_instance_wide=bool(row and row.is_instance_wide),
                 registered_itself=bool(row and row.client_metadata is not None),
                 trusted=bool(row and is_trusted(row)),
-                scopes=in_order(each.scopes),
+                scopes=sort_scopes(each.scopes),
                 first_authorized_at=min(each.since, first.get(application_id, each.since)),
                 last_used_at=used[0].last_seen_at if used else None,
                 token_count=each.token_count,
@@ -92,27 +92,29 @@ def list_authorized(
     return tuple(found)
 
 
-def _accesses(
+def _find_access(
     user_id: int, live: tuple[ColumnElement[bool], ...], *, session: Session
-) -> dict[int | None, _Access]:
-    scopes = _scopes(live, session=session)
+) -> dict[int | None, _ApplicationAccess]:
+    scopes = _find_granted_scopes(live, session=session)
     counts = (
         select(AccessToken.application_id, func.min(AccessToken.created_at), func.count())
         .where(*live)
         .group_by(AccessToken.application_id)
     )
     found = {
-        application_id: _Access(scopes=scopes[application_id], since=since, token_count=count)
+        application_id: _ApplicationAccess(
+            scopes=scopes[application_id], since=since, token_count=count
+        )
         for application_id, since, count in session.execute(counts)
     }
     for consent in session.scalars(select(Consent).where(Consent.user_id == user_id)):
-        without_token = _Access(since=consent.created_at)
+        without_token = _ApplicationAccess(since=consent.created_at)
         known = found.setdefault(consent.application_id, without_token)
         known.scopes.update(consent.scopes.split())
     return found
 
 
-def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
+def _list_live_conditions(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     return (
         AccessToken.user_id == user_id,
         AccessToken.revoked_at.is_(None),
@@ -124,7 +126,7 @@ def _live(user_id: int, now: datetime) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def _descriptions(
+def _find_applications(
     ids: Iterable[int | None], *, session: Session
 ) -> dict[int | None, tuple[Application, str]]:
     """Return applications with the names of their owners, by id."""
@@ -136,7 +138,7 @@ def _descriptions(
     return {application.id: (application, owner_name) for application, owner_name in rows}
 
 
-def _scopes(
+def _find_granted_scopes(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, set[str]]:
     """Return the granted scopes; an access token may have fewer scopes than its refresh token."""
@@ -153,7 +155,7 @@ def _scopes(
     return found
 
 
-def _sources(
+def _find_sources(
     live: tuple[ColumnElement[bool], ...], *, session: Session
 ) -> dict[int | None, list[AccessSource]]:
     """Return the sources that requested or used tokens, latest first."""
@@ -170,7 +172,7 @@ def _sources(
     )
     latest: dict[tuple[int | None, str | None, str], datetime] = {}
     for row in rows:
-        source = (row.application_id, row.address, device_in_words(row.user_agent))
+        source = (row.application_id, row.address, describe_device(row.user_agent))
         latest[source] = max(row.moment, latest.get(source, row.moment))
     found: dict[int | None, list[AccessSource]] = defaultdict(list)
     for (application_id, address, device), moment in latest.items():
@@ -182,7 +184,7 @@ def _sources(
     return found
 
 
-def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
+def _find_first_grants(user_id: int, *, session: Session) -> dict[int | None, datetime]:
     """Return the time of the first stored grant for each application."""
     rows = session.execute(
         select(Authorization.application_id, func.min(Authorization.created_at))
@@ -192,7 +194,9 @@ def _first(user_id: int, *, session: Session) -> dict[int | None, datetime]:
     return dict(rows.all())
 
 
-def revoke_authorized(application_id: int, user_id: int, *, session: Session, now: datetime) -> str:
+def revoke_application_access(
+    application_id: int, user_id: int, *, session: Session, now: datetime
+) -> str:
     """Revoke all tokens and codes of a user at an application, and delete the consent.
 
     Tokens that the application created with them are revoked as well. Return the application's
@@ -222,11 +226,11 @@ def revoke_authorized(application_id: int, user_id: int, *, session: Session, no
     granted = select(Authorization.id).where(
         Authorization.application_id == application_id, Authorization.user_id == user_id
     )
-    end_made_tokens(granted, session=session, now=now)
+    revoke_created_tokens(granted, session=session, now=now)
     return name
 
 
-def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
+def revoke_all_applications(user_id: int, *, session: Session, now: datetime) -> int:
     """Revoke the access of all applications of a user, and return their number."""
     granted = [
         select(table.application_id).where(table.user_id == user_id, table.revoked_at.is_(None))
@@ -236,12 +240,12 @@ def revoke_everything(user_id: int, *, session: Session, now: datetime) -> int:
     # Ordered by id, so that concurrent calls do not deadlock.
     ids = sorted({number for number in session.scalars(union(*granted, consented)) if number})
     for application_id in ids:
-        revoke_authorized(application_id, user_id, session=session, now=now)
-    revoke_without_application(user_id, session=session, now=now)
+        revoke_application_access(application_id, user_id, session=session, now=now)
+    revoke_tokens_without_application(user_id, session=session, now=now)
     return len(ids)
 
 
-def revoke_without_application(user_id: int, *, session: Session, now: datetime) -> None:
+def revoke_tokens_without_application(user_id: int, *, session: Session, now: datetime) -> None:
     """Revoke all tokens issued for the user's password without an application."""
     session.execute(
         update_rows(AccessToken)
@@ -255,20 +259,20 @@ def revoke_without_application(user_id: int, *, session: Session, now: datetime)
 
 
 @action("authorized_applications.revoke")
-def revoke_application(work: Work, application_id: int) -> str:
+def revoke_own_application(work: UnitOfWork, application_id: int) -> str:
     """Revoke all access of an application to your account.
 
     Return the name of the application.
     """
     own_id = work.actor.id or 0
-    name = revoke_authorized(application_id, own_id, session=work.session, now=work.now)
+    name = revoke_application_access(application_id, own_id, session=work.session, now=work.now)
     work.record(EventKind.CONSENT_REVOKED, subject=name, user_id=own_id)
     return name
 
 
 @action("authorized_applications.revoke")
-def revoke_tokens_of_passwords(work: Work) -> None:
+def revoke_own_password_tokens(work: UnitOfWork) -> None:
     """Revoke all tokens that were issued for your password without an application."""
     own_id = work.actor.id or 0
-    revoke_without_application(own_id, session=work.session, now=work.now)
+    revoke_tokens_without_application(own_id, session=work.session, now=work.now)
     work.record(EventKind.TOKEN_REVOKED, subject="password grant", user_id=own_id)

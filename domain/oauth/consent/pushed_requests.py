@@ -18,13 +18,13 @@ from domain.oauth.client_requests import ClientEndpoint, ClientRequest
 from domain.oauth.clients.authentication import Client
 from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.dpop import InvalidProofError
-from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, Pushed
+from domain.oauth.protocol import AUTHORIZATION_PARAMETERS, ProtocolRequest, PushedReference
 from models import Application, PushedRequest
 
 #: Prefix of a request_uri, before the credential (RFC 9126 section 2.2).
-PREFIX = "urn:ietf:params:oauth:request_uri:"
+REQUEST_URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 #: Lifetime of an opened request, counted from the push; equals the lifetime of a consent page.
-_OPENED_FOR = timedelta(hours=1)
+_OPENED_LIFETIME = timedelta(hours=1)
 
 
 class InvalidRequestUriError(InvalidRequestError):
@@ -32,12 +32,12 @@ class InvalidRequestUriError(InvalidRequestError):
 
     error = "invalid_request_uri"
     description = (
-        "The request_uri is unknown, has already been used, is too old, or belongs to another "
+        "The request_uri is unknown, was already used, has expired, or belongs to another "
         "application. Start again from the application."
     )
 
 
-def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
+def store_pushed_request(request: ProtocolRequest, client: Client, context: OAuthContext) -> str:
     """Store the checked parameters of a pushed request, and return the request_uri (2.2)."""
     credential = context.keyring.issue(CredentialType.PUSHED_REQUEST)
     parameters = request.payload.data
@@ -52,10 +52,10 @@ def store(request: ProtocolRequest, client: Client, context: OAuthContext) -> st
             expires_at=context.now + context.policy.pushed_requests.lifetime,
         )
     )
-    return PREFIX + credential.clear
+    return REQUEST_URI_PREFIX + credential.clear
 
 
-class _PushedRow(NamedTuple):
+class _PushedRequestRow(NamedTuple):
     """A stored request with the client_id of its application."""
 
     id: int
@@ -64,54 +64,58 @@ class _PushedRow(NamedTuple):
     uid: str
 
 
-def is_pushed(request: ProtocolRequest) -> bool:
+def is_pushed_request(request: ProtocolRequest) -> bool:
     """Return whether the request refers to a pushed request by request_uri."""
     uris = request.payload.datalist["request_uri"]
-    return any(uri.startswith(PREFIX) for uri in uris)
+    return any(uri.startswith(REQUEST_URI_PREFIX) for uri in uris)
 
 
-def open_pushed(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
+def open_pushed_request(request: ProtocolRequest, context: OAuthContext) -> ProtocolRequest:
     """Return the pushed request that a request refers to (section 4).
 
     Other parameters from the browser are ignored (RFC 9101 section 5). A request without a pushed
     request_uri is returned unchanged. Errors are shown on a page.
     """
-    if not is_pushed(request):
+    if not is_pushed_request(request):
         return request
-    row = _find(request, context)
-    _extend(row.id, row.created_at + _OPENED_FOR, context)
+    row = _get_pushed_row(request, context)
+    _extend_lifetime(row.id, row.created_at + _OPENED_LIFETIME, context)
     parameters = {name: [value] for name, value in row.parameters.items()}
     # The parameters were checked without the request_uri; the consent page is sealed with it.
     uri = request.required("request_uri")
     opened = ProtocolRequest("GET", {**parameters, "request_uri": [uri]}, {})
-    opened.pushed = Pushed(id=row.id)
+    opened.pushed = PushedReference(id=row.id)
     opened.pushed_at = row.created_at
     opened.first_asked, opened.decision = request.first_asked, request.decision
     return opened
 
 
-def read_parameters(request: ProtocolRequest, context: OAuthContext) -> dict[str, str]:
+def read_authorization_parameters(
+    request: ProtocolRequest, context: OAuthContext
+) -> dict[str, str]:
     """Return the parameters of an authorization request; empty if its pushed request is gone."""
-    if not is_pushed(request):
+    if not is_pushed_request(request):
         return request.payload.data
     try:
-        parameters: dict[str, str] = _find(request, context).parameters
+        parameters: dict[str, str] = _get_pushed_row(request, context).parameters
     except InvalidRequestError:
         return {}
     return parameters
 
 
-def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
+def _get_pushed_row(request: ProtocolRequest, context: OAuthContext) -> _PushedRequestRow:
     """Return the row of the request_uri.
 
     Raise InvalidRequestError if there is none.
     """
     if {"client_id", "request_uri"} & set(request.payload.repeated):
-        raise InvalidRequestError("client_id and request_uri may be given only once.")
+        raise InvalidRequestError("client_id and request_uri can be sent only once.")
     if request.value("request") is not None:
-        raise InvalidRequestError("request and request_uri cannot be given together.")
+        raise InvalidRequestError("request and request_uri cannot be sent together.")
     uid, uri = request.required("client_id"), request.required("request_uri")
-    digests = context.keyring.digests(uri.removeprefix(PREFIX), CredentialType.PUSHED_REQUEST)
+    digests = context.keyring.digests(
+        uri.removeprefix(REQUEST_URI_PREFIX), CredentialType.PUSHED_REQUEST
+    )
     row = context.session.execute(
         select(
             PushedRequest.id,
@@ -124,10 +128,10 @@ def _find(request: ProtocolRequest, context: OAuthContext) -> _PushedRow:
     ).first()
     if row is None or row.uid != uid:
         raise InvalidRequestUriError
-    return _PushedRow._make(row)
+    return _PushedRequestRow._make(row)
 
 
-def _extend(row_id: int, until: datetime, context: OAuthContext) -> None:
+def _extend_lifetime(row_id: int, until: datetime, context: OAuthContext) -> None:
     context.session.execute(
         update_rows(PushedRequest)
         .where(PushedRequest.id == row_id, PushedRequest.expires_at < until)
@@ -135,7 +139,7 @@ def _extend(row_id: int, until: datetime, context: OAuthContext) -> None:
     )
 
 
-def consume(request: ProtocolRequest, context: OAuthContext) -> None:
+def consume_pushed_request(request: ProtocolRequest, context: OAuthContext) -> None:
     """Delete a pushed request after its decision; only one of concurrent decisions succeeds.
 
     Raise InvalidRequestUriError if the request is gone (section 4).
@@ -164,7 +168,7 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
         """
         if asked.request.value("request_uri") is not None:
             raise InvalidRequestError("A request_uri cannot be pushed.")
-        pushed = _authorization_request(asked)
+        pushed = _build_authorization_request(asked)
         try:
             self.server.get_authorization_grant(pushed).validate_authorization_request()
         except OAuth2Error as error:
@@ -174,12 +178,12 @@ class PushedAuthorizationEndpoint(ClientEndpoint[None, ProtocolRequest], Endpoin
 
     def perform(self, asked: ClientRequest[None], checked: ProtocolRequest) -> Mapping[str, object]:
         """Store the request, and return the response; `expires_in` is in seconds (section 2.2)."""
-        request_uri = store(checked, asked.get_client(), self.server.context)
+        request_uri = store_pushed_request(checked, asked.get_client(), self.server.context)
         lifetime = self.server.context.policy.pushed_requests.lifetime
         return {"request_uri": request_uri, "expires_in": int(lifetime.total_seconds())}
 
 
-def _authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
+def _build_authorization_request(asked: ClientRequest[None]) -> ProtocolRequest:
     """Return the authorization request, bound to the key of the proof (RFC 9449 section 10.1)."""
     named, thumbprint = asked.request.value("dpop_jkt"), asked.key_thumbprint
     if thumbprint is not None and named not in {None, thumbprint}:

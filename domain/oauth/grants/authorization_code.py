@@ -17,103 +17,107 @@ from authlib.oidc.core.errors import RequestNotSupportedError, RequestURINotSupp
 from pydantic import Field
 from sqlalchemy import ColumnElement, bindparam
 
-from domain.access.scopes import grantable
+from domain.access.scopes import filter_grantable_scopes
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
 from domain.core.keyring import CredentialType
 from domain.oauth import pkce
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.clients.applications import find_by_uid, view_of
+from domain.oauth.clients.applications import build_application_view, find_application_row
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
-    AUTHORIZATION_CODE,
-    IS_ACTIVE,
+    ACTIVE_STATE,
+    AUTHORIZATION_CODE_LOOKUP,
     LookupWithWrite,
-    are_registered,
+    are_scopes_registered,
 )
-from domain.oauth.clients.found_rows import FoundGrant
-from domain.oauth.clients.redirect_uris import is_registered, with_parameters
+from domain.oauth.clients.found_rows import GrantRow
+from domain.oauth.clients.redirect_uris import add_parameters, is_redirect_uri_registered
 from domain.oauth.clients.types import ApplicationView
 from domain.oauth.consent.approvals import Approval
 from domain.oauth.context import OAuthPolicy
-from domain.oauth.openid.backchannel_logout import remember_session, sid_of
+from domain.oauth.openid.backchannel_logout import compute_session_id, store_backchannel_session
 from domain.oauth.pkce import check_challenge, check_verifier
 from domain.oauth.presented_tokens.dpop import check_thumbprint
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
-    OTHER_REDIRECT_URI,
-    PROOF,
+    INVALID_PROOF,
+    REDIRECT_URI_MISMATCH,
     UNREGISTERED_REDIRECT_URI,
-    Reason,
-    Refusal,
-    RefusedGrantError,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
 )
-from domain.oauth.requested_scopes import allowed_scopes
+from domain.oauth.requested_scopes import parse_allowed_scopes
 from domain.oauth.tokens import (
-    FOR_CODE,
-    RedeemingLookup,
-    consume_code,
-    grant_in,
-    new_pair,
-    redeem,
-    revoke_family,
-    token_response,
+    CODE_REDEMPTION,
+    RedemptionLookup,
+    build_consume_code,
+    build_grant,
+    build_token_response,
+    generate_token_pair,
+    redeem_credential,
+    revoke_authorization,
 )
 from models import Application, Authorization
 
-_ONCE = "Redeem each code once, right after the browser brings it back."
-_USED = Reason(
+_REDEEM_ONCE_ADVICE = "Redeem each code once, immediately after the redirect."
+_USED_CODE_REASON = RejectionReason(
     name="used_code",
     title="Authorization code used twice",
     advice=(
-        f"{_ONCE} A second use ends the tokens of the first one, since one of the two "
-        "may be a thief. Common causes: a reloaded callback page, or a retry after a timeout."
+        f"{_REDEEM_ONCE_ADVICE} A second use revokes the tokens of the first use, because one of "
+        "them may be "
+        "an attack. Common causes: a reloaded callback page, or a retry after a timeout."
     ),
 )
 #: The error is the same in all these cases, so that the thief of a code learns nothing more.
-UNKNOWN_CODE = Refusal(
+UNKNOWN_CODE = Rejection(
     sentence="The authorization code is unknown, or was issued to another client.",
-    reason=Reason(
+    reason=RejectionReason(
         name="unknown_code",
         title="Unknown authorization code",
         advice=(
-            "The code is cut off, is from another installation, or was issued to another "
-            f"client_id. {_ONCE}"
+            "The code is truncated, is from another instance, or was issued to another "
+            f"client_id. {_REDEEM_ONCE_ADVICE}"
         ),
     ),
 )
-EXPIRED_CODE = Refusal(
-    sentence="The authorization code has expired. Send the browser for a new one.",
-    reason=Reason(
+EXPIRED_CODE = Rejection(
+    sentence="The authorization code has expired. Request a new code.",
+    reason=RejectionReason(
         name="expired_code",
         title="Expired authorization code",
-        advice=f"A code is valid for at most ten minutes. {_ONCE}",
+        advice=f"A code is valid for at most ten minutes. {_REDEEM_ONCE_ADVICE}",
     ),
 )
-USED_CODE = Refusal(
+USED_CODE = Rejection(
     sentence="The authorization code has already been used, and its tokens are revoked.",
-    reason=_USED,
+    reason=_USED_CODE_REASON,
 )
-LOST_CODE = Refusal(sentence="The authorization code has already been used.", reason=_USED)
-OTHER_URI = Refusal(
+ALREADY_USED_CODE = Rejection(
+    sentence="The authorization code has already been used.", reason=_USED_CODE_REASON
+)
+WRONG_REDIRECT_URI = Rejection(
     sentence="The redirect_uri does not match the authorization request.",
-    reason=OTHER_REDIRECT_URI,
+    reason=REDIRECT_URI_MISMATCH,
 )
-OTHER_KEY = Refusal(
-    sentence="The authorization code needs a DPoP proof with the key of dpop_jkt.", reason=PROOF
+WRONG_CODE_KEY = Rejection(
+    sentence="The authorization code requires a DPoP proof with the key of dpop_jkt.",
+    reason=INVALID_PROOF,
 )
 DENIED_BY_USER = "The resource owner denied the request."
 #: Maximum length in characters of the URL that returns a code to an application. Few web servers
 #: accept longer request lines, and many accept only half of this.
-LONGEST_ANSWER = 16_000
+MAX_RESPONSE_URL_LENGTH = 16_000
 _CODE_LENGTH = 64
 #: Numbers without leading zeros, so that each number has only one spelling.
-_SECONDS = re.compile("0|[1-9][0-9]{0,9}")
-PROMPTS = frozenset({"none", "login", "consent", "select_account"})
+_SECONDS_PATTERN = re.compile("0|[1-9][0-9]{0,9}")
+SUPPORTED_PROMPTS = frozenset({"none", "login", "consent", "select_account"})
 
 
-def issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
+def build_issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tuple[str, str]]:
     """Return the `iss` parameter (RFC 9207 section 2), unless the application omits it.
 
     Clients written for GitLab may not accept it.
@@ -124,7 +128,7 @@ def issuer_parameter(application: Application, policy: OAuthPolicy) -> list[tupl
 class UnknownRedirectUriError(InvalidRequestError):
     """Error for an unregistered redirect URI; it is never redirected (section 4.1.2.1)."""
 
-    description = "The redirect_uri is not one of those that the application registered."
+    description = "The redirect_uri is not registered for this application."
     reason = UNREGISTERED_REDIRECT_URI
 
     def __init__(self, presented: str, application: ApplicationView) -> None:
@@ -140,12 +144,12 @@ class CodeExchange(ClientParameters):
     grant_type: Literal["authorization_code"]
     code: str
     redirect_uri: str
-    code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER)] = Field(
-        default="", description="Verifier of PKCE (RFC 7636). Public applications require it."
+    code_verifier: Annotated[str, Field(pattern=pkce.VERIFIER_PATTERN)] = Field(
+        default="", description="PKCE code verifier (RFC 7636). Required for public applications."
     )
 
 
-def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
+def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     """Return the conditions under which `check` accepts a code without a DPoP proof."""
     return (
         found.grant_application_id == found.id,
@@ -153,15 +157,15 @@ def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
         found.grant_redirect_uri == bindparam("redirect_uri"),
         found.grant_code_challenge.is_not_distinct_from(bindparam("code_challenge")),
         found.grant_key_thumbprint.is_(None),
-        found.user_state == IS_ACTIVE,
-        are_registered(found.grant_scopes, found),
+        found.user_state == ACTIVE_STATE,
+        are_scopes_registered(found.grant_scopes, found),
     )
 
 
-WITH_REDEMPTION = RedeemingLookup(
-    AUTHORIZATION_CODE,
-    lambda value: consume_code(value("grant_id")),
-    _is_certain,
+CODE_REDEMPTION_LOOKUP = RedemptionLookup(
+    AUTHORIZATION_CODE_LOOKUP,
+    lambda value: build_consume_code(value("grant_id")),
+    _list_certain_conditions,
     authorization_id="grant_id",
     application_id="grant_application_id",
     user_id="grant_user_id",
@@ -169,16 +173,18 @@ WITH_REDEMPTION = RedeemingLookup(
 )
 
 
-class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.AuthorizationCodeGrant):
+class AuthorizationCodeGrant(TokenGrant[GrantRow, GrantRow], grants.AuthorizationCodeGrant):
     """The authorization code grant, which issues codes and redeems them for tokens."""
 
     CREDENTIAL = "code"
     REQUEST = CodeExchange
-    REASONS = tuple(each.reason for each in (UNKNOWN_CODE, EXPIRED_CODE, USED_CODE, *pkce.REFUSALS))
+    REASONS = tuple(
+        each.reason for each in (UNKNOWN_CODE, EXPIRED_CODE, USED_CODE, *pkce.PKCE_REJECTIONS)
+    )
     REMEDIES = (
         (
-            "An authorization code can be used once and within ten minutes, with the same "
-            "redirect_uri and code_verifier that it was requested with."
+            "Use an authorization code once, within ten minutes, with the redirect_uri of the "
+            "authorization request and the code_verifier of its code_challenge."
         ),
     )
     IS_REGISTRABLE = True
@@ -203,7 +209,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         """
         redirect_uri = self.check_client_and_redirect_uri()
         try:
-            self._check_the_rest()
+            self._check_other_parameters()
         except OAuth2Error as error:
             error.redirect_uri = redirect_uri
             raise
@@ -219,30 +225,31 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
                 raise InvalidRequestError(f"The parameter {name} is given more than once.")
         uid = self.request.required("client_id")
         session = self.server.context.session
-        application = None if "\x00" in uid else find_by_uid(uid, session=session)
+        application = None if "\x00" in uid else find_application_row(uid, session=session)
         if application is None:
             raise InvalidClientError("No application with this client_id is registered.")
         redirect_uri = self.request.required("redirect_uri")
-        if not is_registered(redirect_uri, application.redirect_uris):
-            raise UnknownRedirectUriError(redirect_uri, view_of(application))
+        if not is_redirect_uri_registered(redirect_uri, application.redirect_uris):
+            raise UnknownRedirectUriError(redirect_uri, build_application_view(application))
         self.request.client = Client(application)
-        if len(self.location_with(redirect_uri, "x" * _CODE_LENGTH)) > LONGEST_ANSWER:
+        if len(self.build_location(redirect_uri, "x" * _CODE_LENGTH)) > MAX_RESPONSE_URL_LENGTH:
             raise InvalidRequestError(
-                "The state is too long: the URL that returns it to the application may have at "
-                f"most {LONGEST_ANSWER:,} characters. Use a short random state, and store the rest "
-                "at the application."
+                "The state is too long: the URL that returns it to the application can have at "
+                f"most {MAX_RESPONSE_URL_LENGTH:,} characters. Use a short random state, and "
+                "store other "
+                "data in the application."
             )
         return redirect_uri
 
-    def _check_the_rest(self) -> None:
-        self.request.refuse_repeated_parameters(self.server.PARAMETERS)
+    def _check_other_parameters(self) -> None:
+        self.request.check_no_repeated_parameters(self.server.PARAMETERS)
         self.request.client.require_grant_type(self.GRANT_TYPE)
         if self.request.required("response_type") != "code":
             raise UnsupportedResponseTypeError("code", "The only supported response_type is code.")
         if (self.request.value("response_mode") or "query") != "query":
             raise InvalidRequestError("The only supported response_mode is query.")
         if "\x00" in (self.request.value("nonce") or ""):
-            raise InvalidRequestError("A nonce cannot contain the character NUL.")
+            raise InvalidRequestError("The nonce cannot contain NUL characters.")
         self._check_scope()
         self._check_pkce()
         check_thumbprint(self.request.value("dpop_jkt"))
@@ -253,7 +260,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         text = self.request.value("scope") or self.request.client.default_scope
         if text is None:
             raise InvalidScopeError("Missing required parameter: scope.")
-        self.request.scope = allowed_scopes(text, self.request.client)
+        self.request.scope = parse_allowed_scopes(text, self.request.client)
 
     def _check_pkce(self) -> None:
         application = self.request.client.application
@@ -265,12 +272,12 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     def _check_prompt(self) -> None:
         prompts = set((self.request.value("prompt") or "").split())
-        if not prompts <= PROMPTS or ("none" in prompts and len(prompts) > 1):
+        if not prompts <= SUPPORTED_PROMPTS or ("none" in prompts and len(prompts) > 1):
             raise InvalidRequestError(
                 "prompt must be none, or a combination of login, consent and select_account."
             )
         max_age = self.request.value("max_age")
-        if max_age is not None and not _SECONDS.fullmatch(max_age):
+        if max_age is not None and not _SECONDS_PATTERN.fullmatch(max_age):
             raise InvalidRequestError("max_age must be a number of seconds.")
 
     def _check_request_objects(self) -> None:
@@ -294,25 +301,27 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         if grant_user is None:
             raise AccessDeniedError(DENIED_BY_USER, redirect_uri=redirect_uri)
         code = self._store_code(redirect_uri, grant_user)
-        return 302, "", [("Location", self.location_with(redirect_uri, code))]
+        return 302, "", [("Location", self.build_location(redirect_uri, code))]
 
-    def location_with(self, redirect_uri: str, code: str) -> str:
+    def build_location(self, redirect_uri: str, code: str) -> str:
         """Return the URL that returns a code to the application (section 4.1.2)."""
         parameters = [("code", code)]
         state = self.request.value("state")
         if state is not None:
             parameters.append(("state", state))
-        parameters += issuer_parameter(self.request.client.application, self.server.context.policy)
-        return with_parameters(redirect_uri, parameters)
+        parameters += build_issuer_parameter(
+            self.request.client.application, self.server.context.policy
+        )
+        return add_parameters(redirect_uri, parameters)
 
-    def codes_of_decision(self, number: str) -> tuple[str, ...]:
+    def derive_codes(self, number: str) -> tuple[str, ...]:
         """Return the code for the consent form with this number, derived with each secret key.
 
         A form that is submitted twice yields the same code, although the code is not stored in
         plain text.
         """
         keyring = self.server.context.keyring
-        return keyring.derived_credentials(
+        return keyring.derive_credentials(
             f"consent form {number}", CredentialType.AUTHORIZATION_CODE
         )
 
@@ -323,14 +332,16 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
         code = (
             context.keyring.issue(CredentialType.AUTHORIZATION_CODE).clear
             if number is None
-            else self.codes_of_decision(number)[0]
+            else self.derive_codes(number)[0]
         )
-        sid = sid_of(approval.sign_in_id, application.uid, keyring=context.keyring)
+        sid = compute_session_id(approval.sign_in_id, application.uid, keyring=context.keyring)
         context.session.add(
             Authorization(
                 application_id=application.id,
                 user_id=approval.user_id,
-                scopes=grantable(self.request.scope, may_administer=approval.may_administer),
+                scopes=filter_grantable_scopes(
+                    self.request.scope, may_administer=approval.may_administer
+                ),
                 redirect_uri=redirect_uri,
                 code_challenge=self.request.value("code_challenge"),
                 nonce=self.request.value("nonce"),
@@ -344,7 +355,7 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             )
         )
         if "openid" in self.request.scope.split():
-            remember_session(
+            store_backchannel_session(
                 application,
                 approval.sign_in_id,
                 sid,
@@ -356,51 +367,53 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
 
     # Token endpoint (section 4.1.3).
 
-    LOOKUP = AUTHORIZATION_CODE
+    LOOKUP = AUTHORIZATION_CODE_LOOKUP
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also redeems the code, if the parameters permit it."""
         redirect_uri, verifier = request.value("redirect_uri"), request.value("code_verifier")
-        challenge = verifier and pkce.challenge_of(verifier)
+        challenge = verifier and pkce.compute_challenge(verifier)
         # Postgres stores neither NUL nor lone surrogates.
         is_text = redirect_uri is not None and redirect_uri.isprintable()
         if not is_text or challenge is None is not verifier:
             return None
         values = {"redirect_uri": redirect_uri, "code_challenge": challenge}
-        return WITH_REDEMPTION.of(new_pair(), self.server.context, **values)
+        return CODE_REDEMPTION_LOOKUP.of(generate_token_pair(), self.server.context, **values)
 
-    def check(self, asked: ClientRequest[FoundGrant]) -> FoundGrant:
+    def check(self, asked: ClientRequest[GrantRow]) -> GrantRow:
         """Check the code, the redirect URI and the verifier in this order, and return the code."""
         found = asked.get_credential(UNKNOWN_CODE)
-        self._refuse_foreign_or_used(found, asked.get_client())
+        self._check_own_and_unused(found, asked.get_client())
         if asked.request.required("redirect_uri") != found.grant_redirect_uri:
-            raise RefusedGrantError(OTHER_URI)
+            raise RejectedGrantError(WRONG_REDIRECT_URI)
         check_verifier(asked.request.value("code_verifier"), found.grant_code_challenge)
         if found.grant_key_thumbprint not in {None, asked.key_thumbprint}:
             # RFC 9449 section 10.
-            raise RefusedGrantError(OTHER_KEY)
+            raise RejectedGrantError(WRONG_CODE_KEY)
         if found.user_state != ACTIVE:
             self._invalidate(found.grant_id)
-            raise RefusedGrantError(UNKNOWN_CODE)
+            raise RejectedGrantError(UNKNOWN_CODE)
         return found
 
-    def _refuse_foreign_or_used(self, found: FoundGrant, client: Client) -> None:
+    def _check_own_and_unused(self, found: GrantRow, client: Client) -> None:
         context = self.server.context
         if found.grant_application_id != client.application.id:
             # The code was stolen, so it is invalidated for its own client as well.
             self._invalidate(found.grant_id)
             self._record(EventKind.CODE_INVALIDATED, found, client)
-            raise RefusedGrantError(UNKNOWN_CODE)
+            raise RejectedGrantError(UNKNOWN_CODE)
         if found.grant_code_used_at is not None:
             # The code was redeemed twice, so one of the clients is a thief (section 4.1.2).
-            had_tokens = revoke_family(found.grant_id, session=context.session, now=context.now)
+            had_tokens = revoke_authorization(
+                found.grant_id, session=context.session, now=context.now
+            )
             self._record(EventKind.CODE_REUSED, found, client)
-            raise RefusedGrantError(USED_CODE if had_tokens else LOST_CODE)
+            raise RejectedGrantError(USED_CODE if had_tokens else ALREADY_USED_CODE)
         expires_at = found.grant_code_expires_at
         if expires_at is None or expires_at <= context.now:
-            raise RefusedGrantError(EXPIRED_CODE)
+            raise RejectedGrantError(EXPIRED_CODE)
 
-    def _record(self, kind: EventKind, found: FoundGrant, client: Client) -> None:
+    def _record(self, kind: EventKind, found: GrantRow, client: Client) -> None:
         """Record a possible theft of the code for its user.
 
         Ordinary redemptions are not recorded: there are too many, and the consent is recorded
@@ -421,17 +434,17 @@ class AuthorizationCodeGrant(TokenGrant[FoundGrant, FoundGrant], grants.Authoriz
             .values(code_used_at=self.server.context.now)
         )
 
-    def perform(
-        self, asked: ClientRequest[FoundGrant], checked: FoundGrant
-    ) -> Mapping[str, object]:
+    def perform(self, asked: ClientRequest[GrantRow], checked: GrantRow) -> Mapping[str, object]:
         """Consume the code and store the pair atomically; one of concurrent requests succeeds."""
-        grant = grant_in(
+        grant = build_grant(
             checked,
             asked.get_client(),
             key_thumbprint=asked.key_thumbprint,
             nonce=checked.grant_nonce,
         )
-        pair = asked.written or new_pair()
-        if not asked.written and not redeem(FOR_CODE, pair, grant, self.server.context):
-            raise RefusedGrantError(LOST_CODE)
-        return token_response(pair, grant, self.server.context)
+        pair = asked.written or generate_token_pair()
+        if not asked.written and not redeem_credential(
+            CODE_REDEMPTION, pair, grant, self.server.context
+        ):
+            raise RejectedGrantError(ALREADY_USED_CODE)
+        return build_token_response(pair, grant, self.server.context)

@@ -11,54 +11,54 @@ from typing import Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, grants
 
-from domain.access.scopes import SCOPES, in_order
+from domain.access.scopes import SCOPES, sort_scopes
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.service_accounts import find_for_client
+from domain.oauth.clients.service_accounts import find_service_account_row
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import Reason, Refusal, RefusedClientError, RefusedGrantError
-from domain.oauth.requested_scopes import allowed_scopes, refuse_others
-from domain.oauth.tokens import Grant, issue_pair
+from domain.oauth.reasons import RejectedClientError, RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.requested_scopes import check_scopes_allowed, parse_allowed_scopes
+from domain.oauth.tokens import Grant, issue_token_pair
 
 #: Scopes that only make sense for a person's sign-in.
-_OF_PEOPLE = frozenset({"openid", "profile", "email", "offline_access"})
-FOR_MACHINES = (
+_PERSONAL_SIGN_IN_SCOPES = frozenset({"openid", "profile", "email", "offline_access"})
+SERVICE_ACCOUNT_SCOPES = (
     frozenset(
         scope.name
         for scope in SCOPES
         if scope.is_for_applications and not scope.is_for_administrators
     )
-    - _OF_PEOPLE
+    - _PERSONAL_SIGN_IN_SCOPES
 )
 
-_NO_ACCOUNT = Reason(
+_NO_SERVICE_ACCOUNT_REASON = RejectionReason(
     name="no_service_account",
     title="No service account",
     advice=(
-        "Turn “Service account” on, and let maintainers of projects and groups add it as a member. "
-        "A script of one project is better off with a project access token."
+        "Turn “Service account” on, and ask maintainers of projects or groups to add the account "
+        "as a member. For a script of a single project, use a project access token."
     ),
 )
-NO_ACCOUNT = Refusal(
+NO_SERVICE_ACCOUNT = Rejection(
     sentence=(
-        "This application has no service account. Turn it on, or use an access token of a "
-        "project or a group."
+        "This application has no service account. Turn the service account on, or use a project "
+        "or group access token."
     ),
-    reason=_NO_ACCOUNT,
+    reason=_NO_SERVICE_ACCOUNT_REASON,
 )
-PUBLIC = Refusal(
+PUBLIC_APPLICATION = Rejection(
     sentence=(
-        "Only confidential applications can act by themselves. A program of one person uses "
-        "the device grant or a personal access token."
+        "Only confidential applications can use the client credentials grant. For a program of a "
+        "single user, use the device grant or a personal access token."
     ),
-    reason=_NO_ACCOUNT,
+    reason=_NO_SERVICE_ACCOUNT_REASON,
 )
-LOCKED = Refusal(
-    sentence="The service account cannot be used: it or the owner of the application is locked.",
-    reason=Reason(
+LOCKED_SERVICE_ACCOUNT = Rejection(
+    sentence="The service account or the owner of the application is locked.",
+    reason=RejectionReason(
         name="locked_service_account",
         title="Service account locked",
-        advice="An administrator can unlock it, or give the application another owner.",
+        advice="Ask an administrator to unlock the account or to transfer the application.",
     ),
 )
 
@@ -71,7 +71,7 @@ class ClientCredentials(ClientParameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class ServiceAccountToken:
     """The service account of a client, and the scopes of its token."""
 
     user_id: int
@@ -79,30 +79,36 @@ class Machine:
     scopes: str
 
 
-class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentialsGrant):
+class ClientCredentialsGrant(TokenGrant[None, ServiceAccountToken], grants.ClientCredentialsGrant):
     """The client credentials grant, for the service accounts of confidential applications."""
 
     CREDENTIAL = "service account"
     REQUEST = ClientCredentials
-    REASONS = (_NO_ACCOUNT, LOCKED.reason)
+    REASONS = (_NO_SERVICE_ACCOUNT_REASON, LOCKED_SERVICE_ACCOUNT.reason)
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients (section 4.4) and clients that are registered for other grants."""
         super().check_client(client, request)
         if not client.application.confidential:
-            raise RefusedClientError(PUBLIC)
+            raise RejectedClientError(PUBLIC_APPLICATION)
 
-    def check(self, asked: ClientRequest[None]) -> Machine:
+    def check(self, asked: ClientRequest[None]) -> ServiceAccountToken:
         """Return the service account and the checked scope."""
         client = asked.get_client()
-        found = find_for_client(client.application.id, connection=self.server.context.connection)
+        found = find_service_account_row(
+            client.application.id, connection=self.server.context.connection
+        )
         if found is None:
-            raise RefusedClientError(NO_ACCOUNT)
+            raise RejectedClientError(NO_SERVICE_ACCOUNT)
         if not found.is_usable:
-            raise RefusedGrantError(LOCKED)
-        return Machine(user_id=found.user_id, scopes=_scopes(asked.request.value("scope"), client))
+            raise RejectedGrantError(LOCKED_SERVICE_ACCOUNT)
+        return ServiceAccountToken(
+            user_id=found.user_id, scopes=_check_scopes(asked.request.value("scope"), client)
+        )
 
-    def perform(self, asked: ClientRequest[None], checked: Machine) -> Mapping[str, object]:
+    def perform(
+        self, asked: ClientRequest[None], checked: ServiceAccountToken
+    ) -> Mapping[str, object]:
         """Store an access token and return the token response (section 4.4.3)."""
         application = asked.get_client().application
         grant = Grant(
@@ -114,15 +120,19 @@ class ClientCredentialsGrant(TokenGrant[None, Machine], grants.ClientCredentials
             key_thumbprint=asked.key_thumbprint,
             is_renewable=False,
         )
-        return issue_pair(grant, self.server.context)
+        return issue_token_pair(grant, self.server.context)
 
 
-def _scopes(text: str | None, client: Client) -> str:
+def _check_scopes(text: str | None, client: Client) -> str:
     """Return the requested scopes, or all of the client's service account scopes (section 3.3)."""
     if text is None:
-        text = " ".join(in_order(set(client.application.scopes.split()) & FOR_MACHINES))
-    scopes = allowed_scopes(text, client) if text else ""
-    refuse_others(scopes.split(), FOR_MACHINES, "A service account cannot have the scope")
+        text = " ".join(
+            sort_scopes(set(client.application.scopes.split()) & SERVICE_ACCOUNT_SCOPES)
+        )
+    scopes = parse_allowed_scopes(text, client) if text else ""
+    check_scopes_allowed(
+        scopes.split(), SERVICE_ACCOUNT_SCOPES, "A service account cannot have the scope"
+    )
     if not scopes:
         raise InvalidScopeError("The application has no scope for a service account.")
     return scopes

@@ -24,75 +24,79 @@ from sqlalchemy import (
 )
 
 from domain.accounts.users import ACTIVE
-from domain.core.clock import HOST_CLOCK_DIFFERENCE
-from domain.core.database.rows import commits_unawaited
+from domain.core.clock import MAX_HOST_CLOCK_DIFFERENCE
+from domain.core.database.rows import asynchronous_commit
 from domain.oauth.client_requests import ClientEndpoint, ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
-    CLIENT_ALONE,
-    DEVICE_CODE,
+    CLIENT_QUERY,
+    DEVICE_CODE_LOOKUP,
     LookupWithWrite,
-    are_registered,
-    lookup_with_write,
-    single_value,
+    are_scopes_registered,
+    build_lookup_with_write,
+    select_single_value,
 )
-from domain.oauth.clients.found_rows import FoundDevice, FoundGrant
-from domain.oauth.devices import begin, new_request, store_request
+from domain.oauth.clients.found_rows import DeviceRow, GrantRow
+from domain.oauth.devices import build_device_request, build_store_statement, create_device_request
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import DENIED, Reason, Refusal, RefusedGrantError
-from domain.oauth.requested_scopes import allowed_scopes, known_scopes
+from domain.oauth.reasons import DENIED_BY_OWNER, RejectedGrantError, Rejection, RejectionReason
+from domain.oauth.requested_scopes import parse_allowed_scopes, parse_known_scopes
 from domain.oauth.tokens import (
-    FOR_DEVICE_CODE,
-    end_device,
-    grant_in,
-    may_refresh,
-    new_pair,
-    redeem,
-    token_response,
+    DEVICE_CODE_REDEMPTION,
+    build_grant,
+    build_token_response,
+    can_refresh,
+    finish_device_request,
+    generate_token_pair,
+    redeem_credential,
 )
 from models import DeviceAuthorization
 
-_USED = Reason(
+_USED_CODE_REASON = RejectionReason(
     name="used_device_code",
     title="Device code used twice",
-    advice="Stop polling once the tokens have arrived.",
+    advice="Stop polling as soon as you have received the tokens.",
 )
-_EXPIRED = Reason(
+_EXPIRED_CODE_REASON = RejectionReason(
     name="expired_device_code",
     title="Expired device code",
     advice="Request a new device code and show the new user code.",
 )
 #: The error is the same in all these cases, so that the thief of a code learns nothing more.
-UNKNOWN_CODE = Refusal(
+UNKNOWN_CODE = Rejection(
     sentence="The device code is unknown, or was issued to another client.",
-    reason=Reason(
+    reason=RejectionReason(
         name="unknown_device_code",
         title="Unknown device code",
-        advice="Poll with the device_code of the answer, not with the user_code.",
+        advice="Poll with the device_code of the response, not with the user_code.",
     ),
 )
-REDEEMED_CODE = Refusal(sentence="The device code has already been redeemed.", reason=_USED)
-WITHDRAWN_CODE = Refusal(sentence="The approval of the device was withdrawn.", reason=DENIED)
-LOST_CODE = Refusal(
+REDEEMED_CODE = Rejection(
+    sentence="The device code has already been redeemed.", reason=_USED_CODE_REASON
+)
+WITHDRAWN_CODE = Rejection(
+    sentence="The approval of the device was withdrawn.", reason=DENIED_BY_OWNER
+)
+REDEEMED_OR_WITHDRAWN_CODE = Rejection(
     sentence="The device code has already been redeemed, or its approval was withdrawn.",
-    reason=_USED,
+    reason=_USED_CODE_REASON,
 )
 #: Maximum time that a poll may spend on the network.
-_ON_THE_WAY = timedelta(seconds=1)
+_MAX_NETWORK_TIME = timedelta(seconds=1)
 #: Tolerance before a poll counts as too early. Two polls may take different times on the network,
 #: and hosts with different clocks may record them.
-_EARLY_TOLERANCE = _ON_THE_WAY + HOST_CLOCK_DIFFERENCE
-_NONE = timedelta(0)
+_EARLY_TOLERANCE = _MAX_NETWORK_TIME + MAX_HOST_CLOCK_DIFFERENCE
+_NO_GRACE = timedelta(0)
 #: Number of seconds that each early poll adds to the interval (section 3.5).
-_SLOWER = 5
-_SECOND = literal_column("interval '1 second'", Interval)
+_SLOW_DOWN_SECONDS = 5
+_ONE_SECOND = literal_column("interval '1 second'", Interval)
 #: Maximum polling interval in seconds; device codes expire earlier.
-_LONGEST_INTERVAL = 3600
+_MAX_INTERVAL_SECONDS = 3600
 
-_can_slow_down = DeviceAuthorization.interval <= _LONGEST_INTERVAL - _SLOWER
+_CAN_SLOW_DOWN = DeviceAuthorization.interval <= _MAX_INTERVAL_SECONDS - _SLOW_DOWN_SECONDS
 
 
-def _record_poll(device_id: ColumnElement[int], begin: ColumnElement[datetime]) -> Update:
+def _build_poll_statement(device_id: ColumnElement[int], begin: ColumnElement[datetime]) -> Update:
     """Return the UPDATE that records a poll and returns the new polling interval.
 
     The commit is not awaited, since losing a poll in a crash does no harm.
@@ -100,19 +104,21 @@ def _record_poll(device_id: ColumnElement[int], begin: ColumnElement[datetime]) 
     interval, is_early = DeviceAuthorization.interval, DeviceAuthorization.last_polled_at > begin
     return (
         update(DeviceAuthorization)
-        .where(DeviceAuthorization.id == device_id, commits_unawaited())
+        .where(DeviceAuthorization.id == device_id, asynchronous_commit())
         .values(
             last_polled_at=bindparam("now"),
-            interval=case((and_(is_early, _can_slow_down), interval + _SLOWER), else_=interval),
+            interval=case(
+                (and_(is_early, _CAN_SLOW_DOWN), interval + _SLOW_DOWN_SECONDS), else_=interval
+            ),
         )
         .returning(DeviceAuthorization.interval)
     )
 
 
-_RECORD_POLL = _record_poll(bindparam("device_id"), bindparam("begin"))
+_RECORD_POLL_STATEMENT = _build_poll_statement(bindparam("device_id"), bindparam("begin"))
 
 
-def _is_pending(found: Any) -> Sequence[ColumnElement[bool]]:
+def _list_pending_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     """Return the conditions under which `check` records a poll."""
     return (
         found.device_application_id == found.id,
@@ -120,24 +126,28 @@ def _is_pending(found: Any) -> Sequence[ColumnElement[bool]]:
         found.device_denied_at.is_(None),
         found.device_approved_at.is_(None),
         found.device_expires_at > bindparam("now"),
-        found.device_interval <= _LONGEST_INTERVAL - _SLOWER,
+        found.device_interval <= _MAX_INTERVAL_SECONDS - _SLOW_DOWN_SECONDS,
     )
 
 
-def _record_found_poll(met: CTE) -> CTE:
+def _build_found_poll(met: CTE) -> CTE:
     latest = bindparam("latest", type_=DeviceAuthorization.last_polled_at.type)
-    interval = DeviceAuthorization.interval * _SECOND
-    return _record_poll(single_value(met, "device_id"), latest - interval).cte("polled")
+    interval = DeviceAuthorization.interval * _ONE_SECOND
+    return _build_poll_statement(select_single_value(met, "device_id"), latest - interval).cte(
+        "polled"
+    )
 
 
-WITH_POLL = lookup_with_write(DEVICE_CODE.statement, _is_pending, _record_found_poll)
-WITH_REQUEST = lookup_with_write(
-    CLIENT_ALONE,
-    lambda client: (are_registered(bindparam("scopes", type_=Text), client),),
-    lambda met: store_request("postgresql", met.c.id).cte("stored"),
+POLL_LOOKUP = build_lookup_with_write(
+    DEVICE_CODE_LOOKUP.statement, _list_pending_conditions, _build_found_poll
+)
+DEVICE_REQUEST_LOOKUP = build_lookup_with_write(
+    CLIENT_QUERY,
+    lambda client: (are_scopes_registered(bindparam("scopes", type_=Text), client),),
+    lambda met: build_store_statement("postgresql", met.c.id).cte("stored"),
 )
 #: The default scope of a device request (RFC 6749 section 3.3).
-DEFAULT_SCOPE = "read_user"
+DEFAULT_DEVICE_SCOPE = "read_user"
 
 
 class DeviceExchange(ClientParameters):
@@ -147,14 +157,14 @@ class DeviceExchange(ClientParameters):
     device_code: str
 
 
-class ExpiredCodeError(ExpiredTokenError):
+class ExpiredDeviceCodeError(ExpiredTokenError):
     """expired_token: the user did not decide in time (RFC 8628 section 3.5)."""
 
-    description = "The device code has expired. Ask for a new one."
-    reason = _EXPIRED
+    description = "The device code has expired. Request a new code."
+    reason = _EXPIRED_CODE_REASON
 
 
-class TooEarlyPollError(SlowDownError):
+class EarlyPollError(SlowDownError):
     """slow_down: the poll arrived too early, so the polling interval increases."""
 
     def __init__(self, interval: int) -> None:
@@ -170,27 +180,27 @@ class TooEarlyPollError(SlowDownError):
 class ApprovedDevice(NamedTuple):
     """An approved device request with its grant."""
 
-    device: FoundDevice
-    grant: FoundGrant
+    device: DeviceRow
+    grant: GrantRow
 
 
-class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCodeGrant):
+class DeviceCodeGrant(TokenGrant[DeviceRow, ApprovedDevice], AuthlibDeviceCodeGrant):
     """The device code grant, which issues tokens when a user has approved the device."""
 
     CREDENTIAL = "device code"
     REQUEST = DeviceExchange
-    REASONS = (UNKNOWN_CODE.reason, _USED, _EXPIRED)
+    REASONS = (UNKNOWN_CODE.reason, _USED_CODE_REASON, _EXPIRED_CODE_REASON)
     IS_REGISTRABLE = True
     SWITCH = attrgetter("devices.is_offered")
-    LOOKUP = DEVICE_CODE
+    LOOKUP = DEVICE_CODE_LOOKUP
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also records the poll of a pending request."""
         del request
         values = {"latest": self.server.context.now + _EARLY_TOLERANCE}
-        return LookupWithWrite(WITH_POLL, values)
+        return LookupWithWrite(POLL_LOOKUP, values)
 
-    def check(self, asked: ClientRequest[FoundDevice]) -> ApprovedDevice:
+    def check(self, asked: ClientRequest[DeviceRow]) -> ApprovedDevice:
         """Check the code and the state of the request, and return the approved request.
 
         A code that another client presents is rejected but stays valid, like a refresh token.
@@ -198,15 +208,15 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         """
         found = asked.get_credential(UNKNOWN_CODE)
         if found.device_application_id != asked.get_client().application.id:
-            raise RefusedGrantError(UNKNOWN_CODE)
+            raise RejectedGrantError(UNKNOWN_CODE)
         if found.device_redeemed_at is not None:
-            raise RefusedGrantError(REDEEMED_CODE)
-        self._refuse_unless_approved(found, asked.written)
+            raise RejectedGrantError(REDEEMED_CODE)
+        self._check_approved(found, asked.written)
         if found.grant is None:
-            raise RefusedGrantError(WITHDRAWN_CODE)
+            raise RejectedGrantError(WITHDRAWN_CODE)
         return ApprovedDevice(device=found, grant=found.grant)
 
-    def _refuse_unless_approved(self, found: FoundDevice, interval: int | None) -> None:
+    def _check_approved(self, found: DeviceRow, interval: int | None) -> None:
         """Check that a request is approved, and raise the error for its state otherwise.
 
         `interval` is the result of a poll that is already recorded. Approved codes stay valid a
@@ -216,42 +226,46 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         if found.device_denied_at is not None:
             raise AccessDeniedError("The user has denied the request.")
         is_approved = found.device_approved_at is not None
-        grace = timedelta(seconds=found.device_interval) + _ON_THE_WAY if is_approved else _NONE
+        grace = (
+            timedelta(seconds=found.device_interval) + _MAX_NETWORK_TIME
+            if is_approved
+            else _NO_GRACE
+        )
         if found.device_expires_at + grace <= self.server.context.now:
-            raise ExpiredCodeError
+            raise ExpiredDeviceCodeError
         if found.device_approved_at is None:
-            self._refuse_to_wait(found, interval)
+            self._reject_poll(found, interval)
 
-    def _refuse_to_wait(self, found: FoundDevice, interval: int | None) -> NoReturn:
+    def _reject_poll(self, found: DeviceRow, interval: int | None) -> NoReturn:
         """Record the poll, and raise slow_down or authorization_pending.
 
         The database computes the interval, so that each of several concurrent early polls increases
         it. A poll is not recorded if the interval has reached its maximum.
         """
         known, last = found.device_interval, found.device_last_polled_at
-        is_early = last is not None and last > self._begin_of_interval(found)
-        is_longest = known > _LONGEST_INTERVAL - _SLOWER
+        is_early = last is not None and last > self._compute_interval_start(found)
+        is_longest = known > _MAX_INTERVAL_SECONDS - _SLOW_DOWN_SECONDS
         if interval is None:
             interval = known if is_early and is_longest else self._record_poll(found)
         if is_early or interval > known:
-            raise TooEarlyPollError(interval)
+            raise EarlyPollError(interval)
         raise AuthorizationPendingError("The user has not decided yet.")
 
-    def _record_poll(self, found: FoundDevice) -> int:
+    def _record_poll(self, found: DeviceRow) -> int:
         """Store the poll, and return the new interval in seconds."""
         connection, now = self.server.context.connection, self.server.context.now
-        begin = self._begin_of_interval(found)
+        begin = self._compute_interval_start(found)
         values = {"device_id": found.device_id, "now": now, "begin": begin}
-        interval: int = connection.all(_RECORD_POLL, values)[0][0]
+        interval: int = connection.all(_RECORD_POLL_STATEMENT, values)[0][0]
         return interval
 
-    def _begin_of_interval(self, found: FoundDevice) -> datetime:
+    def _compute_interval_start(self, found: DeviceRow) -> datetime:
         """Return the time after which a previous poll makes this poll too early."""
         interval = timedelta(seconds=found.device_interval)
         return self.server.context.now - interval + _EARLY_TOLERANCE
 
     def perform(
-        self, asked: ClientRequest[FoundDevice], checked: ApprovedDevice
+        self, asked: ClientRequest[DeviceRow], checked: ApprovedDevice
     ) -> Mapping[str, object]:
         """Consume the approval and store the pair atomically; one of concurrent polls succeeds.
 
@@ -259,22 +273,22 @@ class DeviceCodeGrant(TokenGrant[FoundDevice, ApprovedDevice], AuthlibDeviceCode
         """
         context, client = self.server.context, asked.get_client()
         device_id = checked.device.device_id
-        is_renewable = may_refresh(client.application, checked.grant.grant_scopes)
-        grant = grant_in(
+        is_renewable = can_refresh(client.application, checked.grant.grant_scopes)
+        grant = build_grant(
             checked.grant,
             client,
             key_thumbprint=asked.key_thumbprint,
             is_renewable=is_renewable,
         )
-        pair = new_pair(is_renewable=is_renewable)
+        pair = generate_token_pair(is_renewable=is_renewable)
         is_active = checked.grant.user_state == ACTIVE
-        if not is_active or not redeem(
-            FOR_DEVICE_CODE, pair, grant, context, spent_device=device_id
+        if not is_active or not redeem_credential(
+            DEVICE_CODE_REDEMPTION, pair, grant, context, spent_device=device_id
         ):
             # End the request for good, even if the user is unlocked later.
-            end_device(device_id, context)
-            raise RefusedGrantError(LOST_CODE if is_active else UNKNOWN_CODE)
-        issued = token_response(pair, grant, context)
+            finish_device_request(device_id, context)
+            raise RejectedGrantError(REDEEMED_OR_WITHDRAWN_CODE if is_active else UNKNOWN_CODE)
+        issued = build_token_response(pair, grant, context)
         is_bound = asked.key_thumbprint is not None
         # The example in RFC 8628 capitalizes the token type in this response.
         kind = issued["token_type"] if is_bound else "Bearer"
@@ -292,25 +306,25 @@ class DeviceAuthorizationEndpoint(ClientEndpoint[None, str], AuthlibDeviceAuthor
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also stores the device request."""
         try:
-            scopes = known_scopes(request.value("scope") or DEFAULT_SCOPE)
+            scopes = parse_known_scopes(request.value("scope") or DEFAULT_DEVICE_SCOPE)
         except InvalidScopeError:
             return None
-        new, values = new_request(" ".join(scopes), self.server.context)
-        return LookupWithWrite(WITH_REQUEST, values, new)
+        new, values = build_device_request(" ".join(scopes), self.server.context)
+        return LookupWithWrite(DEVICE_REQUEST_LOOKUP, values, new)
 
     def check(self, asked: ClientRequest[None]) -> str:
         """Return the requested scopes.
 
         Raise invalid_scope if a scope is unknown or not allowed.
         """
-        text = asked.request.value("scope") or DEFAULT_SCOPE
-        return allowed_scopes(text, asked.get_client())
+        text = asked.request.value("scope") or DEFAULT_DEVICE_SCOPE
+        return parse_allowed_scopes(text, asked.get_client())
 
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
         """Store the device request and return its codes (section 3.2)."""
         policy = self.server.context.policy
         application, context = asked.get_client().application, self.server.context
-        new = asked.written or begin(application.id, checked, context=context)
+        new = asked.written or create_device_request(application.id, checked, context=context)
         page = f"{policy.issuer}/oauth/device"
         return {
             "device_code": new.device_code,

@@ -11,41 +11,56 @@ from typing import Literal
 
 from authlib.oauth2.rfc6749 import InvalidScopeError, OAuth2Error, grants
 
-from domain.access.scopes import ADMIN_MODE, FREE, REGISTRABLE, grantable, in_order
-from domain.accounts.signing_in.sessions import BY_PASSWORD
-from domain.accounts.users import UserView, authenticate_by_password_alone
-from domain.audit.events import Actor, EventKind
+from domain.access.scopes import (
+    ADMIN_MODE,
+    ALWAYS_ALLOWED_SCOPES,
+    REGISTRABLE_SCOPES,
+    filter_grantable_scopes,
+    sort_scopes,
+)
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS
+from domain.accounts.users import UserView, authenticate_by_password_only
+from domain.audit.events import EventActor, EventKind
 from domain.core.errors import TooManyAttemptsError
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.clients.allowed_groups import is_allowed
-from domain.oauth.clients.authentication import Client, names_no_client
-from domain.oauth.openid.id_tokens import Authentication
+from domain.oauth.clients.allowed_groups import is_in_allowed_groups
+from domain.oauth.clients.authentication import Client, has_no_client_credentials
+from domain.oauth.openid.id_tokens import GrantAuthentication
 from domain.oauth.protocol import ProtocolRequest
-from domain.oauth.reasons import NOT_IN_GROUPS, Reason, Refusal, RefusedGrantError
-from domain.oauth.requested_scopes import allowed_scopes, known_scopes, refuse_others
-from domain.oauth.tokens import Grant, begin_family, issue_pair, may_refresh
+from domain.oauth.reasons import (
+    NOT_IN_ALLOWED_GROUPS,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
+)
+from domain.oauth.requested_scopes import (
+    check_scopes_allowed,
+    parse_allowed_scopes,
+    parse_known_scopes,
+)
+from domain.oauth.tokens import Grant, can_refresh, create_authorization, issue_token_pair
 
 #: The error is the same for a wrong name, a wrong password, a locked account and an account with a
 #: second factor. The response must not reveal the cause.
-REFUSED = Refusal(
+WRONG_PASSWORD = Rejection(
     sentence=(
         "The user name or password is wrong, or this account cannot sign in with a password only. "
         "Use a personal access token instead."
     ),
-    reason=Reason(
+    reason=RejectionReason(
         name="wrong_password",
         title="Wrong user name or password",
         advice=(
-            "An account with two-factor authentication needs more than a password: use "
-            "the authorization code or device flow."
+            "Accounts with two-factor authentication cannot use the password grant. Use the "
+            "authorization code or device grant."
         ),
     ),
 )
-DEFAULT_SCOPE = "api"
+DEFAULT_GRANT_SCOPE = "api"
 #: Scopes available without a client: the scopes that any application could register.
-_WITHOUT_CLIENT = frozenset(REGISTRABLE) - {ADMIN_MODE} | FREE
+_CLIENTLESS_SCOPES = frozenset(REGISTRABLE_SCOPES) - {ADMIN_MODE} | ALWAYS_ALLOWED_SCOPES
 #: Members of the response; the examples of RFC 6749 contain neither scope nor time.
-_SHOWN = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
+_RESPONSE_MEMBERS = ("access_token", "token_type", "expires_in", "refresh_token", "id_token")
 
 
 class PasswordExchange(ClientParameters):
@@ -87,49 +102,54 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
 
     CREDENTIAL = "password"
     REQUEST = PasswordExchange
-    REASONS = (REFUSED.reason,)
+    REASONS = (WRONG_PASSWORD.reason,)
     SWITCH = attrgetter("passwords.is_offered")
     MAY_LACK_CLIENT = True
 
-    def takes_no_client(self, request: ProtocolRequest) -> bool:
+    def is_client_optional(self, request: ProtocolRequest) -> bool:
         """Return whether the request names no client and the instance allows that."""
         may_be_nobody = self.server.context.policy.passwords.works_without_client
-        return may_be_nobody and names_no_client(request)
+        return may_be_nobody and has_no_client_credentials(request)
 
     def check(self, asked: ClientRequest[None]) -> PasswordCheck:
         """Check the scope, then the user name and password, which counts as an attempt."""
-        scopes = self._scopes(asked.request.value("scope"), asked.client)
-        user = self._get_owner(asked.request)
+        scopes = self._get_scopes(asked.request.value("scope"), asked.client)
+        user = self._authenticate_owner(asked.request)
         if asked.client is not None:
             self._check_groups(asked.client, user.id)
-        granted = grantable(scopes, may_administer=user.is_admin)
+        granted = filter_grantable_scopes(scopes, may_administer=user.is_admin)
         if not granted:
             raise InvalidScopeError("The user has not granted the scope.")
         return PasswordCheck(user=user, scopes=granted)
 
     def _check_groups(self, client: Client, user_id: int) -> None:
-        if not is_allowed(client.application.allowed_group_ids, user_id, self.server.context):
-            raise RefusedGrantError(NOT_IN_GROUPS)
+        if not is_in_allowed_groups(
+            client.application.allowed_group_ids, user_id, self.server.context
+        ):
+            raise RejectedGrantError(NOT_IN_ALLOWED_GROUPS)
 
-    def _scopes(self, text: str | None, client: Client | None) -> str:
+    def _get_scopes(self, text: str | None, client: Client | None) -> str:
         """Return the requested or the default scopes (section 3.3).
 
         The default scope is `api`. For a client that is not registered for `api`, the default is
         all of its scopes.
         """
         if text is None:
-            return _default_scopes(client)
+            return _get_default_scopes(client)
         if client is not None:
-            return allowed_scopes(text, client)
-        known, sentence = known_scopes(text), "A token without an application cannot have the scope"
-        refuse_others(known, _WITHOUT_CLIENT, sentence)
+            return parse_allowed_scopes(text, client)
+        known, sentence = (
+            parse_known_scopes(text),
+            "A token without an application cannot have the scope",
+        )
+        check_scopes_allowed(known, _CLIENTLESS_SCOPES, sentence)
         # Tokens without an application cannot be refreshed.
-        scopes = in_order(set(known) - {"offline_access"})
+        scopes = sort_scopes(set(known) - {"offline_access"})
         if not scopes:
             raise InvalidScopeError("The request has no scope.")
         return " ".join(scopes)
 
-    def _get_owner(self, request: ProtocolRequest) -> UserView:
+    def _authenticate_owner(self, request: ProtocolRequest) -> UserView:
         """Return the user with this name and password; failures count as sign-in attempts."""
         context = self.server.context
         attempt = context.policy.passwords.limits.attempt(
@@ -138,7 +158,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             address=context.source.address,
         )
         try:
-            user = authenticate_by_password_alone(
+            user = authenticate_by_password_only(
                 attempt,
                 context.policy.passwords.second_factor,
                 session=context.session,
@@ -148,15 +168,15 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
         except TooManyAttemptsError as error:
             raise TooManyGuessesError(error) from error
         if user is None:
-            raise RefusedGrantError(REFUSED)
+            raise RejectedGrantError(WRONG_PASSWORD)
         return user
 
     def perform(self, asked: ClientRequest[None], checked: PasswordCheck) -> Mapping[str, object]:
         """Issue a token; an authorization is stored only if the token can be refreshed."""
-        grant = self._grant(asked, checked)
+        grant = self._build_grant(asked, checked)
         self._record_issue(asked.client, checked)
-        issued = issue_pair(grant, self.server.context)
-        return {name: issued[name] for name in _SHOWN if name in issued}
+        issued = issue_token_pair(grant, self.server.context)
+        return {name: issued[name] for name in _RESPONSE_MEMBERS if name in issued}
 
     def _record_issue(self, client: Client | None, checked: PasswordCheck) -> None:
         """Record that a token was issued for a password, without a consent page."""
@@ -165,7 +185,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             EventKind.TOKEN_ISSUED,
             application,
             user_id=user.id,
-            actor=Actor(id=user.id, name=user.username),
+            actor=EventActor(id=user.id, name=user.username),
             details={
                 "grant_type": "password",
                 "application_id": application.uid if application else None,
@@ -173,7 +193,7 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             },
         )
 
-    def _grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:
+    def _build_grant(self, asked: ClientRequest[None], checked: PasswordCheck) -> Grant:
         context, user_id, scopes = self.server.context, checked.user.id, checked.scopes
         if asked.client is None:
             return Grant(
@@ -186,8 +206,10 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
                 is_renewable=False,
             )
         application = asked.client.application
-        is_renewable = may_refresh(application, scopes)
-        family = begin_family(application.id, user_id, scopes, context) if is_renewable else None
+        is_renewable = can_refresh(application, scopes)
+        family = (
+            create_authorization(application.id, user_id, scopes, context) if is_renewable else None
+        )
         return Grant(
             user_id=user_id,
             application_id=application.id,
@@ -196,11 +218,13 @@ class PasswordGrant(TokenGrant[None, PasswordCheck], grants.ResourceOwnerPasswor
             scopes=scopes,
             key_thumbprint=asked.key_thumbprint,
             is_renewable=is_renewable,
-            authentication=Authentication(auth_time=context.now, methods=" ".join(BY_PASSWORD)),
+            authentication=GrantAuthentication(
+                auth_time=context.now, methods=" ".join(PASSWORD_METHODS)
+            ),
         )
 
 
-def _default_scopes(client: Client | None) -> str:
-    if client is None or client.get_allowed_scope(DEFAULT_SCOPE):
-        return DEFAULT_SCOPE
+def _get_default_scopes(client: Client | None) -> str:
+    if client is None or client.get_allowed_scope(DEFAULT_GRANT_SCOPE):
+        return DEFAULT_GRANT_SCOPE
     return str(client.application.scopes)

@@ -12,42 +12,42 @@ from sqlalchemy import ColumnElement, select
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.clients.allowed_groups import is_allowed
+from domain.oauth.clients.allowed_groups import is_in_allowed_groups
 from domain.oauth.clients.authentication import Client
 from domain.oauth.clients.credential_lookup import (
-    IS_ACTIVE,
-    REFRESH_TOKEN,
+    ACTIVE_STATE,
+    REFRESH_GRANT_LOOKUP,
     LookupWithWrite,
-    are_registered,
+    are_scopes_registered,
 )
-from domain.oauth.clients.found_rows import FoundPair
-from domain.oauth.openid.id_tokens import Authentication
+from domain.oauth.clients.found_rows import TokenPairRow
+from domain.oauth.openid.id_tokens import GrantAuthentication
 from domain.oauth.pkce import check_verifier
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
-    NOT_IN_GROUPS,
-    OTHER_REDIRECT_URI,
-    PROOF,
-    Reason,
-    Refusal,
-    RefusedGrantError,
+    INVALID_PROOF,
+    NOT_IN_ALLOWED_GROUPS,
+    REDIRECT_URI_MISMATCH,
+    RejectedGrantError,
+    Rejection,
+    RejectionReason,
 )
-from domain.oauth.requested_scopes import known_scopes, refuse_others
+from domain.oauth.requested_scopes import check_scopes_allowed, parse_known_scopes
 from domain.oauth.tokens import (
-    FOR_REFRESH_TOKEN,
+    REFRESH_TOKEN_REDEMPTION,
     Grant,
-    RedeemingLookup,
-    consume_pair,
+    RedemptionLookup,
+    build_consume_pair,
+    build_replayed_response,
+    build_token_response,
+    derive_replayable_pair,
     find_replay,
-    redeem,
-    replayable_pair,
-    replayed_response,
-    revoke_family,
-    token_response,
+    redeem_credential,
+    revoke_authorization,
 )
 from models import AccessToken
 
-_REUSED = Reason(
+_REUSED_TOKEN_REASON = RejectionReason(
     name="reused_refresh_token",
     title="Refresh token used twice",
     advice=(
@@ -56,73 +56,76 @@ _REUSED = Reason(
     ),
 )
 #: The error is the same in all these cases, so that the thief of a token learns nothing more.
-UNKNOWN = Refusal(
+UNKNOWN_REFRESH_TOKEN = Rejection(
     sentence="The refresh token is unknown, or was issued to another client.",
-    reason=Reason(
+    reason=RejectionReason(
         name="unknown_refresh_token",
         title="Unknown refresh token",
         advice=(
-            "It is cut off, was issued to another client_id, or ended long ago. Send the user "
-            "through authorization again."
+            "The token is truncated, was issued to another client_id, or expired long ago. Send "
+            "the user through authorization again."
         ),
     ),
 )
-REVOKED = Refusal(
+REVOKED_REFRESH_TOKEN = Rejection(
     sentence="The refresh token was revoked.",
-    reason=Reason(
+    reason=RejectionReason(
         name="revoked_refresh_token",
         title="Revoked refresh token",
         advice=(
-            "The user or an administrator ended the access. Send the user through authorization."
+            "The user or an administrator revoked the access. Send the user through "
+            "authorization again."
         ),
     ),
 )
-USED = Refusal(sentence="The refresh token has already been used.", reason=_REUSED)
-ENDED = Refusal(
+USED_REFRESH_TOKEN = Rejection(
+    sentence="The refresh token has already been used.", reason=_REUSED_TOKEN_REASON
+)
+EXPIRED_REFRESH_TOKEN = Rejection(
     sentence="The refresh token has expired. Send the user through authorization again.",
-    reason=Reason(
+    reason=RejectionReason(
         name="expired_refresh_token",
         title="Expired refresh token",
-        advice="The application limits for how long tokens can be renewed: see its page.",
+        advice="The application limits the lifetime of refresh tokens. See the application's page.",
     ),
 )
-OTHER_KEY = Refusal(
-    sentence="The refresh token is bound to a key: send a DPoP proof.", reason=PROOF
+MISSING_REFRESH_PROOF = Rejection(
+    sentence="The refresh token is bound to a key: send a DPoP proof.", reason=INVALID_PROOF
 )
-OTHER_URI = Refusal(
+WRONG_REDIRECT_URI = Rejection(
     sentence="The redirect_uri does not match the authorization request.",
-    reason=OTHER_REDIRECT_URI,
+    reason=REDIRECT_URI_MISMATCH,
 )
-STOLEN = Refusal(
+REUSED_REFRESH_TOKEN = Rejection(
     sentence=(
         "The refresh token has already been used, so all tokens of the same authorization are "
         "revoked."
     ),
-    reason=_REUSED,
+    reason=_REUSED_TOKEN_REASON,
 )
 
 
 #: Parameters that are compared with the authorization, or that narrow the scope.
-_OPTIONS = ("scope", "redirect_uri", "code_verifier")
+_OPTIONAL_PARAMETERS = ("scope", "redirect_uri", "code_verifier")
 
 
-def _is_certain(found: Any) -> Sequence[ColumnElement[bool]]:
+def _list_certain_conditions(found: Any) -> Sequence[ColumnElement[bool]]:
     """Return the conditions under which `check` accepts a refresh token without options."""
     return (
         found.token_application_id == found.id,
-        found.user_state == IS_ACTIVE,
+        found.user_state == ACTIVE_STATE,
         found.token_key_thumbprint.is_(None),
         found.refresh_idle_days.is_(None),
         found.refresh_longest_days.is_(None),
         found.allowed_group_ids.is_(None),
-        are_registered(found.grant_scopes, found),
+        are_scopes_registered(found.grant_scopes, found),
     )
 
 
-WITH_REDEMPTION = RedeemingLookup(
-    REFRESH_TOKEN,
-    lambda value: consume_pair(value("token_id"), value("token_authorization_id")),
-    _is_certain,
+REFRESH_REDEMPTION_LOOKUP = RedemptionLookup(
+    REFRESH_GRANT_LOOKUP,
+    lambda value: build_consume_pair(value("token_id"), value("token_authorization_id")),
+    _list_certain_conditions,
     authorization_id="token_authorization_id",
     application_id="token_application_id",
     user_id="token_user_id",
@@ -136,65 +139,72 @@ class Refresh(ClientParameters):
 
     grant_type: Literal["refresh_token"]
     refresh_token: str
-    scope: str = Field(default="", description="Narrower than before.")
-    redirect_uri: str = Field(default="", description="If given, the one of the authorization.")
-    code_verifier: str = Field(default="", description="If given, the one of the authorization.")
+    scope: str = Field(default="", description="Some of the granted scopes.")
+    redirect_uri: str = Field(
+        default="", description="Optional. Must match the authorization request."
+    )
+    code_verifier: str = Field(
+        default="", description="Optional. Must match the authorization request."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshCheck:
     """The pair whose refresh token was presented, and the scope of the new pair."""
 
-    found: FoundPair
+    found: TokenPairRow
     #: Time of the sign-in for the grant.
     auth_time: datetime
     #: Space-separated scopes, in order.
     scopes: str
 
 
-class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshTokenGrant):
+class RefreshTokenGrant(TokenGrant[TokenPairRow, RefreshCheck], grants.RefreshTokenGrant):
     """The refresh token grant, which replaces a token pair and immediately revokes the old one."""
 
     CREDENTIAL = "refresh token"
     REQUEST = Refresh
-    REASONS = (UNKNOWN.reason, REVOKED.reason, USED.reason, ENDED.reason)
+    REASONS = (
+        UNKNOWN_REFRESH_TOKEN.reason,
+        REVOKED_REFRESH_TOKEN.reason,
+        USED_REFRESH_TOKEN.reason,
+        EXPIRED_REFRESH_TOKEN.reason,
+    )
     REMEDIES = (
         (
-            "A refresh token can be used once. For a few seconds (REFRESH_REPLAY_SECONDS) it "
-            "gives the same new tokens again; after that, reuse by a public application "
-            "revokes everything from that authorization."
+            "Use a refresh token once. A retry within a few seconds (REFRESH_REPLAY_SECONDS) "
+            "returns the same new tokens. Later reuse by a public application revokes all tokens "
+            "of the authorization."
         ),
     )
     IS_REGISTRABLE = True
-    LOOKUP = REFRESH_TOKEN
+    LOOKUP = REFRESH_GRANT_LOOKUP
 
     def write_with_lookup(self, request: ProtocolRequest) -> LookupWithWrite | None:
         """Return the lookup that also replaces the pair, unless the request has other options."""
         presented, context = request.value("refresh_token"), self.server.context
-        if presented is None or any(request.value(name) for name in _OPTIONS):
+        if presented is None or any(request.value(name) for name in _OPTIONAL_PARAMETERS):
             return None
-        return WITH_REDEMPTION.of(replayable_pair(presented, context), context)
+        return REFRESH_REDEMPTION_LOOKUP.of(derive_replayable_pair(presented, context), context)
 
-    def check(self, asked: ClientRequest[FoundPair]) -> RefreshCheck:
+    def check(self, asked: ClientRequest[TokenPairRow]) -> RefreshCheck:
         """Check the token, its key, the other parameters and the scope."""
-        found, client = asked.get_credential(UNKNOWN), asked.get_client()
+        found, client = asked.get_credential(UNKNOWN_REFRESH_TOKEN), asked.get_client()
         is_own = found.token_application_id == client.application.id
         if not is_own or found.user_state != ACTIVE:
-            raise RefusedGrantError(UNKNOWN)
+            raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         if found.token_revoked_at is not None:
-            self._refuse_reuse(found, asked)
+            self._check_not_reused(found, asked)
         self._check_key(found, asked)
         self._check_against_grant(found, asked.request)
         granted, auth_time = found.grant_scopes, found.grant_auth_time
         if granted is None or auth_time is None:  # no authorization to continue
-            raise RefusedGrantError(UNKNOWN)
+            raise RejectedGrantError(UNKNOWN_REFRESH_TOKEN)
         self._check_limits(found, client)
-        scopes = client.get_granted_scope(
-            self._narrowed_scope(asked.request.value("scope"), granted)
-        )
+        scopes = client.get_granted_scope(self._narrow_scope(asked.request.value("scope"), granted))
         return RefreshCheck(found=found, auth_time=auth_time, scopes=scopes)
 
-    def _check_limits(self, found: FoundPair, client: Client) -> None:
+    def _check_limits(self, found: TokenPairRow, client: Client) -> None:
         """Reject tokens that the application's groups or age limits no longer allow."""
         context, application = self.server.context, client.application
         for days, since in (
@@ -202,11 +212,11 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             (application.refresh_longest_days, found.grant_created_at),
         ):
             if days is not None and since is not None and since + timedelta(days) <= context.now:
-                raise RefusedGrantError(ENDED)
-        if not is_allowed(application.allowed_group_ids, found.token_user_id, context):
-            raise RefusedGrantError(NOT_IN_GROUPS)
+                raise RejectedGrantError(EXPIRED_REFRESH_TOKEN)
+        if not is_in_allowed_groups(application.allowed_group_ids, found.token_user_id, context):
+            raise RejectedGrantError(NOT_IN_ALLOWED_GROUPS)
 
-    def _refuse_reuse(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
+    def _check_not_reused(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
         """Reject a revoked token, unless its response may be repeated.
 
         For a public client, which cannot prove that the token is its own, the whole family is
@@ -218,13 +228,13 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             return
         family = None if client.application.confidential else found.token_authorization_id
         if family is not None:
-            revoke_family(family, session=context.session, now=context.now)
+            revoke_authorization(family, session=context.session, now=context.now)
         self._record_reuse(found, client)
         if found.token_refreshed_at is None:
-            raise RefusedGrantError(REVOKED)
-        raise RefusedGrantError(STOLEN if family is not None else USED)
+            raise RejectedGrantError(REVOKED_REFRESH_TOKEN)
+        raise RejectedGrantError(REUSED_REFRESH_TOKEN if family is not None else USED_REFRESH_TOKEN)
 
-    def _record_reuse(self, found: FoundPair, client: Client) -> None:
+    def _record_reuse(self, found: TokenPairRow, client: Client) -> None:
         """Record a possible theft; ordinary refreshes are not recorded."""
         self.server.context.record_event(
             EventKind.REFRESH_REUSED,
@@ -233,7 +243,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             details={"application_id": client.application.uid, "scopes": found.token_scopes},
         )
 
-    def _check_key(self, found: FoundPair, asked: ClientRequest[FoundPair]) -> None:
+    def _check_key(self, found: TokenPairRow, asked: ClientRequest[TokenPairRow]) -> None:
         """Reject a bound token without a proof, or with another key from a public client.
 
         The refresh token of a confidential client is already bound by the client's secret. Its key
@@ -243,18 +253,18 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         bound_to, proved = found.token_key_thumbprint, asked.key_thumbprint
         may_change = asked.get_client().application.confidential and proved is not None
         if bound_to is not None and bound_to != proved and not may_change:
-            raise RefusedGrantError(OTHER_KEY)
+            raise RejectedGrantError(MISSING_REFRESH_PROOF)
 
-    def _check_against_grant(self, found: FoundPair, request: ProtocolRequest) -> None:
+    def _check_against_grant(self, found: TokenPairRow, request: ProtocolRequest) -> None:
         """Check the optional parameters against the original authorization."""
         redirect_uri = request.value("redirect_uri")
         if redirect_uri is not None and redirect_uri != found.grant_redirect_uri:
-            raise RefusedGrantError(OTHER_URI)
+            raise RejectedGrantError(WRONG_REDIRECT_URI)
         verifier = request.value("code_verifier")
         if verifier is not None:
             check_verifier(verifier, found.grant_code_challenge)
 
-    def _narrowed_scope(self, text: str | None, granted: str) -> str:
+    def _narrow_scope(self, text: str | None, granted: str) -> str:
         """Return the requested scope if it is within the granted scope (section 6).
 
         The narrower scope applies only to the access token. A refresh token always has the scope of
@@ -262,12 +272,12 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         """
         if text is None:
             return granted
-        scopes = known_scopes(text)
-        refuse_others(scopes, granted.split(), "The user has not granted the scope")
+        scopes = parse_known_scopes(text)
+        check_scopes_allowed(scopes, granted.split(), "The user has not granted the scope")
         return " ".join(scopes)
 
     def perform(
-        self, asked: ClientRequest[FoundPair], checked: RefreshCheck
+        self, asked: ClientRequest[TokenPairRow], checked: RefreshCheck
     ) -> Mapping[str, object]:
         """Replace the old pair with a new one; only one of several concurrent refreshes succeeds.
 
@@ -275,32 +285,34 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
         """
         context, found = self.server.context, checked.found
         presented = asked.request.required("refresh_token")
-        grant = self._grant(checked, asked)
+        grant = self._build_grant(checked, asked)
         if asked.written:
-            return token_response(asked.written, grant, context)
+            return build_token_response(asked.written, grant, context)
         if found.token_revoked_at is None:
-            pair = replayable_pair(presented, context)
-            if redeem(FOR_REFRESH_TOKEN, pair, grant, context, spent_token=found.token_id):
-                return token_response(pair, grant, context)
-        refreshed_at = self._refreshed_at(found.token_id)
+            pair = derive_replayable_pair(presented, context)
+            if redeem_credential(
+                REFRESH_TOKEN_REDEMPTION, pair, grant, context, spent_token=found.token_id
+            ):
+                return build_token_response(pair, grant, context)
+        refreshed_at = self._find_refresh_time(found.token_id)
         replay = find_replay(presented, refreshed_at, context)
         if replay is None or replay.token.key_thumbprint != asked.key_thumbprint:
             self._record_reuse(found, asked.get_client())
-            raise RefusedGrantError(USED if refreshed_at else REVOKED)
+            raise RejectedGrantError(USED_REFRESH_TOKEN if refreshed_at else REVOKED_REFRESH_TOKEN)
         is_asked = asked.request.value("scope") is not None
         if is_asked and not set(replay.token.scopes.split()) <= set(grant.scopes.split()):
             # A replay must not exceed the requested scope.
             raise InvalidScopeError(
-                "The refresh token was used for a wider scope a moment ago. Use the new one."
+                "The refresh token was just used with a wider scope. Use the new refresh token."
             )
-        return replayed_response(replay, grant, context)
+        return build_replayed_response(replay, grant, context)
 
-    def _refreshed_at(self, token_id: int) -> datetime | None:
+    def _find_refresh_time(self, token_id: int) -> datetime | None:
         """Return the time when the pair was refreshed."""
         asked = select(AccessToken.refreshed_at).where(AccessToken.id == token_id)
         return self.server.context.session.scalar(asked)
 
-    def _grant(self, checked: RefreshCheck, asked: ClientRequest[FoundPair]) -> Grant:
+    def _build_grant(self, checked: RefreshCheck, asked: ClientRequest[TokenPairRow]) -> Grant:
         found, application = checked.found, asked.get_client().application
         return Grant(
             user_id=found.token_user_id,
@@ -311,7 +323,7 @@ class RefreshTokenGrant(TokenGrant[FoundPair, RefreshCheck], grants.RefreshToken
             key_thumbprint=asked.key_thumbprint,
             keeps_admin_mode=bool(found.token_keeps_admin_mode),
             # The time of the sign-in is repeated, the nonce is not (OpenID Connect Core 12.2).
-            authentication=Authentication(
+            authentication=GrantAuthentication(
                 auth_time=checked.auth_time,
                 methods=found.grant_methods,
                 sid=found.grant_sid,

@@ -27,16 +27,16 @@ PERMITTED_GRANTS = tuple(grant for grant in GRANTS if grant.PERMISSION)
 #: Grants by grant type. The type is `Any`, since Authlib's constructor creates the instances.
 GRANTS_BY_TYPE: Mapping[str, Any] = {grant.GRANT_TYPE: grant for grant in GRANTS}
 #: Parameters of all endpoints that a request may contain only once (RFC 6749 section 3.2).
-PARAMETERS = protocol.PARAMETERS.union(
+SINGLE_VALUE_PARAMETERS = protocol.ENDPOINT_PARAMETERS.union(
     *(grant.REQUEST.model_fields.keys() - grant.REPEATABLE for grant in GRANTS)
 )
 
 
-def offered_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
+def list_enabled_grants(policy: OAuthPolicy) -> tuple[type[TokenGrant[Any, Any]], ...]:
     """Return the grants that the policy enables."""
     return tuple(grant for grant in GRANTS if grant.SWITCH is None or grant.SWITCH(policy))
 
 
-def registrable_grant_types(policy: OAuthPolicy) -> tuple[str, ...]:
+def list_registrable_grant_types(policy: OAuthPolicy) -> tuple[str, ...]:
     """Return the grant types that clients can register for."""
-    return tuple(grant.GRANT_TYPE for grant in offered_grants(policy) if grant.IS_REGISTRABLE)
+    return tuple(grant.GRANT_TYPE for grant in list_enabled_grants(policy) if grant.IS_REGISTRABLE)

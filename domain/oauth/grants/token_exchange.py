@@ -24,76 +24,83 @@ from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
 from domain.oauth.clients.authentication import Client
-from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN
-from domain.oauth.clients.found_rows import FoundPair
+from domain.oauth.clients.credential_lookup import SUBJECT_TOKEN_LOOKUP
+from domain.oauth.clients.found_rows import TokenPairRow
 from domain.oauth.protocol import ProtocolRequest
 from domain.oauth.reasons import (
-    PROOF,
-    REQUEST,
-    Reason,
-    Refusal,
-    RefusedClientError,
-    RefusedParameterError,
+    INVALID_PROOF,
+    MALFORMED_REQUEST,
+    RejectedClientError,
+    RejectedParameterError,
+    Rejection,
+    RejectionReason,
 )
-from domain.oauth.requested_scopes import allowed_scopes, refuse_others
-from domain.oauth.tokens import Grant, issue_pair, use_subject_token
+from domain.oauth.requested_scopes import check_scopes_allowed, parse_allowed_scopes
+from domain.oauth.tokens import Grant, issue_token_pair, use_subject_token
 
 #: Token type identifier of access tokens (section 3).
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - a name
 #: Scopes that exchanged tokens never have: they cannot administer, and have no refresh token.
-_NOT_PASSED_ON = frozenset({ADMIN_MODE, "offline_access"})
+_EXCLUDED_SCOPES = frozenset({ADMIN_MODE, "offline_access"})
 
-_ENDED = Reason(
+_ENDED_TOKEN_REASON = RejectionReason(
     name="ended_subject_token",
     title="Expired or revoked subject token",
     advice="Refresh the tokens first, and exchange the new access token.",
 )
 #: The error is the same in all these cases, so that the thief of a token learns nothing more.
-UNKNOWN = Refusal(
+UNKNOWN_SUBJECT_TOKEN = Rejection(
     sentence="The subject_token is unknown, or was issued to another client.",
-    reason=Reason(
+    reason=RejectionReason(
         name="unknown_subject_token",
         title="Unknown subject token",
         advice=(
-            "An application can exchange only access tokens that were issued to itself. Personal "
-            "access tokens and those of projects and groups cannot be exchanged."
+            "An application can only exchange access tokens that were issued to it. Personal, "
+            "project and group access tokens cannot be exchanged."
         ),
     ),
 )
-EXPIRED = Refusal(sentence="The subject_token has expired.", reason=_ENDED)
-REVOKED = Refusal(sentence="The subject_token was revoked.", reason=_ENDED)
-WITHOUT_AUTHORIZATION = Refusal(
-    sentence="The subject_token is from a password and cannot be revoked with an authorization.",
-    reason=Reason(
+EXPIRED_SUBJECT_TOKEN = Rejection(
+    sentence="The subject_token has expired.", reason=_ENDED_TOKEN_REASON
+)
+REVOKED_SUBJECT_TOKEN = Rejection(
+    sentence="The subject_token was revoked.", reason=_ENDED_TOKEN_REASON
+)
+SUBJECT_TOKEN_WITHOUT_AUTHORIZATION = Rejection(
+    sentence="The subject_token was issued for a password and belongs to no authorization.",
+    reason=RejectionReason(
         name="subject_token_of_password",
         title="Subject token without an authorization",
         advice=(
-            "Turn “Refresh tokens for devices and password sign-in” on, or use another grant: what "
-            "is exchanged has to end with the authorization behind it."
+            "Turn “Refresh tokens for devices and password sign-in” on, or use another grant. "
+            "Exchanged tokens must be revoked together with an authorization."
         ),
     ),
 )
-OTHER_KEY = Refusal(
-    sentence="The subject_token is bound to a key: send a DPoP proof of this key.", reason=PROOF
+MISSING_SUBJECT_PROOF = Rejection(
+    sentence="The subject_token is bound to a key: send a DPoP proof of this key.",
+    reason=INVALID_PROOF,
 )
-ACTOR = Refusal(
-    sentence="Delegation is not supported: leave actor_token and actor_token_type out.",
-    reason=Reason(
+UNSUPPORTED_ACTOR_TOKEN = Rejection(
+    sentence="Delegation is not supported. Omit actor_token and actor_token_type.",
+    reason=RejectionReason(
         name="actor_token",
         title="Actor token",
-        advice="Tokens are exchanged by the application itself. Leave the actor out.",
+        advice="Omit actor_token and actor_token_type. The application itself is the actor.",
     ),
 )
-SUBJECT_TYPE = Refusal(sentence=f"subject_token_type must be {ACCESS_TOKEN_TYPE}.", reason=REQUEST)
-REQUESTED_TYPE = Refusal(
-    sentence=f"requested_token_type can only be {ACCESS_TOKEN_TYPE}.", reason=REQUEST
+WRONG_SUBJECT_TOKEN_TYPE = Rejection(
+    sentence=f"subject_token_type must be {ACCESS_TOKEN_TYPE}.", reason=MALFORMED_REQUEST
 )
-PUBLIC = Refusal(
+WRONG_REQUESTED_TOKEN_TYPE = Rejection(
+    sentence=f"requested_token_type must be {ACCESS_TOKEN_TYPE}.", reason=MALFORMED_REQUEST
+)
+PUBLIC_EXCHANGE = Rejection(
     sentence="Only confidential applications can exchange tokens.",
-    reason=Reason(
+    reason=RejectionReason(
         name="public_exchange",
         title="Token exchange by a public application",
-        advice="Everybody knows its client_id. Turn “Confidential” on, and send the secret.",
+        advice="Turn “Confidential” on, and authenticate with the client secret.",
     ),
 )
 
@@ -102,12 +109,12 @@ class TokenExchange(ClientParameters):
     """Request parameters of the token exchange grant (RFC 8693 section 2.1)."""
 
     grant_type: Literal["urn:ietf:params:oauth:grant-type:token-exchange"]
-    subject_token: str = Field(description="An access token of the application.")
+    subject_token: str = Field(description="Access token that was issued to the application.")
     subject_token_type: Literal["urn:ietf:params:oauth:token-type:access_token"]
     requested_token_type: Literal["", "urn:ietf:params:oauth:token-type:access_token"] = ""
     scope: str = Field(default="", description="Some of the scopes of the subject token.")
-    resource: str = Field(default="", description="If given, a URL of this instance.")
-    audience: str = Field(default="", description="If given, the issuer of this instance.")
+    resource: str = Field(default="", description="Optional. URL of this instance.")
+    audience: str = Field(default="", description="Optional. Issuer of this instance.")
     actor_token: Literal[""] = Field(default="", description="Actor tokens are not supported.")
     actor_token_type: Literal[""] = Field(default="", description="Actor tokens are not supported.")
 
@@ -123,13 +130,13 @@ class InvalidTargetError(OAuth2Error):
 class ExchangeCheck:
     """The subject token, and the properties of the new token."""
 
-    subject: FoundPair
+    subject: TokenPairRow
     authorization_id: int
     #: Space-separated scopes, in order.
     scopes: str
 
 
-class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant):
+class TokenExchangeGrant(TokenGrant[TokenPairRow, ExchangeCheck], grants.BaseGrant):
     """The token exchange grant, for confidential applications that administrators permit."""
 
     GRANT_TYPE = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -137,26 +144,26 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
     REQUEST = TokenExchange
     REPEATABLE = frozenset({"resource", "audience"})
     REASONS = (
-        _ENDED,
-        UNKNOWN.reason,
-        WITHOUT_AUTHORIZATION.reason,
-        ACTOR.reason,
-        PUBLIC.reason,
+        _ENDED_TOKEN_REASON,
+        UNKNOWN_SUBJECT_TOKEN.reason,
+        SUBJECT_TOKEN_WITHOUT_AUTHORIZATION.reason,
+        UNSUPPORTED_ACTOR_TOKEN.reason,
+        PUBLIC_EXCHANGE.reason,
     )
     PERMISSION = "Token exchange"
     PERMISSION_HELP = (
-        "The application may exchange access tokens of its own for ones with fewer scopes, for its "
-        "workers and services. Only for confidential applications."
+        "The application can exchange its access tokens for tokens with fewer scopes, for example "
+        "for its workers and services. Only for confidential applications."
     )
-    LOOKUP = SUBJECT_TOKEN
+    LOOKUP = SUBJECT_TOKEN_LOOKUP
 
     def check_client(self, client: Client, request: ProtocolRequest) -> None:
         """Reject public clients: anyone who found a token could exchange it in their name."""
         super().check_client(client, request)
         if not client.application.confidential:
-            raise RefusedClientError(PUBLIC)
+            raise RejectedClientError(PUBLIC_EXCHANGE)
 
-    def check(self, asked: ClientRequest[FoundPair]) -> ExchangeCheck:
+    def check(self, asked: ClientRequest[TokenPairRow]) -> ExchangeCheck:
         """Check the parameters, the subject token, its key, the target and the scope.
 
         The error for an unacceptable subject token is invalid_request, not invalid_grant (section
@@ -167,30 +174,30 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
         found = asked.found
         is_own = found is not None and found.token_application_id == client.application.id
         if found is None or not is_own or found.user_state != ACTIVE:
-            raise RefusedParameterError(UNKNOWN)
+            raise RejectedParameterError(UNKNOWN_SUBJECT_TOKEN)
         if found.token_revoked_at is not None or found.grant_revoked_at is not None:
-            raise RefusedParameterError(REVOKED)
+            raise RejectedParameterError(REVOKED_SUBJECT_TOKEN)
         if found.token_expires_at is not None and found.token_expires_at <= self.server.context.now:
-            raise RefusedParameterError(EXPIRED)
+            raise RejectedParameterError(EXPIRED_SUBJECT_TOKEN)
         if found.token_authorization_id is None:
-            raise RefusedParameterError(WITHOUT_AUTHORIZATION)
+            raise RejectedParameterError(SUBJECT_TOKEN_WITHOUT_AUTHORIZATION)
         if found.token_key_thumbprint not in {None, asked.key_thumbprint}:
             # Otherwise a thief of the token could bind it to their own key (RFC 9449).
-            raise RefusedParameterError(OTHER_KEY)
+            raise RejectedParameterError(MISSING_SUBJECT_PROOF)
         self._check_target(request)
         return ExchangeCheck(
             subject=found,
             authorization_id=found.token_authorization_id,
-            scopes=_passed_on(request.value("scope"), found.token_scopes.split(), client),
+            scopes=_narrow_scopes(request.value("scope"), found.token_scopes.split(), client),
         )
 
     def _check_types(self, request: ProtocolRequest) -> None:
         if request.required("subject_token_type") != ACCESS_TOKEN_TYPE:
-            raise RefusedParameterError(SUBJECT_TYPE)
+            raise RejectedParameterError(WRONG_SUBJECT_TOKEN_TYPE)
         if request.value("requested_token_type") not in {None, ACCESS_TOKEN_TYPE}:
-            raise RefusedParameterError(REQUESTED_TYPE)
+            raise RejectedParameterError(WRONG_REQUESTED_TOKEN_TYPE)
         if request.value("actor_token") or request.value("actor_token_type"):
-            raise RefusedParameterError(ACTOR)
+            raise RejectedParameterError(UNSUPPORTED_ACTOR_TOKEN)
 
     def _check_target(self, request: ProtocolRequest) -> None:
         """Reject targets other than this instance, which could not verify the token's audience."""
@@ -202,17 +209,17 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
             raise InvalidTargetError
 
     def perform(
-        self, asked: ClientRequest[FoundPair], checked: ExchangeCheck
+        self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck
     ) -> Mapping[str, object]:
         """Store the new token, unless the subject token or its authorization has just ended."""
         context, subject = self.server.context, checked.subject
         if not use_subject_token(subject.token_id, checked.authorization_id, context):
-            raise RefusedParameterError(REVOKED)
-        grant = self._grant(asked, checked)
+            raise RejectedParameterError(REVOKED_SUBJECT_TOKEN)
+        grant = self._build_grant(asked, checked)
         self._record(asked.get_client(), checked)
-        return {**issue_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
+        return {**issue_token_pair(grant, context), "issued_token_type": ACCESS_TOKEN_TYPE}
 
-    def _grant(self, asked: ClientRequest[FoundPair], checked: ExchangeCheck) -> Grant:
+    def _build_grant(self, asked: ClientRequest[TokenPairRow], checked: ExchangeCheck) -> Grant:
         application, ends_at = asked.get_client().application, checked.subject.token_expires_at
         context = self.server.context
         lifetime = context.policy.access_token_lifetime
@@ -240,14 +247,14 @@ class TokenExchangeGrant(TokenGrant[FoundPair, ExchangeCheck], grants.BaseGrant)
         )
 
 
-def _passed_on(text: str | None, held: Sequence[str], client: Client) -> str:
+def _narrow_scopes(text: str | None, held: Sequence[str], client: Client) -> str:
     """Return the scopes of the new token: the requested ones, or all that may be passed on."""
-    offered = [scope for scope in held if scope not in _NOT_PASSED_ON]
+    offered = [scope for scope in held if scope not in _EXCLUDED_SCOPES]
     if text is None:
         scopes = client.get_allowed_scope(" ".join(offered))
     else:
-        scopes = allowed_scopes(text, client)
-        refuse_others(scopes.split(), offered, "The subject_token cannot pass on the scope")
+        scopes = parse_allowed_scopes(text, client)
+        check_scopes_allowed(scopes.split(), offered, "The subject_token cannot pass on the scope")
     if not scopes:
         raise InvalidScopeError("The subject_token has no scope that can be passed on.")
     return scopes

@@ -17,22 +17,22 @@ from domain.core.database.rows import insert_into, update_rows
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_hex
 from domain.core.schedule_conditions import NOW
-from domain.oauth.openid.id_tokens import subject
-from domain.oauth.openid.keys import ALGORITHM, get_signing_key
+from domain.oauth.openid.id_tokens import get_subject
+from domain.oauth.openid.keys import SIGNING_ALGORITHM, get_or_create_signing_key
 from models import Application, BackchannelSession
 
-_EVENT = "http://schemas.openid.net/event/backchannel-logout"
+_LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 #: Lifetime of a logout token, at most two minutes (section 2.4).
 _TOKEN_LIFETIME = timedelta(minutes=2)
 #: Time for which a claimed session is reserved for one worker.
 _CLAIM_LIFETIME = timedelta(minutes=2)
-_FIRST_PAUSE = timedelta(minutes=1)
+_FIRST_RETRY_PAUSE = timedelta(minutes=1)
 #: Maximum number of attempts; the last one is about two hours after the first.
-_MOST_TRIES = 8
-LONGEST_PAUSE = _FIRST_PAUSE * 2 ** (_MOST_TRIES - 2)
-_HAS_ENDED = BackchannelSession.sign_in_id.is_(None)
+_MAX_ATTEMPTS = 8
+MAX_LOGOUT_RETRY_PAUSE = _FIRST_RETRY_PAUSE * 2 ** (_MAX_ATTEMPTS - 2)
+_IS_ENDED = BackchannelSession.sign_in_id.is_(None)
 #: Condition that an application waits for a notification that a sign-in has ended.
-SIGN_INS_HAVE_ENDED = exists().where(_HAS_ENDED, BackchannelSession.due_at <= NOW)
+LOGOUT_NOTIFICATIONS_ARE_DUE = exists().where(_IS_ENDED, BackchannelSession.due_at <= NOW)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +49,20 @@ class EndedSession:
     tries: int
 
 
-def sid_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
+def compute_session_id(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> str:
     """Return the session id of a sign-in at an application, which differs per application."""
-    return sids_of(sign_in_id, application_uid, keyring=keyring)[0]
+    return compute_session_ids(sign_in_id, application_uid, keyring=keyring)[0]
 
 
-def sids_of(sign_in_id: int, application_uid: str, *, keyring: Keyring) -> tuple[str, ...]:
+def compute_session_ids(
+    sign_in_id: int, application_uid: str, *, keyring: Keyring
+) -> tuple[str, ...]:
     """Return the session id of a sign-in for every secret key, newest key first."""
     digests = keyring.digests(f"sign-in {sign_in_id} at {application_uid}")
     return tuple(urlsafe_b64encode(each).rstrip(b"=").decode() for each in digests)
 
 
-def remember_session(
+def store_backchannel_session(
     application: Application,
     sign_in_id: int,
     sid: str,
@@ -84,11 +86,11 @@ def remember_session(
     session.execute(insert.on_conflict_do_nothing())
 
 
-def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[EndedSession]:
+def claim_ended_sessions(*, most: int, session: Session, now: datetime) -> Sequence[EndedSession]:
     """Claim ended sessions, in the order of their due times."""
     due = (
         select(BackchannelSession.id)
-        .where(_HAS_ENDED, BackchannelSession.due_at <= now)
+        .where(_IS_ENDED, BackchannelSession.due_at <= now)
         .order_by(BackchannelSession.due_at, BackchannelSession.id)
         .limit(most)
         .with_for_update(skip_locked=True)
@@ -120,41 +122,41 @@ def claim_ended(*, most: int, session: Session, now: datetime) -> Sequence[Ended
     ]
 
 
-def make_logout_token(
+def create_logout_token(
     ended: EndedSession, *, issuer: str, session: Session, keyring: Keyring, now: datetime
 ) -> str:
     """Return a signed logout token (section 2.4)."""
-    key = get_signing_key(session=session, keyring=keyring, now=now)
+    key = get_or_create_signing_key(session=session, keyring=keyring, now=now)
     claims = {
         "iss": issuer,
-        "sub": subject(ended.user_id),
+        "sub": get_subject(ended.user_id),
         "aud": ended.application_uid,
         "iat": int(now.timestamp()),
         "exp": int((now + _TOKEN_LIFETIME).timestamp()),
         "jti": random_hex(16),
-        "events": {_EVENT: {}},
+        "events": {_LOGOUT_EVENT: {}},
         "sid": ended.sid,
     }
-    return jwt.encode({"typ": "logout+jwt", "alg": ALGORITHM, "kid": key.kid}, claims, key)
+    return jwt.encode({"typ": "logout+jwt", "alg": SIGNING_ALGORITHM, "kid": key.kid}, claims, key)
 
 
-def forget_session(ended: EndedSession, *, session: Session) -> None:
+def delete_ended_session(ended: EndedSession, *, session: Session) -> None:
     """Delete a session whose notification was delivered or is no longer needed."""
     session.execute(delete(BackchannelSession).where(BackchannelSession.id == ended.id))
 
 
-def postpone(ended: EndedSession, *, session: Session, now: datetime) -> bool:
+def schedule_logout_retry(ended: EndedSession, *, session: Session, now: datetime) -> bool:
     """Schedule another attempt; return False if the maximum number of attempts is reached."""
-    if ended.tries >= _MOST_TRIES:
-        forget_session(ended, session=session)
+    if ended.tries >= _MAX_ATTEMPTS:
+        delete_ended_session(ended, session=session)
         return False
-    due_at = now + _FIRST_PAUSE * 2 ** (ended.tries - 1)
+    due_at = now + _FIRST_RETRY_PAUSE * 2 ** (ended.tries - 1)
     # Other notifications to the same application wait at least as long.
     session.execute(
         update_rows(BackchannelSession)
         .where(
             BackchannelSession.application_id == ended.application_id,
-            _HAS_ENDED,
+            _IS_ENDED,
             or_(BackchannelSession.id == ended.id, BackchannelSession.due_at < due_at),
         )
         .values(due_at=due_at)

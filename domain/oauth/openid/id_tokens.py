@@ -12,18 +12,35 @@ from joserfc.jwk import GuestProtocol, RSAKey
 from sqlalchemy.orm import Session
 
 from domain.oauth.context import OAuthContext
-from domain.oauth.openid.keys import ALGORITHM, find_public_key, find_signing_key, get_signing_key
+from domain.oauth.openid.keys import (
+    SIGNING_ALGORITHM,
+    find_public_key,
+    find_signing_key,
+    get_or_create_signing_key,
+)
 
 #: Claims of an ID token.
-CLAIMS = ("iss", "sub", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid", "at_hash")
+ID_TOKEN_CLAIMS = (
+    "iss",
+    "sub",
+    "aud",
+    "exp",
+    "iat",
+    "auth_time",
+    "acr",
+    "amr",
+    "nonce",
+    "sid",
+    "at_hash",
+)
 #: Authentication context classes, with the levels that clients of Keycloak know.
 ACR_ONE_FACTOR, ACR_TWO_FACTORS = "1", "2"
 #: Maximum length of an id_token_hint; our ID tokens are shorter.
-_LONGEST_HINT = 8192
+_MAX_HINT_LENGTH = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
-class Authentication:
+class GrantAuthentication:
     """The authentication behind a grant; refreshed ID tokens repeat it."""
 
     #: Time of the user's last sign-in.
@@ -52,7 +69,7 @@ class Authentication:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audience:
+class IdTokenAudience:
     """The subject and the audience of an ID token."""
 
     user_id: int
@@ -66,9 +83,9 @@ class InvalidHintError(Exception):
     """Error for an id_token_hint of another service, or one whose key was deleted."""
 
 
-def make_id_token(
-    audience: Audience,
-    authentication: Authentication,
+def create_id_token(
+    audience: IdTokenAudience,
+    authentication: GrantAuthentication,
     access_token: str,
     *,
     user_claims: Mapping[str, object],
@@ -81,33 +98,33 @@ def make_id_token(
     keyring, now = context.keyring, context.now
     key = find_signing_key(
         connection=context.connection, keyring=keyring, now=now
-    ) or get_signing_key(session=context.session, keyring=keyring, now=now)
+    ) or get_or_create_signing_key(session=context.session, keyring=keyring, now=now)
     expires_at = now + context.policy.id_token_lifetime
     claims: dict[str, object] = {
         **user_claims,
         "iss": context.policy.issuer,
-        "sub": subject(audience.user_id),
+        "sub": get_subject(audience.user_id),
         "aud": audience.application_uid,
         "exp": int(expires_at.timestamp()),
         "iat": int(now.timestamp()),
         **authentication.claims,
-        "at_hash": at_hash(access_token),
+        "at_hash": compute_at_hash(access_token),
     }
-    return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key)
+    return jwt.encode({"alg": SIGNING_ALGORITHM, "kid": key.kid}, claims, key)
 
 
-def subject(user_id: int) -> str:
+def get_subject(user_id: int) -> str:
     """Return the subject identifier of a user, which never changes and is never reused."""
     return str(user_id)
 
 
-def at_hash(access_token: str) -> str:
+def compute_at_hash(access_token: str) -> str:
     """Return the left half of the token's SHA-256 hash in base64url (section 3.1.3.6)."""
     half = sha256(access_token.encode("ascii")).digest()[:16]
     return base64.urlsafe_b64encode(half).rstrip(b"=").decode()
 
 
-def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
+def parse_id_token_hint(text: str, *, issuer: str, session: Session) -> IdTokenAudience:
     """Return the subject and the audience of an id_token_hint.
 
     Expired hints are valid (RP-Initiated Logout section 2). The `kid` selects one of our own keys,
@@ -116,13 +133,13 @@ def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
     """
 
     def own_key(token: GuestProtocol) -> RSAKey:
-        key = find_public_key(_kid_of(token), session=session)
+        key = find_public_key(_get_key_id(token), session=session)
         if key is None:
             raise InvalidKeyIdError
         return key
 
     try:
-        claims = jwt.decode(text[:_LONGEST_HINT], own_key, algorithms=[ALGORITHM]).claims
+        claims = jwt.decode(text[:_MAX_HINT_LENGTH], own_key, algorithms=[SIGNING_ALGORITHM]).claims
     except (JoseError, ValueError) as error:
         raise InvalidHintError from error
     user, uid = claims.get("sub"), claims.get("aud")
@@ -131,12 +148,12 @@ def read_hint(text: str, *, issuer: str, session: Session) -> Audience:
     if claims.get("iss") != issuer or not isinstance(user, str) or not isinstance(uid, str):
         raise InvalidHintError
     sid = claims.get("sid")
-    return Audience(
+    return IdTokenAudience(
         user_id=int(user), application_uid=uid, sid=sid if isinstance(sid, str) else None
     )
 
 
-def _kid_of(token: GuestProtocol) -> str:
+def _get_key_id(token: GuestProtocol) -> str:
     kid = token.headers().get("kid")
     if not isinstance(kid, str) or "\x00" in kid:
         raise InvalidKeyIdError

@@ -25,24 +25,24 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.database.locks import AdvisoryLock, release_locks
 from domain.core.database.rows import update_rows
-from domain.core.database.statements import KeptConnection
-from domain.core.encryption import LEAST_RSA_BITS, MOST_RSA_BITS
+from domain.core.database.statements import StatementConnection
+from domain.core.encryption import MAX_RSA_BITS, MIN_RSA_BITS
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.types.base import Body, Resource, Time
 from models import SigningKey
 
-ALGORITHM = "RS256"
-USUAL_BITS = 2048
+SIGNING_ALGORITHM = "RS256"
+DEFAULT_KEY_BITS = 2048
 #: Time that clients may cache the key set; a key is published this long before its first use.
-NOTICE = timedelta(hours=1)
+KEY_NOTICE_PERIOD = timedelta(hours=1)
 #: Maximum lifetime of ID tokens; a retired key stays published for this time.
-LONGEST_ID_TOKEN = timedelta(days=1)
+MAX_ID_TOKEN_LIFETIME = timedelta(days=1)
 
 
 class KeyRotation(StrEnum):
@@ -66,13 +66,13 @@ class PublishedKey(NamedTuple):
     retired_at: datetime | None
 
 
-def check_size(bits: int) -> None:
+def check_key_size(bits: int) -> None:
     """Check that a key is neither too short to be safe nor too long to be useful.
 
     Raise InvalidError if it is.
     """
-    if not LEAST_RSA_BITS <= bits <= MOST_RSA_BITS or bits % 8:
-        message = f"An RSA key has {LEAST_RSA_BITS} to {MOST_RSA_BITS} bits here, a multiple of 8."
+    if not MIN_RSA_BITS <= bits <= MAX_RSA_BITS or bits % 8:
+        message = f"The key size must be a multiple of 8 from {MIN_RSA_BITS} to {MAX_RSA_BITS}."
         raise InvalidError(message, field="bits")
 
 
@@ -80,61 +80,64 @@ def _is_in_use(now: datetime | BindParameter[datetime]) -> ColumnElement[bool]:
     return or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > now)
 
 
-_IN_USE = (
+_KEYS_IN_USE_QUERY = (
     select(SigningKey.private_ciphertext)
     .where(_is_in_use(bindparam("now")))
     .order_by(SigningKey.id)
 )
 
 
-def get_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
+def get_or_create_signing_key(*, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     """Return the current signing key; the first call creates it.
 
     The call requires an open transaction that may write.
     """
-    found = _find_signing_key(session, keyring, now)
+    found = _find_signing_key_in_session(session, keyring, now)
     if found is not None:
         return found
     AdvisoryLock.SIGNING_KEYS.take(session)
     # Another process may have created the key while this one waited.
-    found = _find_signing_key(session, keyring, now)
-    return found or _store(_generate(USUAL_BITS), session, keyring, now)
+    found = _find_signing_key_in_session(session, keyring, now)
+    return found or _store_key(_generate_key(DEFAULT_KEY_BITS), session, keyring, now)
 
 
-def find_signing_kid(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
+def find_signing_key_id(*, session: Session, keyring: Keyring, now: datetime) -> str | None:
     """Return the `kid` of the current signing key, or None if there is no key yet."""
-    found = _find_signing_key(session, keyring, now)
+    found = _find_signing_key_in_session(session, keyring, now)
     return str(found.kid) if found is not None else None
 
 
 def find_signing_key(
-    *, connection: KeptConnection, keyring: Keyring, now: datetime
+    *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> RSAKey | None:
     """Return the current signing key, or None if there is no key yet."""
-    return _first_opened(
-        (ciphertext for (ciphertext,) in connection.look_up(_IN_USE, {"now": now})), keyring
+    return _decrypt_first_key(
+        (ciphertext for (ciphertext,) in connection.look_up(_KEYS_IN_USE_QUERY, {"now": now})),
+        keyring,
     )
 
 
-def _find_signing_key(session: Session, keyring: Keyring, now: datetime) -> RSAKey | None:
-    return _first_opened(session.scalars(_IN_USE, {"now": now}), keyring)
+def _find_signing_key_in_session(
+    session: Session, keyring: Keyring, now: datetime
+) -> RSAKey | None:
+    return _decrypt_first_key(session.scalars(_KEYS_IN_USE_QUERY, {"now": now}), keyring)
 
 
-def _first_opened(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
+def _decrypt_first_key(ciphertexts: Iterable[str], keyring: Keyring) -> RSAKey | None:
     """Return the oldest key that this keyring can decrypt.
 
     Keys encrypted with a lost master secret are skipped, since a new key can replace them.
     """
     for ciphertext in ciphertexts:
         try:
-            return _opened(ciphertext, keyring)
+            return _decrypt_key(ciphertext, keyring)
         except UndecipherableError:
             continue
     return None
 
 
 @lru_cache(maxsize=8)
-def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
+def _decrypt_key(ciphertext: str, keyring: Keyring) -> RSAKey:
     """Return a decrypted private key.
 
     The result is cached, since checking a key takes longer than 100 signatures.
@@ -142,12 +145,12 @@ def _opened(ciphertext: str, keyring: Keyring) -> RSAKey:
     return RSAKey.import_key(json.loads(keyring.decrypt(ciphertext)))
 
 
-def _generate(bits: int) -> RSAKey:
+def _generate_key(bits: int) -> RSAKey:
     # `auto_kid` is the thumbprint of RFC 7638.
-    return RSAKey.generate_key(bits, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+    return RSAKey.generate_key(bits, {"use": "sig", "alg": SIGNING_ALGORITHM}, auto_kid=True)
 
 
-def _store(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
+def _store_key(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RSAKey:
     session.add(
         SigningKey(
             kid=str(key.kid),
@@ -161,10 +164,10 @@ def _store(key: RSAKey, session: Session, keyring: Keyring, now: datetime) -> RS
     return key
 
 
-def rotate(
+def rotate_id_token_key(
     rotation: KeyRotation,
     *,
-    bits: int = USUAL_BITS,
+    bits: int = DEFAULT_KEY_BITS,
     session: Session,
     keyring: Keyring,
     now: datetime,
@@ -173,37 +176,39 @@ def rotate(
 
     Raise InvalidError if the size is not allowed.
     """
-    check_size(bits)
+    check_key_size(bits)
     release_locks(session)  # generating a large key takes seconds
-    key = _generate(bits)
+    key = _generate_key(bits)
     AdvisoryLock.SIGNING_KEYS.take(session)
     if rotation is KeyRotation.OLD_KEYS_LEAKED:
         session.execute(delete(SigningKey))
-    takes_over_at = now + NOTICE if rotation is KeyRotation.AFTER_NOTICE else now
+    takes_over_at = now + KEY_NOTICE_PERIOD if rotation is KeyRotation.AFTER_NOTICE else now
     session.execute(
         update_rows(SigningKey)
         .where(or_(SigningKey.retired_at.is_(None), SigningKey.retired_at > takes_over_at))
         .values(retired_at=takes_over_at)
     )
-    return str(_store(key, session, keyring, now).kid)
+    return str(_store_key(key, session, keyring, now).kid)
 
 
-def _published(now: datetime) -> Select[str, dict[str, str], datetime, datetime | None]:
+def _select_published_keys(now: datetime) -> Select[str, dict[str, str], datetime, datetime | None]:
     return (
         select(SigningKey.kid, SigningKey.public_jwk, SigningKey.created_at, SigningKey.retired_at)
-        .where(_is_in_use(now - LONGEST_ID_TOKEN))
+        .where(_is_in_use(now - MAX_ID_TOKEN_LIFETIME))
         .order_by(SigningKey.id)
     )
 
 
-def find_published_keys(*, connection: KeptConnection, now: datetime) -> tuple[PublishedKey, ...]:
+def find_published_keys(
+    *, connection: StatementConnection, now: datetime
+) -> tuple[PublishedKey, ...]:
     """Return the keys of the key set, oldest first."""
-    return tuple(map(PublishedKey._make, connection.all(_published(now))))
+    return tuple(map(PublishedKey._make, connection.all(_select_published_keys(now))))
 
 
 def list_published_keys(*, session: Session, now: datetime) -> tuple[PublishedKey, ...]:
     """Return the keys of the key set within the session's transaction, oldest first."""
-    return tuple(map(PublishedKey._make, session.execute(_published(now))))
+    return tuple(map(PublishedKey._make, session.execute(_select_published_keys(now))))
 
 
 def find_public_key(kid: str, *, session: Session) -> RSAKey | None:
@@ -240,17 +245,17 @@ class NewKeyBody(Body):
         default=KeyRotation.AFTER_NOTICE,
         description="When the new key starts signing, and whether the old keys are kept.",
     )
-    bits: int = Field(default=USUAL_BITS, description="Size of the key.")
+    bits: int = Field(default=DEFAULT_KEY_BITS, description="Size of the key in bits.")
 
 
 class KeyState(Enum):
     """The state of a key; the values are shown on the page."""
 
     #: Published, so that clients can fetch the key before it signs.
-    PUBLISHED = "Waits"
-    SIGNING = "Signs"
+    PUBLISHED = "Waiting"
+    SIGNING = "Signing"
     #: Still published, since ID tokens signed with the key are still valid.
-    RETIRED = "Has ceased"
+    RETIRED = "Retired"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,48 +272,50 @@ class KeyStatus:
     @property
     def published_until(self) -> datetime | None:
         """The latest time at which an ID token signed with the key expires."""
-        return self.signs_until + LONGEST_ID_TOKEN if self.signs_until else None
+        return self.signs_until + MAX_ID_TOKEN_LIFETIME if self.signs_until else None
 
 
 def list_key_lifecycle(
     *, session: Session, keyring: Keyring, now: datetime
 ) -> tuple[KeyStatus, ...]:
     """Return the keys of the key set, newest first."""
-    signing = find_signing_kid(session=session, keyring=keyring, now=now)
+    signing = find_signing_key_id(session=session, keyring=keyring, now=now)
     published = list_published_keys(session=session, now=now)
     return tuple(
         KeyStatus(
             kid=key.kid,
             created_at=key.created_at,
-            state=_state(key, signing, now),
+            state=_get_key_state(key, signing, now),
             signs_until=key.retired_at,
         )
         for key in reversed(published)
     )
 
 
-def _state(key: PublishedKey, signing: str | None, now: datetime) -> KeyState:
+def _get_key_state(key: PublishedKey, signing: str | None, now: datetime) -> KeyState:
     if key.kid == signing:
         return KeyState.SIGNING
     has_ceased = key.retired_at is not None and key.retired_at <= now
     return KeyState.RETIRED if has_ceased else KeyState.PUBLISHED
 
 
-@question("keys.index")
-def list_keys(work: Work) -> Keys:
+@read_action("keys.index")
+def list_keys(work: UnitOfWork) -> Keys:
     """List the published keys, oldest first."""
     published = list_published_keys(session=work.session, now=work.now)
     return Keys(keys=[Key.model_validate(each) for each in published])
 
 
 @action("keys.rotate")
-def rotate_keys(work: Work, new: NewKeyBody) -> NewKey:
+def rotate_keys(work: UnitOfWork, new: NewKeyBody) -> NewKey:
     """Create a signing key.
 
     Unless the old keys have leaked, they stay published until all their ID tokens have expired.
     """
     keyring = work.policy(Keyring)
-    kid = rotate(new.handover, bits=new.bits, session=work.session, keyring=keyring, now=work.now)
+    kid = rotate_id_token_key(
+        new.handover, bits=new.bits, session=work.session, keyring=keyring, now=work.now
+    )
     details = {"handover": new.handover.value, "bits": new.bits}
     work.record(EventKind.SIGNING_KEY_ROTATED, subject=kid, details=details)
     return NewKey(kid=kid, keys=list_keys(work).keys)

@@ -6,15 +6,21 @@ from datetime import date
 from sqlalchemy import Date, bindparam, or_, select, true
 from sqlalchemy.orm import aliased
 
-from domain.accounts.profiles import PROFILE, Profile, avatar_url, profile_in, profile_path
-from domain.core.database.statements import KeptConnection, Row
-from domain.oauth.openid.id_tokens import subject
+from domain.accounts.profiles import (
+    PROFILE_COLUMNS,
+    Profile,
+    build_avatar_url,
+    build_profile,
+    build_profile_path,
+)
+from domain.core.database.statements import Row, StatementConnection
+from domain.oauth.openid.id_tokens import get_subject
 from domain.oauth.presented_tokens.bearer import Bearer
-from domain.projects.visibility_sql import is_in_group
+from domain.projects.visibility_sql import is_group_or_below
 from models import Group, Member, User
 
 #: Claims of each scope (section 5.4), in display order.
-CLAIMS = {
+CLAIMS_BY_SCOPE = {
     "openid": ("sub", "groups"),
     "profile": ("name", "nickname", "preferred_username", "profile", "picture", "zoneinfo"),
     "email": ("email", "email_verified"),
@@ -22,15 +28,15 @@ CLAIMS = {
 
 #: Maximum length of the `groups` claim of an ID token, in characters. ID tokens are sent in URLs
 #: (`id_token_hint`), which servers and browsers limit to about eight thousand characters.
-MOST_GROUP_CHARACTERS = 2_000
+MAX_GROUPS_CLAIM_LENGTH = 2_000
 
-_OWN = aliased(Group)
+_MEMBER_GROUP = aliased(Group)
 #: Groups that the user is a member of, directly or through a parent group.
-_GROUPS = (
+_GROUPS_QUERY = (
     select(Group.path)
     .distinct()
-    .join(_OWN, is_in_group(Group, _OWN))
-    .join(Member, Member.group_id == _OWN.id)
+    .join(_MEMBER_GROUP, is_group_or_below(Group, _MEMBER_GROUP))
+    .join(Member, Member.group_id == _MEMBER_GROUP.id)
     .where(
         Member.user_id == bindparam("user_id"),
         or_(Member.expires_at.is_(None), Member.expires_at > bindparam("today", type_=Date)),
@@ -39,70 +45,75 @@ _GROUPS = (
     )
     .order_by(Group.path)
 )
-_OF_USER = _GROUPS.order_by(None).subquery()
+_GROUPS_SUBQUERY = _GROUPS_QUERY.order_by(None).subquery()
 #: Time zone of users who have not selected one; it does not indicate where they are.
 _UNCHOSEN_ZONE = "UTC"
 #: A user and their time zone, with a row for each of their groups, or a single row without a group.
-_PERSON = (
-    select(*PROFILE, User.time_zone, _OF_USER.c.path)
-    .outerjoin(_OF_USER, true())
+_USER_WITH_GROUPS_QUERY = (
+    select(*PROFILE_COLUMNS, User.time_zone, _GROUPS_SUBQUERY.c.path)
+    .outerjoin(_GROUPS_SUBQUERY, true())
     .where(User.id == bindparam("user_id"))
-    .order_by(_OF_USER.c.path)
+    .order_by(_GROUPS_SUBQUERY.c.path)
 )
 
 
-def userinfo(
-    bearer: Bearer, *, issuer: str, connection: KeptConnection, today: date
+def build_userinfo(
+    bearer: Bearer, *, issuer: str, connection: StatementConnection, today: date
 ) -> dict[str, object]:
     """Return the claims about the user that the token's scopes permit.
 
     Raise InsufficientScopeError if the token does not have the scope openid.
     """
     bearer.require("openid")
-    rows = connection.look_up(_PERSON, {"user_id": bearer.user_id, "today": today})
-    return _opened(bearer.scopes, _claims(bearer.profile, rows, issuer))
+    rows = connection.look_up(_USER_WITH_GROUPS_QUERY, {"user_id": bearer.user_id, "today": today})
+    return _filter_claims(bearer.scopes, _build_claims(bearer.profile, rows, issuer))
 
 
-def claims_of(
-    user_id: int, scopes: Sequence[str], *, issuer: str, connection: KeptConnection, today: date
+def build_id_token_claims(
+    user_id: int,
+    scopes: Sequence[str],
+    *,
+    issuer: str,
+    connection: StatementConnection,
+    today: date,
 ) -> dict[str, object]:
     """Return the claims about a user for an ID token, as in userinfo (section 5.4).
 
-    Existing clients read only the ID token. If the groups exceed `MOST_GROUP_CHARACTERS`, the
+    Existing clients read only the ID token. If the groups exceed `MAX_GROUPS_CLAIM_LENGTH`, the
     `groups` claim is omitted, since a partial list would look complete.
     """
-    rows = connection.look_up(_PERSON, {"user_id": user_id, "today": today})
-    claims = _opened(scopes, _claims(profile_in(rows[0]), rows, issuer))
-    if sum(map(len, _groups_in(rows))) > MOST_GROUP_CHARACTERS:
+    rows = connection.look_up(_USER_WITH_GROUPS_QUERY, {"user_id": user_id, "today": today})
+    claims = _filter_claims(scopes, _build_claims(build_profile(rows[0]), rows, issuer))
+    if sum(map(len, _list_group_paths(rows))) > MAX_GROUPS_CLAIM_LENGTH:
         claims.pop("groups", None)
     return claims
 
 
-def _opened(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
+def _filter_claims(scopes: Sequence[str], known: dict[str, object]) -> dict[str, object]:
     """Return the known claims of the scopes; unknown values are omitted."""
-    opened = (name for scope, names in CLAIMS.items() if scope in scopes for name in names)
+    opened = (name for scope, names in CLAIMS_BY_SCOPE.items() if scope in scopes for name in names)
     return {name: known[name] for name in opened if known[name] is not None}
 
 
-def _groups_in(rows: Sequence[Row]) -> list[str]:
+def _list_group_paths(rows: Sequence[Row]) -> list[str]:
     return [path for *_, path in rows if path is not None]
 
 
-def _zone_in(rows: Sequence[Row]) -> str | None:
-    zone = rows[0][len(PROFILE)] if rows else _UNCHOSEN_ZONE
+def _get_chosen_zone(rows: Sequence[Row]) -> str | None:
+    zone = rows[0][len(PROFILE_COLUMNS)] if rows else _UNCHOSEN_ZONE
     return None if zone == _UNCHOSEN_ZONE else zone
 
 
-def _claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, object]:
+def _build_claims(profile: Profile, rows: Sequence[Row], issuer: str) -> dict[str, object]:
     return {
-        "sub": subject(profile.id),
-        "groups": _groups_in(rows),
+        "sub": get_subject(profile.id),
+        "groups": _list_group_paths(rows),
         "name": profile.name,
         "nickname": profile.username,
         "preferred_username": profile.username,
-        "profile": f"{issuer}{profile_path(profile.username)}",
-        "picture": avatar_url(profile, issuer),
-        "zoneinfo": _zone_in(rows),
+        "profile": f"{issuer}{build_profile_path(profile.username)}",
+        "picture": build_avatar_url(profile, issuer),
+        "zoneinfo": _get_chosen_zone(rows),
         "email": profile.email,
         # True only for confirmed addresses. Otherwise users could impersonate others at an
         # application that identifies users by email address.

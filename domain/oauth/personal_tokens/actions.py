@@ -6,23 +6,23 @@ For the operator, `work.actor.id` is the owner of the tokens, or None for the to
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.access.actions import action, question
-from domain.access.actor import Means, Work
-from domain.access.scopes import ADMIN_MODE, FOR_ADMINISTRATORS
+from domain.access.actions import action, read_action
+from domain.access.actor import AccessMethod, UnitOfWork
+from domain.access.scopes import ADMIN_MODE, ADMINISTRATOR_SCOPES
 from domain.audit.events import EventKind
-from domain.core.database.paging import Listed
+from domain.core.database.paging import PageResult
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.oauth.personal_tokens import lists, resource_tokens, tokens
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
 from domain.oauth.personal_tokens.lists import TokenFilter, TokenView
 from domain.oauth.personal_tokens.made_by_applications import (
-    check_may_rotate,
+    check_can_rotate,
     find_parent_authorization,
 )
-from domain.oauth.personal_tokens.resource_tokens import ResourceToken, TokenRequest
-from domain.oauth.personal_tokens.tokens import NewToken, NotPersonalError, TokenDetails
+from domain.oauth.personal_tokens.resource_tokens import ResourceToken, ResourceTokenRequest
+from domain.oauth.personal_tokens.tokens import NewToken, NotPersonalTokenError, TokenDetails
 from domain.oauth.personal_tokens.types import (
     AccessToken,
     NewAccessToken,
@@ -35,97 +35,100 @@ from domain.oauth.personal_tokens.types import (
     TokenQuery,
 )
 from domain.oauth.presented_tokens.bearer import Bearer, InsufficientScopeError
-from domain.projects.bots import place_of_bot
-from domain.projects.views import Holder, viewer_of
+from domain.projects.bots import find_bot_place
+from domain.projects.views import ProjectOrGroup, get_viewer
 
 #: Lifetime of a rotated token without a requested expiry; API clients rely on it.
-_ROTATED_FOR = timedelta(days=7)
+_ROTATED_TOKEN_LIFETIME = timedelta(days=7)
 
 
-@question("personal_access_tokens.index")
-def list_tokens(work: Work, query: TokenQuery) -> Found[AccessToken]:
+@read_action("personal_access_tokens.index")
+def list_tokens(work: UnitOfWork, query: TokenQuery) -> ListPage[AccessToken]:
     """List the tokens of the caller, or of all users for administrators."""
-    found = _find(work, query, query.wanted(owner_id=_owner_id(work)))
-    return Found.of(found, AccessToken.model_validate)
+    found = _find_tokens(work, query, query.wanted(owner_id=_get_owner_id(work)))
+    return ListPage.of(found, AccessToken.model_validate)
 
 
-@question("personal_access_tokens.show_self")
-def show_presented_token(work: Work) -> AccessToken:
+@read_action("personal_access_tokens.show_self")
+def show_presented_token(work: UnitOfWork) -> AccessToken:
     """Show the token of the request."""
-    return AccessToken.model_validate(_get(work, _presented_id(work)))
+    return AccessToken.model_validate(_get_token(work, _get_presented_id(work)))
 
 
-@question("personal_access_tokens.show")
-def show_token(work: Work, token_id: int) -> AccessToken:
+@read_action("personal_access_tokens.show")
+def show_token(work: UnitOfWork, token_id: int) -> AccessToken:
     """Show a token."""
-    return AccessToken.model_validate(_get(work, token_id))
+    return AccessToken.model_validate(_get_token(work, token_id))
 
 
 @action("personal_access_tokens.rotate_self")
-def rotate_presented_token(work: Work, rotation: RotationBody) -> NewAccessToken:
+def rotate_presented_token(work: UnitOfWork, rotation: RotationBody) -> NewAccessToken:
     """Rotate the token of the request."""
-    until = _rotated_expiry(work, rotation)
-    return _with_value(_rotate(work, _rotatable_id(work), until, owner_id=_owner_id(work)))
+    until = _compute_rotated_expiry(work, rotation)
+    return _build_new_token(
+        _rotate_token(work, _get_rotatable_id(work), until, owner_id=_get_owner_id(work))
+    )
 
 
 @action("personal_access_tokens.rotate")
-def rotate_token(work: Work, token_id: int, rotation: RotationBody) -> NewAccessToken:
+def rotate_token(work: UnitOfWork, token_id: int, rotation: RotationBody) -> NewAccessToken:
     """Rotate another personal access token.
 
     The request requires a personal access token.
     """
-    bearer = _bearer(work)
+    bearer = _find_bearer(work)
     if bearer is not None:
         if bearer.personal_token_id is None:
             raise ForbiddenError(
-                "Only a personal access token, or its page, can rotate a personal access token."
+                "This token cannot rotate personal access tokens. Use a personal access token, or "
+                "rotate the token on its page."
             )
-        check_may_rotate(token_id, bearer, session=work.session)
-        _check_no_wider(_get(work, token_id), bearer)
-    until = _rotated_expiry(work, rotation)
-    return _with_value(_rotate(work, token_id, until, owner_id=_owner_id(work)))
+        check_can_rotate(token_id, bearer, session=work.session)
+        _check_administrator_scopes(_get_token(work, token_id), bearer)
+    until = _compute_rotated_expiry(work, rotation)
+    return _build_new_token(_rotate_token(work, token_id, until, owner_id=_get_owner_id(work)))
 
 
 @action("personal_access_tokens.renew")
-def renew_token(work: Work, token_id: int) -> NewAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
-    return _with_value(_renew(work, _get(work, token_id)))
+def renew_token(work: UnitOfWork, token_id: int) -> NewAccessToken:
+    """Replace a token with a new token that has the same lifetime."""
+    return _build_new_token(_renew_token(work, _get_token(work, token_id)))
 
 
 @action("personal_access_tokens.revoke_self")
-def revoke_presented_token(work: Work) -> AccessToken:
+def revoke_presented_token(work: UnitOfWork) -> AccessToken:
     """Revoke the token of the request."""
-    return _revoke(work, _presented_id(work), owner_id=_owner_id(work))
+    return _revoke_token(work, _get_presented_id(work), owner_id=_get_owner_id(work))
 
 
 @action("personal_access_tokens.revoke")
-def revoke_token(work: Work, token_id: int) -> AccessToken:
+def revoke_token(work: UnitOfWork, token_id: int) -> AccessToken:
     """Revoke a token."""
-    return _revoke(work, token_id, owner_id=_owner_id(work))
+    return _revoke_token(work, token_id, owner_id=_get_owner_id(work))
 
 
 @action("personal_access_tokens.create")
-def create_token(work: Work, user_id: int, new: TokenBody) -> NewAccessToken:
+def create_token(work: UnitOfWork, user_id: int, new: TokenBody) -> NewAccessToken:
     """Create a token for a user."""
-    return _create(work, user_id, _details(work, new))
+    return _create_token(work, user_id, _build_details(work, new))
 
 
 @action("personal_access_tokens.create_own", command="create")
-def create_own_token(work: Work, new: OwnTokenBody) -> NewAccessToken:
+def create_own_token(work: UnitOfWork, new: OwnTokenBody) -> NewAccessToken:
     """Create a personal access token. It is shown only once."""
     day = work.now.date() + timedelta(days=new.days) if new.days else new.expires_at
-    details = _details(work, new.model_copy(update={"expires_at": day}))
-    return _create(work, work.actor.id or 0, details)
+    details = _build_details(work, new.model_copy(update={"expires_at": day}))
+    return _create_token(work, work.actor.id or 0, details)
 
 
-def end_reused_family(work: Work, presented: str) -> None:
+def revoke_reused_family(work: UnitOfWork, presented: str) -> None:
     """Revoke the successors of a rotated token that is presented again."""
-    token = tokens.end_family(
+    token = tokens.revoke_token_family(
         presented, session=work.session, keyring=work.policy(Keyring), now=work.now
     )
     if token is not None:
         details = {"reason": "a token that had been rotated was used to rotate again"}
-        place = place_of_bot(token.user_id, session=work.session)
+        place = find_bot_place(token.user_id, session=work.session)
         work.record(
             EventKind.TOKEN_REVOKED,
             subject=token.name,
@@ -135,114 +138,126 @@ def end_reused_family(work: Work, presented: str) -> None:
         )
 
 
-@question("resource_tokens.index")
+@read_action("resource_tokens.index")
 def list_resource_tokens(
-    work: Work, holder: Holder, query: TokenQuery
-) -> Found[ResourceAccessToken]:
+    work: UnitOfWork, holder: ProjectOrGroup, query: TokenQuery
+) -> ListPage[ResourceAccessToken]:
     """List the tokens of a project or a group."""
-    found = _find(work, query, query.wanted(namespace=holder.namespace))
-    seen = resource_tokens.with_roles(found.items, holder.namespace, session=work.session)
-    return Found(items=[_of_resource(each) for each in seen], total=found.total)
+    found = _find_tokens(work, query, query.wanted(namespace=holder.namespace))
+    seen = resource_tokens.add_bot_roles(found.items, holder.namespace, session=work.session)
+    return ListPage(items=[_build_resource_token(each) for each in seen], total=found.total)
 
 
-@question("resource_tokens.show")
-def show_resource_token(work: Work, holder: Holder, token_id: int) -> ResourceAccessToken:
+@read_action("resource_tokens.show")
+def show_resource_token(
+    work: UnitOfWork, holder: ProjectOrGroup, token_id: int
+) -> ResourceAccessToken:
     """Show a token."""
-    return _of_resource(_get_of(work, holder, token_id))
+    return _build_resource_token(_get_resource_token(work, holder, token_id))
 
 
 @action("resource_tokens.create")
 def create_resource_token(
-    work: Work, holder: Holder, new: ResourceTokenBody
+    work: UnitOfWork, holder: ProjectOrGroup, new: ResourceTokenBody
 ) -> NewResourceAccessToken:
     """Create an access token, and the bot that it acts as."""
-    bearer = _bearer(work)
+    bearer = _find_bearer(work)
     if bearer is not None and bearer.is_bot:
         raise ForbiddenError("A bot cannot create access tokens.")
     made = resource_tokens.create_resource_token(
         holder.namespace,
-        TokenRequest(details=_details(work, new), role=new.access_level),
-        by=viewer_of(work),
+        ResourceTokenRequest(details=_build_details(work, new), role=new.access_level),
+        by=get_viewer(work),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
     )
-    _record(work, EventKind.TOKEN_ISSUED, made.token)
-    return _with_value_of(work, holder, made)
+    _record_event(work, EventKind.TOKEN_ISSUED, made.token)
+    return _build_new_resource_token(work, holder, made)
 
 
 @action("resource_tokens.rotate_self")
 def rotate_presented_resource_token(
-    work: Work, holder: Holder, rotation: RotationBody
+    work: UnitOfWork, holder: ProjectOrGroup, rotation: RotationBody
 ) -> NewResourceAccessToken:
     """Rotate the token of the request."""
-    token = _get_of(work, holder, _rotatable_id(work)).token
-    until = _rotated_expiry(work, rotation)
-    return _with_value_of(work, holder, _rotate(work, token.id, until, owner_id=token.user_id))
+    token = _get_resource_token(work, holder, _get_rotatable_id(work)).token
+    until = _compute_rotated_expiry(work, rotation)
+    return _build_new_resource_token(
+        work, holder, _rotate_token(work, token.id, until, owner_id=token.user_id)
+    )
 
 
 @action("resource_tokens.rotate")
 def rotate_resource_token(
-    work: Work, holder: Holder, token_id: int, rotation: RotationBody
+    work: UnitOfWork, holder: ProjectOrGroup, token_id: int, rotation: RotationBody
 ) -> NewResourceAccessToken:
     """Rotate another access token.
 
     The role of the token cannot be higher than the role of the caller.
     """
-    bearer = _bearer(work)
+    bearer = _find_bearer(work)
     if bearer is not None and bearer.is_bot and bearer.personal_token_id != token_id:
         raise ForbiddenError("A bot can only rotate its own token.")
-    token = _get_to_end(work, holder, token_id)
+    token = _get_revocable_token(work, holder, token_id)
     if bearer is not None:
-        check_may_rotate(token_id, bearer, session=work.session)
-    until = _rotated_expiry(work, rotation)
-    return _with_value_of(work, holder, _rotate(work, token_id, until, owner_id=token.user_id))
+        check_can_rotate(token_id, bearer, session=work.session)
+    until = _compute_rotated_expiry(work, rotation)
+    return _build_new_resource_token(
+        work, holder, _rotate_token(work, token_id, until, owner_id=token.user_id)
+    )
 
 
 @action("resource_tokens.renew")
-def renew_resource_token(work: Work, holder: Holder, token_id: int) -> NewResourceAccessToken:
-    """Replace a token with a new one that has the same lifetime."""
-    return _with_value_of(work, holder, _renew(work, _get_to_end(work, holder, token_id)))
+def renew_resource_token(
+    work: UnitOfWork, holder: ProjectOrGroup, token_id: int
+) -> NewResourceAccessToken:
+    """Replace a token with a new token that has the same lifetime."""
+    return _build_new_resource_token(
+        work, holder, _renew_token(work, _get_revocable_token(work, holder, token_id))
+    )
 
 
 @action("resource_tokens.revoke")
-def revoke_resource_token(work: Work, holder: Holder, token_id: int) -> AccessToken:
+def revoke_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> AccessToken:
     """Revoke an access token and remove its bot.
 
     The bot is no longer a member.
     """
-    token = _get_to_end(work, holder, token_id)
-    return _revoke(work, token_id, owner_id=token.user_id)
+    token = _get_revocable_token(work, holder, token_id)
+    return _revoke_token(work, token_id, owner_id=token.user_id)
 
 
-def _bearer(work: Work) -> Bearer | None:
+def _find_bearer(work: UnitOfWork) -> Bearer | None:
     """Return the token of the request; None on pages and the command line."""
     token = work.actor.token
     return token if isinstance(token, Bearer) else None
 
 
-def _owner_id(work: Work) -> int | None:
+def _get_owner_id(work: UnitOfWork) -> int | None:
     """Return the owner of the tokens that the actor can access; None for all users."""
-    is_of_all = work.actor.is_admin and work.actor.means is Means.TOKEN
+    is_of_all = work.actor.is_admin and work.actor.means is AccessMethod.TOKEN
     return None if is_of_all else work.actor.id
 
 
-def _presented_id(work: Work) -> int:
-    bearer = _bearer(work)
+def _get_presented_id(work: UnitOfWork) -> int:
+    bearer = _find_bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        raise NotFoundError("This is an OAuth token: use /oauth/token/info instead.")
+        raise NotFoundError("This is an OAuth token. Use /oauth/token/info instead.")
     return bearer.personal_token_id
 
 
-def _rotatable_id(work: Work) -> int:
-    bearer = _bearer(work)
+def _get_rotatable_id(work: UnitOfWork) -> int:
+    bearer = _find_bearer(work)
     if bearer is None or bearer.personal_token_id is None:
-        raise NotPersonalError("An OAuth token is refreshed at /oauth/token, not rotated.")
+        raise NotPersonalTokenError(
+            "OAuth tokens cannot be rotated. Refresh the token at /oauth/token."
+        )
     return bearer.personal_token_id
 
 
-def _find(work: Work, query: TokenQuery, wanted: TokenFilter) -> Listed[TokenView]:
-    return lists.list_tokens(
+def _find_tokens(work: UnitOfWork, query: TokenQuery, wanted: TokenFilter) -> PageResult[TokenView]:
+    return lists.find_tokens(
         wanted,
         session=work.session,
         now=work.now,
@@ -252,53 +267,57 @@ def _find(work: Work, query: TokenQuery, wanted: TokenFilter) -> Listed[TokenVie
     )
 
 
-def _get(work: Work, token_id: int) -> TokenView:
-    return lists.get_token(token_id, owner_id=_owner_id(work), session=work.session, now=work.now)
+def _get_token(work: UnitOfWork, token_id: int) -> TokenView:
+    return lists.get_token(
+        token_id, owner_id=_get_owner_id(work), session=work.session, now=work.now
+    )
 
 
-def _check_no_wider(token: TokenView, bearer: Bearer) -> None:
+def _check_administrator_scopes(token: TokenView, bearer: Bearer) -> None:
     """Reject access to administrator scopes with a token that lacks these scopes."""
     given = {*token.scopes, *((ADMIN_MODE,) if token.keeps_admin_mode else ())}
     own = {*bearer.scopes, *((ADMIN_MODE,) if bearer.keeps_admin_mode else ())}
-    for scope in sorted(FOR_ADMINISTRATORS & given - own):
+    for scope in sorted(ADMINISTRATOR_SCOPES & given - own):
         raise InsufficientScopeError((scope,))
 
 
-def _rotated_expiry(work: Work, rotation: RotationBody) -> datetime | None:
+def _compute_rotated_expiry(work: UnitOfWork, rotation: RotationBody) -> datetime | None:
     lifetimes = work.policy(TokenLifetimes)
-    usual = work.now.date() + min(_ROTATED_FOR, lifetimes.longest)
-    return lifetimes.expiry_on(rotation.expires_at or usual, now=work.now)
+    usual = work.now.date() + min(_ROTATED_TOKEN_LIFETIME, lifetimes.longest)
+    return lifetimes.compute_expiry(rotation.expires_at or usual, now=work.now)
 
 
-def _details(work: Work, new: TokenBody) -> TokenDetails:
-    bearer, lifetimes = _bearer(work), work.policy(TokenLifetimes)
+def _build_details(work: UnitOfWork, new: TokenBody) -> TokenDetails:
+    bearer, lifetimes = _find_bearer(work), work.policy(TokenLifetimes)
     parent = find_parent_authorization(bearer, session=work.session) if bearer else None
     return TokenDetails(
         name=new.name,
         scopes=" ".join(new.scopes),
-        expires_at=lifetimes.expiry_on(new.expires_at, now=work.now),
+        expires_at=lifetimes.compute_expiry(new.expires_at, now=work.now),
         description=new.description,
         parent=parent,
     )
 
 
-def _create(work: Work, user_id: int, details: TokenDetails) -> NewAccessToken:
+def _create_token(work: UnitOfWork, user_id: int, details: TokenDetails) -> NewAccessToken:
     keyring = work.policy(Keyring)
-    made = tokens.create_token(
+    made = tokens.create_personal_token(
         user_id, details, session=work.session, keyring=keyring, now=work.now
     )
-    _record(work, EventKind.TOKEN_ISSUED, made.token)
-    return _with_value(made)
+    _record_event(work, EventKind.TOKEN_ISSUED, made.token)
+    return _build_new_token(made)
 
 
-def _renew(work: Work, old: TokenView) -> NewToken:
+def _renew_token(work: UnitOfWork, old: TokenView) -> NewToken:
     lifetimes = work.policy(TokenLifetimes)
-    until = lifetimes.renewed_expiry(old.created_at, old.expires_at, now=work.now)
-    return _rotate(work, old.id, until, owner_id=old.user_id)
+    until = lifetimes.compute_renewed_expiry(old.created_at, old.expires_at, now=work.now)
+    return _rotate_token(work, old.id, until, owner_id=old.user_id)
 
 
-def _rotate(work: Work, token_id: int, until: datetime | None, *, owner_id: int | None) -> NewToken:
-    made = tokens.rotate_token(
+def _rotate_token(
+    work: UnitOfWork, token_id: int, until: datetime | None, *, owner_id: int | None
+) -> NewToken:
+    made = tokens.rotate_personal_token(
         token_id,
         until,
         owner_id=owner_id,
@@ -306,41 +325,43 @@ def _rotate(work: Work, token_id: int, until: datetime | None, *, owner_id: int 
         keyring=work.policy(Keyring),
         now=work.now,
     )
-    _record(work, EventKind.TOKEN_ROTATED, made.token)
+    _record_event(work, EventKind.TOKEN_ROTATED, made.token)
     return made
 
 
-def _revoke(work: Work, token_id: int, *, owner_id: int | None) -> AccessToken:
-    gone = tokens.revoke_token(token_id, owner_id=owner_id, session=work.session, now=work.now)
+def _revoke_token(work: UnitOfWork, token_id: int, *, owner_id: int | None) -> AccessToken:
+    gone = tokens.revoke_personal_token(
+        token_id, owner_id=owner_id, session=work.session, now=work.now
+    )
     if gone.revoked_at == work.now:  # not revoked earlier
-        _record(work, EventKind.TOKEN_REVOKED, gone)
+        _record_event(work, EventKind.TOKEN_REVOKED, gone)
     return AccessToken.model_validate(gone)
 
 
-def _get_of(work: Work, holder: Holder, token_id: int) -> ResourceToken:
+def _get_resource_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> ResourceToken:
     return resource_tokens.get_resource_token(
         holder.namespace, token_id, session=work.session, now=work.now
     )
 
 
-def _get_to_end(work: Work, holder: Holder, token_id: int) -> TokenView:
-    found = resource_tokens.get_token_to_end(
-        holder.namespace, token_id, by=viewer_of(work), session=work.session, now=work.now
+def _get_revocable_token(work: UnitOfWork, holder: ProjectOrGroup, token_id: int) -> TokenView:
+    found = resource_tokens.get_revocable_token(
+        holder.namespace, token_id, by=get_viewer(work), session=work.session, now=work.now
     )
     return found.token
 
 
-def _record(work: Work, kind: EventKind, token: TokenView) -> None:
+def _record_event(work: UnitOfWork, kind: EventKind, token: TokenView) -> None:
     details = {"token_id": token.id, "scopes": " ".join(token.scopes)}
-    place = place_of_bot(token.user_id, session=work.session)
+    place = find_bot_place(token.user_id, session=work.session)
     work.record(kind, subject=token.name, details=details, user_id=token.user_id, place=place)
 
 
-def _with_value(made: NewToken) -> NewAccessToken:
+def _build_new_token(made: NewToken) -> NewAccessToken:
     return NewAccessToken.model_validate({**vars(made.token), "token": made.clear})
 
 
-def _fields(found: ResourceToken) -> dict[str, Any]:
+def _build_fields(found: ResourceToken) -> dict[str, Any]:
     return {
         **vars(found.token),
         "access_level": found.role,
@@ -349,10 +370,12 @@ def _fields(found: ResourceToken) -> dict[str, Any]:
     }
 
 
-def _of_resource(found: ResourceToken) -> ResourceAccessToken:
-    return ResourceAccessToken.model_validate(_fields(found))
+def _build_resource_token(found: ResourceToken) -> ResourceAccessToken:
+    return ResourceAccessToken.model_validate(_build_fields(found))
 
 
-def _with_value_of(work: Work, holder: Holder, made: NewToken) -> NewResourceAccessToken:
-    fields = _fields(_get_of(work, holder, made.token.id))
+def _build_new_resource_token(
+    work: UnitOfWork, holder: ProjectOrGroup, made: NewToken
+) -> NewResourceAccessToken:
+    fields = _build_fields(_get_resource_token(work, holder, made.token.id))
     return NewResourceAccessToken.model_validate({**fields, "token": made.clear})

@@ -9,19 +9,19 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, BOT
-from domain.core.time_zones import local_time
-from domain.core.types.base import columns_of
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
-from domain.oauth.personal_tokens.lists import is_live
-from domain.projects.bots import Maintainer, maintainers_of
+from domain.core.time_zones import format_local_time
+from domain.core.types.base import get_column_values
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.oauth.personal_tokens.lists import is_personal_token_live
+from domain.projects.bots import Maintainer, find_maintainers
 from models import Bot, PersonalAccessToken, User
 
-_A_DAY = timedelta(days=1)
+_ONE_DAY = timedelta(days=1)
 #: Number of messages per statement that adds them to the outbox.
-_SLICE = 200
+_BATCH_SIZE = 200
 
 
-class Notice(StrEnum):
+class ExpiryNotice(StrEnum):
     """One of the two notices about a token."""
 
     EARLY = "early"
@@ -29,7 +29,7 @@ class Notice(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoticeSettings(Sign):
+class ExpiryNoticeSettings(MessageSettings):
     """Values for the text of the notices, and the time of the first notice before the expiry."""
 
     ahead: timedelta
@@ -47,7 +47,7 @@ class _ExpiringToken:
 
 
 @dataclass(kw_only=True)
-class _Maintainers:
+class _MaintainerCache:
     """The maintainers of projects and groups, looked up once for each."""
 
     session: Session
@@ -60,31 +60,38 @@ class _Maintainers:
         """Return the path of the project or group and its maintainers."""
         namespace = (ending.group_id, ending.project_id)
         if namespace not in self._known:
-            self._known[namespace] = maintainers_of(
+            self._known[namespace] = find_maintainers(
                 *namespace, session=self.session, today=self.today
             )
         return self._known[namespace]
 
 
-def queue_expiry_notices(sign: NoticeSettings, *, session: Session, now: datetime) -> int:
+def queue_token_expiry_notices(
+    sign: ExpiryNoticeSettings, *, session: Session, now: datetime
+) -> int:
     """Queue the notices that are due and not queued yet, and return their number."""
-    maintainers, written = _Maintainers(session=session, today=now.date()), 0
-    waiting: list[NewMessage] = []
-    for ending in _endings(sign.ahead, session=session, now=now):
-        notice = _due(ending, sign.ahead, now)
-        waiting += _messages(ending, notice, maintainers, sign) if notice else ()
-        if len(waiting) >= _SLICE:
-            written += queue_messages(waiting, session=session, keyring=sign.keyring, now=now)
+    maintainers, written = _MaintainerCache(session=session, today=now.date()), 0
+    waiting: list[NewEmail] = []
+    for ending in _iterate_expiring_tokens(sign.ahead, session=session, now=now):
+        notice = _find_due_notice(ending, sign.ahead, now)
+        waiting += _build_emails(ending, notice, maintainers, sign) if notice else ()
+        if len(waiting) >= _BATCH_SIZE:
+            written += queue_emails(waiting, session=session, keyring=sign.keyring, now=now)
             waiting = []
-    return written + queue_messages(waiting, session=session, keyring=sign.keyring, now=now)
+    return written + queue_emails(waiting, session=session, keyring=sign.keyring, now=now)
 
 
-def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_ExpiringToken]:
+def _iterate_expiring_tokens(
+    ahead: timedelta, *, session: Session, now: datetime
+) -> Iterator[_ExpiringToken]:
     rows = session.execute(
         select(PersonalAccessToken, User, Bot.group_id, Bot.project_id)
         .join(User, User.id == PersonalAccessToken.user_id)
         .outerjoin(Bot, Bot.user_id == User.id)
-        .where(is_live(now), PersonalAccessToken.expires_at <= now + max(ahead, _A_DAY))
+        .where(
+            is_personal_token_live(now),
+            PersonalAccessToken.expires_at <= now + max(ahead, _ONE_DAY),
+        )
         .where(User.state == ACTIVE)
         .order_by(PersonalAccessToken.id)
     ).all()
@@ -100,25 +107,30 @@ def _endings(ahead: timedelta, *, session: Session, now: datetime) -> Iterator[_
         )
 
 
-def _due(ending: _ExpiringToken, ahead: timedelta, now: datetime) -> Notice | None:
+def _find_due_notice(
+    ending: _ExpiringToken, ahead: timedelta, now: datetime
+) -> ExpiryNotice | None:
     """Return the notice that is due, if any; tokens valid for only a few days get none."""
     lifetime, left = ending.ends_at - ending.token.created_at, ending.ends_at - now
-    if left <= _A_DAY:
-        return Notice.LAST_DAY if lifetime > 2 * _A_DAY else None
-    return Notice.EARLY if left <= ahead and lifetime > ahead + _A_DAY else None
+    if left <= _ONE_DAY:
+        return ExpiryNotice.LAST_DAY if lifetime > 2 * _ONE_DAY else None
+    return ExpiryNotice.EARLY if left <= ahead and lifetime > ahead + _ONE_DAY else None
 
 
-def _messages(
-    ending: _ExpiringToken, notice: Notice, maintainers: _Maintainers, sign: NoticeSettings
-) -> Iterator[NewMessage]:
+def _build_emails(
+    ending: _ExpiringToken,
+    notice: ExpiryNotice,
+    maintainers: _MaintainerCache,
+    sign: ExpiryNoticeSettings,
+) -> Iterator[NewEmail]:
     if ending.user.kind != BOT:
-        owner = Maintainer(**columns_of(ending.user, Maintainer))
-        yield _message(ending, notice, owner, _Wording.of_person(sign), sign)
+        owner = Maintainer(**get_column_values(ending.user, Maintainer))
+        yield _build_email(ending, notice, owner, _Wording.for_person(sign), sign)
         return
     path, people = maintainers.of(ending)
-    words = _Wording.of_namespace(path, sign, is_group=ending.group_id is not None)
+    words = _Wording.for_namespace(path, sign, is_group=ending.group_id is not None)
     for maintainer in people:
-        yield _message(ending, notice, maintainer, words, sign)
+        yield _build_email(ending, notice, maintainer, words, sign)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +144,7 @@ class _Wording:
     reason: str
 
     @classmethod
-    def of_person(cls, sign: NoticeSettings) -> "_Wording":
+    def for_person(cls, sign: ExpiryNoticeSettings) -> "_Wording":
         return cls(
             what="Your personal access token",
             of_whom="",
@@ -141,7 +153,7 @@ class _Wording:
         )
 
     @classmethod
-    def of_namespace(cls, path: str, sign: NoticeSettings, *, is_group: bool) -> "_Wording":
+    def for_namespace(cls, path: str, sign: ExpiryNoticeSettings, *, is_group: bool) -> "_Wording":
         page = f"groups/{path}/-/access_tokens" if is_group else f"{path}/-/settings/access_tokens"
         return cls(
             what="The access token",
@@ -151,27 +163,27 @@ class _Wording:
         )
 
 
-def _message(
+def _build_email(
     ending: _ExpiringToken,
-    notice: Notice,
+    notice: ExpiryNotice,
     to: Maintainer,
     words: _Wording,
-    sign: NoticeSettings,
-) -> NewMessage:
-    token, ends = ending.token, local_time(ending.ends_at, to.time_zone)
+    sign: ExpiryNoticeSettings,
+) -> NewEmail:
+    token, ends = ending.token, format_local_time(ending.ends_at, to.time_zone)
     day, _, clock = ends.partition(" ")
-    when = f"on {day}" if notice is Notice.EARLY else "within a day"
+    when = f"on {day}" if notice is ExpiryNotice.EARLY else "within a day"
     used = token.last_used_at
-    last = local_time(used, to.time_zone).partition(" ")[0] if used else ""
-    use = f"It was last used on {last}." if used else "It was never used."
-    return NewMessage(
+    last = format_local_time(used, to.time_zone).partition(" ")[0] if used else ""
+    use = f"It was last used on {last}." if used else "It has never been used."
+    return NewEmail(
         key=f"token {token.id} ends, {notice}, to {to.id}",
         recipient=to.email,
         subject=f"The access token “{token.name}” expires {when}",
         text=(
             f"Hello {to.name},\n\n"
             f"{words.what} “{token.name}”{words.of_whom} expires on {day}, at {clock}.\n"
-            f"Everything that uses it loses access then. {use}\n\n"
+            f"Everything that uses it will lose access. {use}\n\n"
             "Rotate it before then to get a new token with the same lifetime:\n"
             f"{words.page}\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n{words.reason}\n"

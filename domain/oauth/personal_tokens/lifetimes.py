@@ -13,15 +13,15 @@ from datetime import UTC, date, datetime, time, timedelta
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from domain.audit.events import Event, EventKind, EventSource, Place, store_event
+from domain.audit.events import Event, EventKind, EventSource, NamespaceIds, store_event
 from domain.core.database.rows import update_rows
 from domain.core.errors import InvalidError
 from models import Bot, PersonalAccessToken
 from models.base import NEVER
 
-A_YEAR = timedelta(days=365)
+ONE_YEAR = timedelta(days=365)
 #: Number of tokens that are assigned an expiry in one transaction.
-_SLICE = 500
+_BATCH_SIZE = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,40 +35,40 @@ class TokenLifetimes:
     @classmethod
     def of(cls, longest: timedelta, *, may_never_end: bool) -> "TokenLifetimes":
         """Return the lifetimes for a maximum lifetime."""
-        is_endless = may_never_end and longest >= A_YEAR
-        return cls(longest=longest, usual=None if is_endless else min(longest, A_YEAR))
+        is_endless = may_never_end and longest >= ONE_YEAR
+        return cls(longest=longest, usual=None if is_endless else min(longest, ONE_YEAR))
 
     def last_day(self, now: datetime) -> date:
         """Return the last day that can be requested."""
         return now.astimezone(UTC).date() + self.longest
 
-    def usual_day(self, now: datetime) -> date | None:
+    def get_default_day(self, now: datetime) -> date | None:
         """Return the default expiry date, or None for tokens that never expire."""
         return None if self.usual is None else now.astimezone(UTC).date() + self.usual
 
-    def expiry_on(self, day: date | None, *, now: datetime) -> datetime | None:
+    def compute_expiry(self, day: date | None, *, now: datetime) -> datetime | None:
         """Return the expiry on a day at 00:00 UTC, or the default expiry if no day is given.
 
         Raise InvalidError if the day is not in the future, or exceeds the maximum lifetime.
         """
-        chosen = self.usual_day(now) if day is None else day
+        chosen = self.get_default_day(now) if day is None else day
         if chosen is None:
             return None
         today, last = now.astimezone(UTC).date(), self.last_day(now)
         if not today < chosen <= last:
-            message = f"The expiry must be a day from {today + timedelta(days=1)} to {last}."
+            message = f"The expiry date must be from {today + timedelta(days=1)} to {last}."
             raise InvalidError(message, field="expires_at")
         return datetime.combine(chosen, time(), tzinfo=UTC)
 
-    def renewed_expiry(
+    def compute_renewed_expiry(
         self, created_at: datetime, expires_at: datetime | None, *, now: datetime
     ) -> datetime | None:
         """Return the expiry of a rotated token, which is valid for as many days as the old one."""
         if expires_at is None:
-            return self.expiry_on(None, now=now)
+            return self.compute_expiry(None, now=now)
         days = timedelta(days=(expires_at.date() - created_at.date()).days)
         lifetime = min(max(days, timedelta(days=1)), self.longest)
-        return self.expiry_on(now.astimezone(UTC).date() + lifetime, now=now)
+        return self.compute_expiry(now.astimezone(UTC).date() + lifetime, now=now)
 
 
 def count_endless_tokens(*, session: Session) -> int:
@@ -76,7 +76,7 @@ def count_endless_tokens(*, session: Session) -> int:
     return session.scalar(select(func.count(PersonalAccessToken.id)).where(_is_endless())) or 0
 
 
-def end_endless_tokens(
+def expire_endless_tokens(
     lifetimes: TokenLifetimes, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
     """Assign the default expiry to tokens without one, and return their number.
@@ -85,15 +85,17 @@ def end_endless_tokens(
     nothing while tokens without an expiry are permitted.
     """
     ended = 0
-    while found := end_some_endless_tokens(lifetimes, session=session, now=now):
+    while found := expire_endless_token_batch(lifetimes, session=session, now=now):
         between()
         ended += found
     return ended
 
 
-def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now: datetime) -> int:
+def expire_endless_token_batch(
+    lifetimes: TokenLifetimes, *, session: Session, now: datetime
+) -> int:
     """Assign the default expiry to one batch of tokens, and return their number."""
-    until = lifetimes.expiry_on(None, now=now)
+    until = lifetimes.compute_expiry(None, now=now)
     if until is None:
         return 0
     token = PersonalAccessToken
@@ -102,7 +104,7 @@ def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now:
         .outerjoin(Bot, Bot.user_id == token.user_id)
         .where(_is_endless())
         .order_by(token.id)
-        .limit(_SLICE)
+        .limit(_BATCH_SIZE)
         .with_for_update(of=token, skip_locked=True)
     ).all()
     session.execute(
@@ -114,7 +116,7 @@ def end_some_endless_tokens(lifetimes: TokenLifetimes, *, session: Session, now:
             user_id=row.user_id,
             subject=row.name,
             details={"token_id": row.id, "expires_at": until.date().isoformat()},
-            place=Place(project_id=row.project_id, group_id=row.group_id),
+            place=NamespaceIds(project_id=row.project_id, group_id=row.group_id),
         )
         store_event(event, EventSource(), session=session, now=now)
     return len(rows)

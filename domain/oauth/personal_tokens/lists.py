@@ -8,27 +8,30 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, UnaryExpression, and_, func, not_, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from domain.core.database.paging import LARGEST_ID, Listed, Page, Slice, fetch_page
+from domain.core.database.paging import MAX_ID, KeysetPage, KeysetRange, PageResult, fetch_page
 from domain.core.errors import NotFoundError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.projects.views import Namespace
 from models import AccessToken, Application, Bot, PersonalAccessToken, User
-from models.folding import fold, searchable
+from models.folding import build_search_text, fold
 
 #: Time before the expiry from which pages show a warning.
-_SOON = timedelta(days=14)
+_EXPIRES_SOON_PERIOD = timedelta(days=14)
 #: Maximum number of expiring tokens listed on the home page.
-_MOST_EXPIRING = 5
+_MAX_EXPIRING_TOKENS = 5
 
 #: Columns of times that a list can be filtered and sorted by.
-TIMES: dict[str, InstrumentedAttribute[Any]] = {
+TIME_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {
     "created": PersonalAccessToken.created_at,
     "expires": PersonalAccessToken.expires_at,
     "last_used": PersonalAccessToken.last_used_at,
 }
-_SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {**TIMES, "name": PersonalAccessToken.name}
+_SORT_COLUMNS: dict[str, InstrumentedAttribute[Any]] = {
+    **TIME_COLUMNS,
+    "name": PersonalAccessToken.name,
+}
 #: Maximum number of listed tokens of each kind.
-_MOST = 20
+_MAX_FORMER_TOKENS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class TokenView:
     def expires_soon(self, now: datetime) -> bool:
         """Return whether a live token expires in less than two weeks."""
         ends = self.expires_at
-        return self.is_active and ends is not None and ends - now < _SOON
+        return self.is_active and ends is not None and ends - now < _EXPIRES_SOON_PERIOD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,60 +73,60 @@ class TokenFilter:
     is_active: bool | None = None
     is_revoked: bool | None = None
     search: str = ""
-    #: Inclusive limits of the columns in TIMES.
+    #: Inclusive limits of the columns in TIME_COLUMNS.
     at_least: Mapping[str, datetime] = field(default_factory=dict)
     at_most: Mapping[str, datetime] = field(default_factory=dict)
 
 
-def view_of(token: PersonalAccessToken, now: datetime) -> TokenView:
+def build_token_view(token: PersonalAccessToken, now: datetime) -> TokenView:
     """Return the view of a token."""
     return TokenView(
-        **{**columns_of(token, TokenView), "scopes": tuple(token.scopes.split())},
-        is_active=is_usable(token, now),
+        **{**get_column_values(token, TokenView), "scopes": tuple(token.scopes.split())},
+        is_active=is_personal_token_usable(token, now),
         ends_with_application=token.authorization_id is not None,
     )
 
 
-def is_usable(token: PersonalAccessToken, now: datetime) -> bool:
+def is_personal_token_usable(token: PersonalAccessToken, now: datetime) -> bool:
     """Return whether a token can be used."""
     is_over = token.expires_at is not None and token.expires_at <= now
     return token.revoked_at is None and not is_over
 
 
-def is_live(now: datetime) -> ColumnElement[bool]:
+def is_personal_token_live(now: datetime) -> ColumnElement[bool]:
     """Return the condition that a token can be used."""
     return and_(PersonalAccessToken.revoked_at.is_(None), PersonalAccessToken.expires_at > now)
 
 
-def _bots_of(namespace: Namespace | None) -> Select[Any]:
+def _select_bots(namespace: Namespace | None) -> Select[Any]:
     group_id, project_id = (namespace.group_id, namespace.project_id) if namespace else (None, None)
     is_here = Bot.group_id == group_id if group_id is not None else Bot.project_id == project_id
     return select(Bot.user_id).where(is_here)
 
 
-def _conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
+def _build_conditions(wanted: TokenFilter, now: datetime) -> list[ColumnElement[bool]]:
     token = PersonalAccessToken
-    live, dead = is_live(now), token.revoked_at.is_not(None)
+    live, dead = is_personal_token_live(now), token.revoked_at.is_not(None)
     searched = fold(wanted.search.replace("\x00", "\ufffd"))
     choices: tuple[tuple[bool, ColumnElement[bool]], ...] = (
         (wanted.owner_id is not None, token.user_id == wanted.owner_id),
         (wanted.user_id is not None, token.user_id == wanted.user_id),
-        (wanted.namespace is not None, token.user_id.in_(_bots_of(wanted.namespace))),
+        (wanted.namespace is not None, token.user_id.in_(_select_bots(wanted.namespace))),
         (wanted.is_active is not None, live if wanted.is_active else not_(live)),
         (wanted.is_revoked is not None, dead if wanted.is_revoked else not_(dead)),
         (
             bool(searched),
-            searchable(token.name, token.name_key).contains(searched, autoescape=True),
+            build_search_text(token.name, token.name_key).contains(searched, autoescape=True),
         ),
     )
     return [
         *(condition for matters, condition in choices if matters),
-        *(TIMES[name] >= moment for name, moment in wanted.at_least.items()),
-        *(TIMES[name] <= moment for name, moment in wanted.at_most.items()),
+        *(TIME_COLUMNS[name] >= moment for name, moment in wanted.at_least.items()),
+        *(TIME_COLUMNS[name] <= moment for name, moment in wanted.at_most.items()),
     ]
 
 
-def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
+def _build_order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
     newest = PersonalAccessToken.id.desc()
     if sort is None:
         return (newest,)
@@ -133,7 +136,7 @@ def _order(sort: str | None) -> tuple[UnaryExpression[Any], ...]:
     return ((column.asc() if way == "asc" else column.desc()).nulls_last(), newest)
 
 
-def list_tokens(
+def find_tokens(
     wanted: TokenFilter,
     *,
     session: Session,
@@ -141,40 +144,42 @@ def list_tokens(
     sort: str | None = None,
     offset: int = 0,
     limit: int | None = None,
-) -> Listed[TokenView]:
+) -> PageResult[TokenView]:
     """Return tokens in an order such as `name_asc`, by default newest first."""
-    statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
-    rows = session.scalars(statement.order_by(*_order(sort)).offset(offset).limit(limit))
-    items = tuple(view_of(token, now) for token in rows)
-    return Listed(items=items, total=count_tokens(wanted, session=session, now=now))
+    statement = select(PersonalAccessToken).where(*_build_conditions(wanted, now))
+    rows = session.scalars(statement.order_by(*_build_order(sort)).offset(offset).limit(limit))
+    items = tuple(build_token_view(token, now) for token in rows)
+    return PageResult(items=items, total=count_tokens(wanted, session=session, now=now))
 
 
-def list_expiring(
+def list_expiring_tokens(
     owner_id: int, within: timedelta, *, session: Session, now: datetime
 ) -> tuple[TokenView, ...]:
     """Return a few live tokens of a user that expire within a time, earliest expiry first."""
     wanted = TokenFilter(owner_id=owner_id, is_active=True, at_most={"expires": now + within})
-    found = list_tokens(wanted, session=session, now=now, sort="expires_asc", limit=_MOST_EXPIRING)
+    found = find_tokens(
+        wanted, session=session, now=now, sort="expires_asc", limit=_MAX_EXPIRING_TOKENS
+    )
     return found.items
 
 
 def count_tokens(wanted: TokenFilter, *, session: Session, now: datetime) -> int:
     """Return the number of tokens that match a filter."""
-    counted = select(func.count(PersonalAccessToken.id)).where(*_conditions(wanted, now))
+    counted = select(func.count(PersonalAccessToken.id)).where(*_build_conditions(wanted, now))
     return session.scalar(counted) or 0
 
 
-def page_of_tokens(
-    wanted: TokenFilter, part: Slice, *, session: Session, now: datetime
-) -> Page[TokenView]:
+def fetch_token_page(
+    wanted: TokenFilter, part: KeysetRange, *, session: Session, now: datetime
+) -> KeysetPage[TokenView]:
     """Return a page of tokens, newest first."""
-    statement = select(PersonalAccessToken).where(*_conditions(wanted, now))
+    statement = select(PersonalAccessToken).where(*_build_conditions(wanted, now))
     return fetch_page(
         statement,
         PersonalAccessToken.id,
         part,
         session=session,
-        view=lambda row: view_of(row[0], now),
+        view=lambda row: build_token_view(row[0], now),
     )
 
 
@@ -183,15 +188,15 @@ def get_token(token_id: int, *, owner_id: int | None, session: Session, now: dat
 
     Raise NotFoundError if there is none.
     """
-    return view_of(get_row(token_id, owner_id=owner_id, session=session), now)
+    return build_token_view(get_token_row(token_id, owner_id=owner_id, session=session), now)
 
 
-def get_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
+def get_token_row(token_id: int, *, owner_id: int | None, session: Session) -> PersonalAccessToken:
     """Return the row of a token of this owner, or of any user if `owner_id` is None.
 
     Raise NotFoundError if there is none.
     """
-    token = session.get(PersonalAccessToken, token_id) if token_id <= LARGEST_ID else None
+    token = session.get(PersonalAccessToken, token_id) if token_id <= MAX_ID else None
     if token is None or owner_id not in {None, token.user_id}:
         raise NotFoundError("Personal access token not found.")
     return token
@@ -214,9 +219,9 @@ def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken,
         select(User.id, User.username, PersonalAccessToken.name)
         .select_from(PersonalAccessToken)
         .join(User, User.id == PersonalAccessToken.user_id)
-        .where(PersonalAccessToken.keeps_admin_mode, User.is_admin, is_live(now))
+        .where(PersonalAccessToken.keeps_admin_mode, User.is_admin, is_personal_token_live(now))
         .order_by(User.username, PersonalAccessToken.id)
-        .limit(_MOST)
+        .limit(_MAX_FORMER_TOKENS)
     )
     is_usable = or_(
         AccessToken.expires_at.is_(None),
@@ -236,7 +241,7 @@ def list_former_tokens(*, session: Session, now: datetime) -> tuple[FormerToken,
         )
         .group_by(User.id, User.username, AccessToken.application_id)
         .order_by(User.username)
-        .limit(_MOST)
+        .limit(_MAX_FORMER_TOKENS)
     )
     return tuple(
         FormerToken(user_id=row.id, username=row.username, name=row.name, is_personal=is_personal)

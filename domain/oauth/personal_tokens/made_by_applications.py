@@ -33,9 +33,9 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
 
     Raise ForbiddenError for a bearer without an authorization that can be revoked.
     """
-    _refuse_exchanged(bearer, session=session)
+    _check_not_exchanged(bearer, session=session)
     if bearer.authorization_id is not None:
-        return get_parent_authorization(
+        return lock_parent_authorization(
             bearer.authorization_id, bearer.key_thumbprint, session=session
         )
     if bearer.personal_token_id is None:
@@ -43,7 +43,7 @@ def find_parent_authorization(bearer: Bearer, *, session: Session) -> ParentAuth
     return None
 
 
-def get_parent_authorization(
+def lock_parent_authorization(
     authorization_id: int, key_thumbprint: str | None, *, session: Session
 ) -> ParentAuthorization:
     """Lock and return a live authorization.
@@ -67,21 +67,21 @@ def get_parent_authorization(
         .limit(1)
     ).first()
     if held is None or pair is None:
-        raise ForbiddenError("The access of the application behind this token has ended.")
+        raise ForbiddenError("The access of the application that uses this token was revoked.")
     ends_at = pair.expires_at if pair.refresh_digest is None else None
     return ParentAuthorization(
         authorization_id=held, key_thumbprint=key_thumbprint, ends_at=ends_at
     )
 
 
-def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:
+def check_can_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None:
     """Check that an application rotates only tokens that it has created.
 
     Raise ForbiddenError for other tokens.
     """
     if bearer.personal_token_id is not None and bearer.authorization_id is None:
         return
-    _refuse_exchanged(bearer, session=session)
+    _check_not_exchanged(bearer, session=session)
     made_by = session.scalar(
         select(PersonalAccessToken.authorization_id).where(PersonalAccessToken.id == token_id)
     )
@@ -89,7 +89,7 @@ def check_may_rotate(token_id: int, bearer: Bearer, *, session: Session) -> None
         raise ForbiddenError("An application can only rotate access tokens that it created.")
 
 
-def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
+def _check_not_exchanged(bearer: Bearer, *, session: Session) -> None:
     """Reject an exchanged token, since tokens created with it would outlive it.
 
     Raise ForbiddenError for such a token.
@@ -99,7 +99,9 @@ def _refuse_exchanged(bearer: Bearer, *, session: Session) -> None:
         raise ForbiddenError("An exchanged token cannot create or rotate access tokens.")
 
 
-def end_made_tokens(authorization_ids: Select[Any], *, session: Session, now: datetime) -> None:
+def revoke_created_tokens(
+    authorization_ids: Select[Any], *, session: Session, now: datetime
+) -> None:
     """Revoke tokens that were created with ended authorizations, and remove unused bots."""
     owners = session.scalars(
         update_rows(PersonalAccessToken)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.access.scopes import Scope
-from domain.core.database.paging import LARGEST_ID
+from domain.core.database.paging import MAX_ID
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.core.keyring import Keyring
 from domain.oauth.personal_tokens.lists import (
@@ -19,17 +19,17 @@ from domain.oauth.personal_tokens.lists import (
 from domain.oauth.personal_tokens.tokens import (
     NewToken,
     TokenDetails,
-    check_details,
-    create_token,
-    refuse_scopes_of_administrators,
+    check_no_administrator_scopes,
+    check_token_details,
+    create_personal_token,
 )
-from domain.projects.bots import bot_roles, make_bot
-from domain.projects.members import check_gift, lock_members
+from domain.projects.bots import create_bot, find_bot_roles
+from domain.projects.members import check_grantable, lock_members
 from domain.projects.views import Namespace, Viewer
 from models import Bot, PersonalAccessToken
 
 #: Texts for the scopes of resource access tokens; the texts in SCOPES are for consent pages.
-SCOPE_WORDS = {
+RESOURCE_SCOPES_BY_NAME = {
     name: Scope(name=name, title=title, description=description)
     for name, title, description in (
         ("api", "Full access to the API", "Read and change everything that the role allows."),
@@ -40,7 +40,7 @@ SCOPE_WORDS = {
         ),
         (
             "read",
-            "Read access to the API (older name)",
+            "Read access to the API (former name)",
             "Same as read_api, for programs written for older releases.",
         ),
         ("read_user", "Read the profile", "Read the name of the bot that the token acts as."),
@@ -73,7 +73,7 @@ class ResourceToken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenRequest:
+class ResourceTokenRequest:
     """The requested details and role of a new token of a project or a group."""
 
     details: TokenDetails
@@ -81,11 +81,11 @@ class TokenRequest:
     role: Role
 
 
-def with_roles(
+def add_bot_roles(
     tokens: Sequence[TokenView], namespace: Namespace, *, session: Session
 ) -> tuple[ResourceToken, ...]:
     """Return tokens with the roles of their bots."""
-    roles = bot_roles([token.user_id for token in tokens], session=session)
+    roles = find_bot_roles([token.user_id for token in tokens], session=session)
     return tuple(
         ResourceToken(token=token, namespace=namespace, role=roles.get(token.user_id))
         for token in tokens
@@ -99,14 +99,14 @@ def get_resource_token(
 
     Raise NotFoundError if there is none.
     """
-    owner_id = _bot_of(namespace, token_id, session=session)
+    owner_id = _get_bot_id(namespace, token_id, session=session)
     token = get_token(token_id, owner_id=owner_id, session=session, now=now)
-    return with_roles((token,), namespace, session=session)[0]
+    return add_bot_roles((token,), namespace, session=session)[0]
 
 
 def create_resource_token(
     namespace: Namespace,
-    wanted: TokenRequest,
+    wanted: ResourceTokenRequest,
     *,
     by: Viewer,
     session: Session,
@@ -118,15 +118,15 @@ def create_resource_token(
     Raise InvalidError with the name of the field if a value is invalid. Raise ForbiddenError if the
     viewer no longer has the required role.
     """
-    check_gift(wanted.role, _lock_tokens(namespace, by, session=session))
+    check_grantable(wanted.role, _lock_token_role(namespace, by, session=session))
     # Checked first, so that no bot without a token is created.
-    details = check_details(wanted.details)
-    refuse_scopes_of_administrators(details)
-    bot = make_bot(namespace, details.name, wanted.role, session=session, now=now)
-    return create_token(bot.id, details, session=session, keyring=keyring, now=now)
+    details = check_token_details(wanted.details)
+    check_no_administrator_scopes(details)
+    bot = create_bot(namespace, details.name, wanted.role, session=session, now=now)
+    return create_personal_token(bot.id, details, session=session, keyring=keyring, now=now)
 
 
-def get_token_to_end(
+def get_revocable_token(
     namespace: Namespace, token_id: int, *, by: Viewer, session: Session, now: datetime
 ) -> ResourceToken:
     """Return a token that the viewer may rotate and revoke, and lock the viewer's role.
@@ -134,17 +134,17 @@ def get_token_to_end(
     Users cannot end tokens with a role that they could not grant. Raise NotFoundError or
     ForbiddenError in such cases.
     """
-    role = _lock_tokens(namespace, by, session=session)
+    role = _lock_token_role(namespace, by, session=session)
     token = get_resource_token(namespace, token_id, session=session, now=now)
     if token.role is not None and token.role > role:
         raise ForbiddenError(
-            f"You cannot rotate or revoke a token with the role {token.role.label}: "
-            f"your own is {role.label}."
+            f"You cannot rotate or revoke a token with the {token.role.label} role, because your "
+            f"role is {role.label}."
         )
     return token
 
 
-def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
+def _lock_token_role(namespace: Namespace, viewer: Viewer, *, session: Session) -> Role:
     """Lock the members, which include the bots, and return the viewer's current role.
 
     Raise ForbiddenError if the role does not permit managing tokens.
@@ -155,7 +155,7 @@ def _lock_tokens(namespace: Namespace, viewer: Viewer, *, session: Session) -> R
     return role
 
 
-def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
+def _get_bot_id(namespace: Namespace, token_id: int, *, session: Session) -> int:
     """Return the id of the bot that owns a token of this project or group.
 
     Raise NotFoundError if there is none.
@@ -170,7 +170,7 @@ def _bot_of(namespace: Namespace, token_id: int, *, session: Session) -> int:
             else Bot.project_id == namespace.project_id,
         )
     )
-    user_id = session.scalar(statement) if token_id <= LARGEST_ID else None
+    user_id = session.scalar(statement) if token_id <= MAX_ID else None
     if user_id is None:
         raise NotFoundError("Access token not found.")
     return user_id

@@ -7,32 +7,37 @@ from datetime import datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.access.scopes import FOR_ADMINISTRATORS, SCOPES, UnknownScopeError, parse_scopes
-from domain.core.database.paging import LARGEST_ID
+from domain.access.scopes import ADMINISTRATOR_SCOPES, SCOPES, UnknownScopeError, parse_scopes
+from domain.core.database.paging import MAX_ID
 from domain.core.database.rows import update_rows
 from domain.core.errors import DomainError, InvalidError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
-from domain.oauth.personal_tokens.lists import TokenView, get_row, is_live, view_of
+from domain.oauth.personal_tokens.lists import (
+    TokenView,
+    build_token_view,
+    get_token_row,
+    is_personal_token_live,
+)
 from domain.oauth.personal_tokens.made_by_applications import (
     ParentAuthorization,
-    get_parent_authorization,
+    lock_parent_authorization,
 )
 from domain.projects.bots import remove_idle_bot
 from models import PersonalAccessToken, User
 
 #: Scopes of OpenID Connect and refresh tokens, which apply only to applications.
-_FOR_APPLICATIONS_ONLY = frozenset({"openid", "profile", "email", "offline_access"})
+_APPLICATION_SCOPES = frozenset({"openid", "profile", "email", "offline_access"})
 #: Scopes that pages offer for a personal access token.
 PERSONAL_SCOPES = tuple(
-    scope.name for scope in SCOPES if scope.is_offered and scope.name not in _FOR_APPLICATIONS_ONLY
+    scope.name for scope in SCOPES if scope.is_offered and scope.name not in _APPLICATION_SCOPES
 )
 #: Personal scopes without the scopes for administrators.
-ORDINARY_SCOPES = tuple(name for name in PERSONAL_SCOPES if name not in FOR_ADMINISTRATORS)
-LONGEST_NAME = 100
-LONGEST_DESCRIPTION = 255
+ORDINARY_SCOPES = tuple(name for name in PERSONAL_SCOPES if name not in ADMINISTRATOR_SCOPES)
+MAX_TOKEN_NAME_LENGTH = 100
+MAX_TOKEN_DESCRIPTION_LENGTH = 255
 
 
-class NotPersonalError(DomainError):
+class NotPersonalTokenError(DomainError):
     """Error for an OAuth token where only a personal access token is allowed."""
 
 
@@ -57,7 +62,7 @@ class NewToken:
     token: TokenView
 
 
-def create_token(
+def create_personal_token(
     user_id: int, details: TokenDetails, *, session: Session, keyring: Keyring, now: datetime
 ) -> NewToken:
     """Store a personal access token.
@@ -65,58 +70,60 @@ def create_token(
     Raise InvalidError with the name of the field if a value is invalid, or NotFoundError if there
     is no such user.
     """
-    checked = check_details(details)
-    user = session.get(User, user_id) if user_id <= LARGEST_ID else None
+    checked = check_token_details(details)
+    user = session.get(User, user_id) if user_id <= MAX_ID else None
     if user is None:
         raise NotFoundError("User not found.")
     if not user.is_admin:
-        refuse_scopes_of_administrators(checked)
-    return _store(user_id, checked, session=session, keyring=keyring, now=now)
+        check_no_administrator_scopes(checked)
+    return _store_token(user_id, checked, session=session, keyring=keyring, now=now)
 
 
-def check_details(details: TokenDetails) -> TokenDetails:
+def check_token_details(details: TokenDetails) -> TokenDetails:
     """Return the details as they are stored.
 
     Raise InvalidError with the name of the field if a value is invalid.
     """
     return TokenDetails(
-        name=_checked_name(details.name),
-        scopes=_checked_scopes(details.scopes),
+        name=_validate_name(details.name),
+        scopes=_validate_scopes(details.scopes),
         expires_at=details.expires_at,
-        description=_checked_description(details.description),
+        description=_validate_description(details.description),
         parent=details.parent,
     )
 
 
-def refuse_scopes_of_administrators(details: TokenDetails) -> None:
+def check_no_administrator_scopes(details: TokenDetails) -> None:
     """Reject scopes that only tokens of administrators may have.
 
     Raise InvalidError for such a scope.
     """
     for scope in details.scopes.split():
-        if scope in FOR_ADMINISTRATORS:
-            message = f"The scope {scope} is for personal access tokens of administrators."
+        if scope in ADMINISTRATOR_SCOPES:
+            message = f"Only personal access tokens of administrators can have the scope {scope}."
             raise InvalidError(message, field="scopes")
 
 
-def _checked_name(name: str) -> str:
+def _validate_name(name: str) -> str:
     stripped = name.strip()
     if not stripped:
         raise InvalidError("Enter a name that describes the purpose of the token.", field="name")
-    if len(stripped) > LONGEST_NAME:
-        raise InvalidError(f"A name may have at most {LONGEST_NAME} characters.", field="name")
+    if len(stripped) > MAX_TOKEN_NAME_LENGTH:
+        raise InvalidError(
+            f"A name can have at most {MAX_TOKEN_NAME_LENGTH} characters.", field="name"
+        )
     if _has_control_characters(stripped):
-        raise InvalidError("A name may not contain control characters.", field="name")
+        raise InvalidError("A name must not contain control characters.", field="name")
     return stripped
 
 
-def _checked_description(description: str) -> str:
+def _validate_description(description: str) -> str:
     stripped = description.strip()
-    if len(stripped) > LONGEST_DESCRIPTION:
-        message = f"A description may have at most {LONGEST_DESCRIPTION} characters."
+    if len(stripped) > MAX_TOKEN_DESCRIPTION_LENGTH:
+        message = f"A description can have at most {MAX_TOKEN_DESCRIPTION_LENGTH} characters."
         raise InvalidError(message, field="description")
     if _has_control_characters(stripped):
-        message = "A description is one line, without control characters."
+        message = "A description must be a single line without control characters."
         raise InvalidError(message, field="description")
     return stripped
 
@@ -125,7 +132,7 @@ def _has_control_characters(text: str) -> bool:
     return any(unicodedata.category(character) in {"Cc", "Cs"} for character in text)
 
 
-def _checked_scopes(text: str) -> str:
+def _validate_scopes(text: str) -> str:
     try:
         scopes = parse_scopes(text)
     except UnknownScopeError as error:
@@ -133,13 +140,13 @@ def _checked_scopes(text: str) -> str:
     if not scopes:
         raise InvalidError("Choose at least one scope.", field="scopes")
     for scope in scopes:
-        if scope in _FOR_APPLICATIONS_ONLY:
+        if scope in _APPLICATION_SCOPES:
             message = f"The scope {scope} is for applications, not for personal access tokens."
             raise InvalidError(message, field="scopes")
     return " ".join(scopes)
 
 
-def _store(
+def _store_token(
     user_id: int,
     details: TokenDetails,
     *,
@@ -167,10 +174,10 @@ def _store(
     )
     session.add(row)
     session.flush()  # assigns the id
-    return NewToken(clear=credential.clear, token=view_of(row, now))
+    return NewToken(clear=credential.clear, token=build_token_view(row, now))
 
 
-def rotate_token(
+def rotate_personal_token(
     token_id: int,
     expires_at: datetime | None,
     *,
@@ -184,34 +191,36 @@ def rotate_token(
     Only one of several concurrent rotations succeeds. Raise NotFoundError for a token of another
     user unless `owner_id` is None. Raise InvalidError for a token that can no longer be used.
     """
-    old = get_row(token_id, owner_id=owner_id, session=session)
+    old = get_token_row(token_id, owner_id=owner_id, session=session)
     family_id = old.family_id or old.id
-    _hold_family(family_id, session=session)
+    _lock_family(family_id, session=session)
     claimed = session.scalar(
         update_rows(PersonalAccessToken)
-        .where(PersonalAccessToken.id == token_id, is_live(now))
+        .where(PersonalAccessToken.id == token_id, is_personal_token_live(now))
         .values(revoked_at=now, family_id=family_id)
         .returning(PersonalAccessToken.id)
     )
     if claimed is None:
-        raise InvalidError("This token is revoked or has expired. Create a new one.")
+        raise InvalidError("This token was revoked or has expired. Create a new token.")
     details = TokenDetails(
         name=old.name,
         scopes=old.scopes,
         expires_at=expires_at,
         description=old.description,
-        parent=_source_of(old, session=session),
+        parent=_find_parent(old, session=session),
     )
-    return _store(old.user_id, details, session=session, keyring=keyring, now=now, replaced=old)
+    return _store_token(
+        old.user_id, details, session=session, keyring=keyring, now=now, replaced=old
+    )
 
 
-def _source_of(token: PersonalAccessToken, *, session: Session) -> ParentAuthorization | None:
+def _find_parent(token: PersonalAccessToken, *, session: Session) -> ParentAuthorization | None:
     if token.authorization_id is None:
         return None
-    return get_parent_authorization(token.authorization_id, token.key_thumbprint, session=session)
+    return lock_parent_authorization(token.authorization_id, token.key_thumbprint, session=session)
 
 
-def _hold_family(family_id: int, *, session: Session) -> None:
+def _lock_family(family_id: int, *, session: Session) -> None:
     """Lock the family, so that no new token escapes its revocation."""
     token = PersonalAccessToken
     session.execute(
@@ -222,7 +231,7 @@ def _hold_family(family_id: int, *, session: Session) -> None:
     )
 
 
-def end_family(
+def revoke_token_family(
     presented: str, *, session: Session, keyring: Keyring, now: datetime
 ) -> TokenView | None:
     """Revoke the family of a rotated token that is presented for another rotation.
@@ -237,14 +246,14 @@ def end_family(
     )
     if row is None or row.family_id is None:
         return None
-    _hold_family(row.family_id, session=session)
+    _lock_family(row.family_id, session=session)
     session.execute(
         update_rows(token)
         .where(token.family_id == row.family_id, token.revoked_at.is_(None))
         .values(revoked_at=now)
     )
     remove_idle_bot(row.user_id, session=session, now=now)
-    return view_of(row, now)
+    return build_token_view(row, now)
 
 
 def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
@@ -258,16 +267,16 @@ def revoke_own_tokens(user_id: int, *, session: Session, now: datetime) -> int:
     return len(revoked.all())
 
 
-def revoke_token(
+def revoke_personal_token(
     token_id: int, *, owner_id: int | None, session: Session, now: datetime
 ) -> TokenView:
     """Revoke a token and return it; idempotent.
 
     Raise NotFoundError for a token of another user unless `owner_id` is None.
     """
-    token = get_row(token_id, owner_id=owner_id, session=session)
+    token = get_token_row(token_id, owner_id=owner_id, session=session)
     if token.revoked_at is None:
         token.revoked_at = now
         session.flush()  # so that a bot without live tokens is detected
         remove_idle_bot(token.user_id, session=session, now=now)
-    return view_of(token, now)
+    return build_token_view(token, now)

@@ -6,21 +6,21 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from domain.access.roles import Role
-from domain.core.database.paging import LONGEST_SEARCH
+from domain.core.database.paging import MAX_SEARCH_TEXT_LENGTH
 from domain.core.types.base import (
     Body,
     GitLabQuery,
-    GivenDay,
-    GivenTimeOrDay,
     Id,
     OffsetQuery,
+    RequestDay,
+    RequestTimeOrDay,
     Resource,
     SecretResource,
     Time,
     Words,
-    one_text,
+    join_option_words,
 )
-from domain.oauth.personal_tokens.lists import TIMES, TokenFilter
+from domain.oauth.personal_tokens.lists import TIME_COLUMNS, TokenFilter
 from domain.projects.views import Namespace
 
 
@@ -28,11 +28,11 @@ def _is_given(value: Any) -> bool:
     return value is not None
 
 
-def _none_if_empty(text: str) -> str | None:
+def _replace_empty_by_none(text: str) -> str | None:
     return text or None
 
 
-def _day(moment: datetime | None) -> date | None:
+def _get_date(moment: datetime | None) -> date | None:
     return moment.date() if moment else None
 
 
@@ -43,13 +43,13 @@ class TokenQuery(OffsetQuery, GitLabQuery):
     state: Literal["active", "inactive"] | None = None
     revoked: bool | None = None
     #: Part of the name; a character that names cannot contain matches no token.
-    search: Annotated[str, Field(max_length=LONGEST_SEARCH)] = ""
-    created_after: GivenTimeOrDay | None = None
-    created_before: GivenTimeOrDay | None = None
-    expires_after: GivenTimeOrDay | None = None
-    expires_before: GivenTimeOrDay | None = None
-    last_used_after: GivenTimeOrDay | None = None
-    last_used_before: GivenTimeOrDay | None = None
+    search: Annotated[str, Field(max_length=MAX_SEARCH_TEXT_LENGTH)] = ""
+    created_after: RequestTimeOrDay | None = None
+    created_before: RequestTimeOrDay | None = None
+    expires_after: RequestTimeOrDay | None = None
+    expires_before: RequestTimeOrDay | None = None
+    last_used_after: RequestTimeOrDay | None = None
+    last_used_before: RequestTimeOrDay | None = None
     order_by: Literal["id"] = "id"
     #: Sort order; `desc` is newest first.
     sort: Literal[
@@ -85,14 +85,14 @@ class TokenQuery(OffsetQuery, GitLabQuery):
         )
 
     def _times(self, side: str) -> dict[str, datetime]:
-        found = {name: getattr(self, f"{name}_{side}") for name in TIMES}
+        found = {name: getattr(self, f"{name}_{side}") for name in TIME_COLUMNS}
         return {name: moment for name, moment in found.items() if moment is not None}
 
 
 class RotationBody(Body):
     """Expiry date of the new token. The default is in a week."""
 
-    expires_at: GivenDay | None = None
+    expires_at: RequestDay | None = None
 
 
 class TokenBody(Body):
@@ -100,11 +100,11 @@ class TokenBody(Body):
 
     name: str = ""
     scopes: Words = ()
-    expires_at: GivenDay | None = Field(
+    expires_at: RequestDay | None = Field(
         default=None,
-        description="Expiry date of the token. The default is a year ahead, or the longest "
-        "lifetime if that is shorter. Before release 16.0, the token never expires unless the "
-        "longest lifetime is under a year.",
+        description="Expiry date of the token. The default is in a year, or the maximum lifetime "
+        "if that is shorter. Before release 16.0, the token never expires by default, unless the "
+        "maximum lifetime is less than a year.",
     )
     description: str = ""
 
@@ -112,10 +112,12 @@ class TokenBody(Body):
 class OwnTokenBody(TokenBody):
     """A new token of the current user."""
 
-    name: str = Field(description="What the token is for.")
-    scopes: Annotated[Words, BeforeValidator(one_text)] = Field(description="Separated by spaces.")
+    name: str = Field(description="Name that describes the purpose of the token.")
+    scopes: Annotated[Words, BeforeValidator(join_option_words)] = Field(
+        description="Scopes, separated by spaces."
+    )
     days: int | None = Field(
-        default=None, ge=1, le=3650, description="Lifetime in days, instead of a day of expiry."
+        default=None, ge=1, le=3650, description="Lifetime in days, instead of an expiry date."
     )
 
 
@@ -132,12 +134,12 @@ class AccessToken(Resource):
     name: str
     revoked: Annotated[bool, BeforeValidator(_is_given)] = Field(validation_alias="revoked_at")
     created_at: Time
-    description: Annotated[str | None, BeforeValidator(_none_if_empty)]
+    description: Annotated[str | None, BeforeValidator(_replace_empty_by_none)]
     scopes: list[str]
     user_id: int
     last_used_at: Time | None
     active: bool = Field(validation_alias="is_active")
-    expires_at: Annotated[date | None, BeforeValidator(_day)] = Field(
+    expires_at: Annotated[date | None, BeforeValidator(_get_date)] = Field(
         description="Null for a token that never expires."
     )
 

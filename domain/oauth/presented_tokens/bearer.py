@@ -10,10 +10,10 @@ from sqlalchemy import Update, bindparam, select, type_coerce, update
 from sqlalchemy.exc import DBAPIError
 
 from domain.access.scopes import ADMIN_MODE, SUDO
-from domain.accounts.profiles import PROFILE, Profile, profile_in
-from domain.accounts.users import ACTIVE, MACHINES
-from domain.core.database.rows import commits_unawaited
-from domain.core.database.statements import KeptConnection, Row, columns_for
+from domain.accounts.profiles import PROFILE_COLUMNS, Profile, build_profile
+from domain.accounts.users import ACTIVE, MACHINE_KINDS
+from domain.core.database.rows import asynchronous_commit
+from domain.core.database.statements import Row, StatementConnection, build_columns
 from domain.core.errors import ForbiddenError
 from domain.core.keyring import CredentialType, Keyring
 from models import AccessToken, Application, Authorization, PersonalAccessToken, User
@@ -23,7 +23,7 @@ from models.base import NEVER, UTCDateTime
 _USE_RESOLUTION = timedelta(minutes=1)
 
 
-class Refusal(StrEnum):
+class TokenRejection(StrEnum):
     """The reason why a token is rejected."""
 
     MISSING = "The request has no access token."
@@ -32,10 +32,10 @@ class Refusal(StrEnum):
     REVOKED = "The access token was revoked."
 
 
-class BearerRefusedError(Exception):
+class InvalidTokenError(Exception):
     """invalid_token (RFC 6750 section 3.1)."""
 
-    def __init__(self, refusal: Refusal) -> None:
+    def __init__(self, refusal: TokenRejection) -> None:
         """Store the reason."""
         super().__init__(refusal.value)
         self.refusal = refusal
@@ -123,7 +123,7 @@ class Bearer:
         if not self.profile.is_admin:
             raise ForbiddenError("Only administrators of the instance can act as another user.")
 
-    def seconds_left(self, now: datetime) -> int | None:
+    def get_seconds_left(self, now: datetime) -> int | None:
         """Return the remaining lifetime in whole seconds, or None if the token never expires."""
         if self.expires_at is None:
             return None
@@ -138,8 +138,8 @@ class Bearer:
             raise InsufficientScopeError(accepted)
 
 
-class FoundAccessToken(NamedTuple):
-    """An OAuth access token: the columns of `ACCESS_TOKEN` after the columns of PROFILE."""
+class AccessTokenRow(NamedTuple):
+    """An OAuth access token: the columns of `ACCESS_TOKEN_QUERY` after PROFILE_COLUMNS."""
 
     kind: str
     access_token_id: int
@@ -155,8 +155,8 @@ class FoundAccessToken(NamedTuple):
     uid: str | None
 
 
-class FoundPersonalToken(NamedTuple):
-    """A personal access token: the columns of `PERSONAL_TOKEN` after the columns of PROFILE."""
+class PersonalTokenRow(NamedTuple):
+    """A personal access token: the columns of `PERSONAL_TOKEN_QUERY` after PROFILE_COLUMNS."""
 
     kind: str
     personal_token_id: int
@@ -173,11 +173,11 @@ class FoundPersonalToken(NamedTuple):
     grant_revoked_at: datetime | None
 
 
-ACCESS_TOKEN = (
+ACCESS_TOKEN_QUERY = (
     select(
-        *PROFILE,
-        *columns_for(
-            FoundAccessToken._fields,
+        *PROFILE_COLUMNS,
+        *build_columns(
+            AccessTokenRow._fields,
             {"access_token_": AccessToken, "": AccessToken},
             kind=User.kind,
             uid=Application.uid,
@@ -188,11 +188,11 @@ ACCESS_TOKEN = (
     .where(AccessToken.digest == bindparam("digest"))
 )
 
-PERSONAL_TOKEN = (
+PERSONAL_TOKEN_QUERY = (
     select(
-        *PROFILE,
-        *columns_for(
-            FoundPersonalToken._fields,
+        *PROFILE_COLUMNS,
+        *build_columns(
+            PersonalTokenRow._fields,
             {"personal_token_": PersonalAccessToken, "": PersonalAccessToken},
             kind=User.kind,
             # Read in its stored form, since a type conversion would slow down every row.
@@ -206,7 +206,7 @@ PERSONAL_TOKEN = (
 )
 
 
-def _recording_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
+def _build_record_use_statement(table: type[AccessToken | PersonalAccessToken]) -> Update:
     # Only the first of several concurrent requests writes, without waiting for the disk. Otherwise
     # a client with a thousand tokens would wait for the disk with each token once a minute.
     return (
@@ -214,15 +214,15 @@ def _recording_use(table: type[AccessToken | PersonalAccessToken]) -> Update:
         .where(
             table.id == bindparam("token_id"),
             table.last_used_at.is_(None) | (table.last_used_at <= bindparam("stale")),
-            commits_unawaited(),
+            asynchronous_commit(),
         )
         .values(last_used_at=bindparam("moment"), last_used_address=bindparam("sender"))
     )
 
 
-_RECORD_ACCESS_TOKEN_USE = _recording_use(AccessToken)
-_RECORD_PERSONAL_TOKEN_USE = _recording_use(PersonalAccessToken)
-_REKEY = (
+_RECORD_ACCESS_TOKEN_USE = _build_record_use_statement(AccessToken)
+_RECORD_PERSONAL_TOKEN_USE = _build_record_use_statement(PersonalAccessToken)
+_REHASH_TOKEN = (
     update(PersonalAccessToken)
     .where(
         PersonalAccessToken.id == bindparam("token_id"),
@@ -230,46 +230,52 @@ _REKEY = (
     )
     .values(digest=bindparam("newest"), keyed_at=bindparam("moment"))
 )
-_OF_PROFILE = len(PROFILE)
-_STATEMENTS = {
-    CredentialType.ACCESS_TOKEN: ACCESS_TOKEN,
-    CredentialType.PERSONAL_ACCESS_TOKEN: PERSONAL_TOKEN,
+_PROFILE_COLUMN_COUNT = len(PROFILE_COLUMNS)
+_QUERIES_BY_TYPE = {
+    CredentialType.ACCESS_TOKEN: ACCESS_TOKEN_QUERY,
+    CredentialType.PERSONAL_ACCESS_TOKEN: PERSONAL_TOKEN_QUERY,
 }
 
 
 def get_access_token_bearer(
-    token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
+    token: str, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth access token.
 
-    Raise BearerRefusedError if there is none.
+    Raise InvalidTokenError if there is none.
     """
-    row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
+    row = _find_token_row(
+        token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
+    )
     if row is None:
-        raise BearerRefusedError(Refusal.UNKNOWN)
-    return _access_token_bearer(row, now)
+        raise InvalidTokenError(TokenRejection.UNKNOWN)
+    return _build_access_token_bearer(row, now)
 
 
 def get_bearer(
-    token: str, *, connection: KeptConnection, keyring: Keyring, now: datetime
+    token: str, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> Bearer:
     """Return the bearer of a live OAuth or personal access token.
 
-    Raise BearerRefusedError if there is none.
+    Raise InvalidTokenError if there is none.
     """
-    row = _find(token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring)
+    row = _find_token_row(
+        token, CredentialType.ACCESS_TOKEN, connection=connection, keyring=keyring
+    )
     if row is not None:
-        return _access_token_bearer(row, now)
-    row = _find(token, CredentialType.PERSONAL_ACCESS_TOKEN, connection=connection, keyring=keyring)
+        return _build_access_token_bearer(row, now)
+    row = _find_token_row(
+        token, CredentialType.PERSONAL_ACCESS_TOKEN, connection=connection, keyring=keyring
+    )
     if row is None:
-        raise BearerRefusedError(Refusal.UNKNOWN)
-    found = _personal_token_bearer(row, now)
-    _rekey(token, found, connection=connection, keyring=keyring, now=now)
+        raise InvalidTokenError(TokenRejection.UNKNOWN)
+    found = _build_personal_token_bearer(row, now)
+    _rehash_token(token, found, connection=connection, keyring=keyring, now=now)
     return found
 
 
-def record_use(
-    bearer: Bearer, *, address: str | None, connection: KeptConnection, now: datetime
+def record_token_use(
+    bearer: Bearer, *, address: str | None, connection: StatementConnection, now: datetime
 ) -> None:
     """Store the time and IP address of a token's last use, at most once a minute."""
     last, stale = bearer.last_used_at, now - _USE_RESOLUTION
@@ -288,34 +294,34 @@ def record_use(
         connection.all(statement, values)
 
 
-def _find(
-    token: str, kind: CredentialType, *, connection: KeptConnection, keyring: Keyring
+def _find_token_row(
+    token: str, kind: CredentialType, *, connection: StatementConnection, keyring: Keyring
 ) -> Row | None:
     for digest in keyring.digests(token, kind):
-        row = connection.first(_STATEMENTS[kind], {"digest": digest})
+        row = connection.first(_QUERIES_BY_TYPE[kind], {"digest": digest})
         if row is not None:
             return row
     return None
 
 
-def _rekey(
-    token: str, bearer: Bearer, *, connection: KeptConnection, keyring: Keyring, now: datetime
+def _rehash_token(
+    token: str, bearer: Bearer, *, connection: StatementConnection, keyring: Keyring, now: datetime
 ) -> None:
     """Store the hash of a personal token under the newest secret key.
 
     Personal tokens may live longer than a secret key.
     """
-    newest = keyring.rehashed(token, bearer.digest)
+    newest = keyring.rehash_if_outdated(token, bearer.digest)
     if newest is None:
         return
     values = {"token_id": bearer.personal_token_id, "former": bearer.digest}
     # A failure to store the new hash must not fail the request.
     with suppress(DBAPIError):
-        connection.all(_REKEY, {**values, "newest": newest, "moment": now})
+        connection.all(_REHASH_TOKEN, {**values, "newest": newest, "moment": now})
 
 
-def _access_token_bearer(row: Row, now: datetime) -> Bearer:
-    profile, token = profile_in(row), FoundAccessToken._make(row[_OF_PROFILE:])
+def _build_access_token_bearer(row: Row, now: datetime) -> Bearer:
+    profile, token = build_profile(row), AccessTokenRow._make(row[_PROFILE_COLUMN_COUNT:])
     _check_live(profile, token.revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,
@@ -323,7 +329,7 @@ def _access_token_bearer(row: Row, now: datetime) -> Bearer:
         created_at=token.created_at,
         expires_at=token.expires_at,
         application_uid=token.uid,
-        is_bot=token.kind in MACHINES,
+        is_bot=token.kind in MACHINE_KINDS,
         access_token_id=token.access_token_id,
         authorization_id=token.authorization_id,
         last_used_at=token.last_used_at,
@@ -332,8 +338,8 @@ def _access_token_bearer(row: Row, now: datetime) -> Bearer:
     )
 
 
-def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
-    profile, token = profile_in(row), FoundPersonalToken._make(row[_OF_PROFILE:])
+def _build_personal_token_bearer(row: Row, now: datetime) -> Bearer:
+    profile, token = build_profile(row), PersonalTokenRow._make(row[_PROFILE_COLUMN_COUNT:])
     _check_live(profile, token.revoked_at or token.grant_revoked_at, token.expires_at, now)
     return Bearer(
         profile=profile,
@@ -341,7 +347,7 @@ def _personal_token_bearer(row: Row, now: datetime) -> Bearer:
         created_at=token.created_at,
         expires_at=None if token.expires_at == NEVER else token.expires_at,
         application_uid=None,
-        is_bot=token.kind in MACHINES,
+        is_bot=token.kind in MACHINE_KINDS,
         personal_token_id=token.personal_token_id,
         digest=token.digest,
         authorization_id=token.authorization_id,
@@ -356,11 +362,11 @@ def _check_live(
 ) -> None:
     """Check that a token is neither revoked nor expired, and that its user is active.
 
-    Raise BearerRefusedError otherwise.
+    Raise InvalidTokenError otherwise.
     """
     if profile.state != ACTIVE:
-        raise BearerRefusedError(Refusal.UNKNOWN)
+        raise InvalidTokenError(TokenRejection.UNKNOWN)
     if revoked_at is not None:
-        raise BearerRefusedError(Refusal.REVOKED)
+        raise InvalidTokenError(TokenRejection.REVOKED)
     if expires_at is not None and expires_at <= now:
-        raise BearerRefusedError(Refusal.EXPIRED)
+        raise InvalidTokenError(TokenRejection.EXPIRED)

@@ -18,18 +18,24 @@ from joserfc import jwt
 from joserfc.jwk import GuestProtocol, JWKRegistry, Key
 from sqlalchemy import Executable
 
-from domain.core.database.statements import KeptConnection
-from domain.core.encryption import PRIVATE_MEMBERS, RefusedKeyError, check_jwk
+from domain.core.database.statements import StatementConnection
+from domain.core.encryption import PRIVATE_JWK_MEMBERS, UnacceptableKeyError, check_jwk
 from domain.core.keyring import Keyring
-from domain.oauth.client_jwts import ALGORITHMS, LONGEST_JTI, REGISTRY, UNREADABLE, storing_use
+from domain.oauth.client_jwts import (
+    CLIENT_JWT_ALGORITHMS,
+    JWS_REGISTRY,
+    MAX_JTI_LENGTH,
+    UNREADABLE_JWT_ERRORS,
+    build_store_use_statement,
+)
 from domain.oauth.context import OAuthContext
 from domain.oauth.presented_tokens.bearer import Bearer
 
-_TYPE = "dpop+jwt"
+_PROOF_TYPE = "dpop+jwt"
 #: Maximum difference between the clock of a client and ours, in either direction (section 11.1).
-_WINDOW = timedelta(seconds=60)
+_CLOCK_LEEWAY = timedelta(seconds=60)
 #: SHA-256 thumbprint (RFC 7638): 32 bytes in base64url without padding.
-_THUMBPRINT = re.compile(r"[A-Za-z0-9_-]{43}")
+_THUMBPRINT_PATTERN = re.compile(r"[A-Za-z0-9_-]{43}")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -46,7 +52,7 @@ class UsedProofError(InvalidProofError):
 
 
 @dataclass(frozen=True)
-class ProofTarget:
+class DpopTarget:
     """The method and URL that a proof must match (`htm` and `htu`)."""
 
     method: str
@@ -57,7 +63,7 @@ class ProofTarget:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof:
+class DpopProof:
     """A proof that matches its request, not yet checked for reuse."""
 
     #: Thumbprint of the signing key (RFC 7638).
@@ -65,77 +71,79 @@ class Proof:
     jti: str
 
 
-def check_proof(text: str, target: ProofTarget, *, now: datetime) -> Proof:
+def check_dpop_proof(text: str, target: DpopTarget, *, now: datetime) -> DpopProof:
     """Return the checked proof (section 4.3); reuse is not checked.
 
     Raise InvalidProofError if the proof is invalid.
     """
-    key, claims = _verified(text)
+    key, claims = _verify_proof(text)
     jti, issued_at = claims.get("jti"), claims.get("iat")
-    if not isinstance(jti, str) or not 0 < len(jti) <= LONGEST_JTI:
-        raise InvalidProofError("The DPoP proof needs a jti.")
-    if claims.get("htm") != target.method or not _is_at(claims.get("htu"), target.url):
-        raise InvalidProofError("The DPoP proof is for another method or address.")
+    if not isinstance(jti, str) or not 0 < len(jti) <= MAX_JTI_LENGTH:
+        raise InvalidProofError("The DPoP proof must have a jti.")
+    if claims.get("htm") != target.method or not _is_same_url(claims.get("htu"), target.url):
+        raise InvalidProofError("The DPoP proof is for another method or URL.")
     if not isinstance(issued_at, int | float) or isinstance(issued_at, bool):
-        raise InvalidProofError("The DPoP proof needs an iat.")
+        raise InvalidProofError("The DPoP proof must have an iat.")
     # Whole seconds, since integers of any size can be compared with an integer.
-    if not abs(issued_at - int(now.timestamp())) <= _WINDOW.total_seconds():
-        raise InvalidProofError("The DPoP proof is too old, or from the future.")
-    if target.access_token is not None and claims.get("ath") != _hash(target.access_token):
+    if not abs(issued_at - int(now.timestamp())) <= _CLOCK_LEEWAY.total_seconds():
+        raise InvalidProofError("The DPoP proof is too old, or its iat is in the future.")
+    if target.access_token is not None and claims.get("ath") != _hash_access_token(
+        target.access_token
+    ):
         raise InvalidProofError("The DPoP proof is for another access token.")
-    return Proof(thumbprint=key.thumbprint(), jti=jti)
+    return DpopProof(thumbprint=key.thumbprint(), jti=jti)
 
 
-def _verified(text: str) -> tuple[Key, Mapping[str, object]]:
+def _verify_proof(text: str) -> tuple[Key, Mapping[str, object]]:
     """Return the key and the claims of a proof that is signed with this key."""
     keys: list[Key] = []
 
     def own_key(token: GuestProtocol) -> Key:
-        keys.append(_key_in(token.headers()))
+        keys.append(_import_header_key(token.headers()))
         return keys[0]
 
     try:
-        token = jwt.decode(text, own_key, registry=REGISTRY)
-    except UNREADABLE as error:
+        token = jwt.decode(text, own_key, registry=JWS_REGISTRY)
+    except UNREADABLE_JWT_ERRORS as error:
         raise InvalidProofError("The DPoP proof is not a JWT signed with its own key.") from error
-    if token.header.get("typ") != _TYPE:
+    if token.header.get("typ") != _PROOF_TYPE:
         raise InvalidProofError("The DPoP proof must have the typ dpop+jwt.")
     return keys[0], token.claims
 
 
-def _key_in(header: Mapping[str, object]) -> Key:
+def _import_header_key(header: Mapping[str, object]) -> Key:
     """Return the public key in a header (section 4.2).
 
     Raise InvalidProofError if it has none.
     """
     jwk = header.get("jwk")
     if not isinstance(jwk, dict):
-        raise InvalidProofError("The DPoP proof needs a public key as jwk.")
-    if PRIVATE_MEMBERS & jwk.keys():
+        raise InvalidProofError("The DPoP proof must have a public key in jwk.")
+    if PRIVATE_JWK_MEMBERS & jwk.keys():
         raise InvalidProofError("The jwk of a DPoP proof must not contain a private key.")
     try:
         check_jwk(jwk)
-    except RefusedKeyError as error:
-        raise InvalidProofError(f"The DPoP proof was refused. {error}") from error
+    except UnacceptableKeyError as error:
+        raise InvalidProofError(f"The DPoP proof was rejected. {error}") from error
     return JWKRegistry.import_key(jwk)
 
 
-def _is_at(htu: object, url: str) -> bool:
+def _is_same_url(htu: object, url: str) -> bool:
     """Return whether two URLs are equal except for query and fragment (section 4.3)."""
     try:
-        return isinstance(htu, str) and _normalized(htu) == _normalized(url)
+        return isinstance(htu, str) and _normalize_url(htu) == _normalize_url(url)
     except ValueError:
         return False
 
 
-def _normalized(url: str) -> tuple[str, str, int | None, str]:
+def _normalize_url(url: str) -> tuple[str, str, int | None, str]:
     """Return the normal form of a URL (RFC 3986 sections 6.2.2 and 6.2.3)."""
     parts = urlsplit(url)
     port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
     return parts.scheme, parts.hostname or "", port, unquote(parts.path) or "/"
 
 
-def _hash(access_token: str) -> str:
+def _hash_access_token(access_token: str) -> str:
     digest = sha256(access_token.encode()).digest()
     return urlsafe_b64encode(digest).rstrip(b"=").decode()
 
@@ -145,30 +153,32 @@ def check_thumbprint(text: str | None) -> None:
 
     Raise invalid_request if it is not.
     """
-    if text is not None and not _THUMBPRINT.fullmatch(text):
+    if text is not None and not _THUMBPRINT_PATTERN.fullmatch(text):
         raise InvalidRequestError("dpop_jkt must be 43 characters of base64url.")
 
 
-def consume_proof(proof: Proof, context: OAuthContext) -> None:
+def consume_dpop_proof(proof: DpopProof, context: OAuthContext) -> None:
     """Record the use of a proof; only one of several concurrent requests with it succeeds.
 
     Raise UsedProofError if the proof was used before.
     """
     dialect_name = context.connection.dialect_name
-    statement = consuming_statement(proof, dialect_name, keyring=context.keyring, now=context.now)
+    statement = build_consume_statement(
+        proof, dialect_name, keyring=context.keyring, now=context.now
+    )
     if not list(context.run(statement, None)):
         raise UsedProofError
 
 
-def consuming_statement(
-    proof: Proof, dialect: str, *, keyring: Keyring, now: datetime
+def build_consume_statement(
+    proof: DpopProof, dialect: str, *, keyring: Keyring, now: datetime
 ) -> Executable:
     """Return the statement that stores a proof as used; it returns a row only for a new proof."""
     text = f"DPoP proof {proof.jti} of {proof.thumbprint}"
-    return storing_use(text, now + 2 * _WINDOW, dialect, keyring=keyring)
+    return build_store_use_statement(text, now + 2 * _CLOCK_LEEWAY, dialect, keyring=keyring)
 
 
-class KeyNotProvedError(OAuth2Error):
+class MissingKeyProofError(OAuth2Error):
     """Error for a valid token whose key the request does not prove (section 7.1)."""
 
     error = "invalid_token"
@@ -178,7 +188,7 @@ class KeyNotProvedError(OAuth2Error):
         """Return the response headers, with the challenge of section 7.1."""
         challenge = (
             f'DPoP realm="Gatebell", error="{self.error}", '
-            f'error_description="{self.description}", algs="{" ".join(ALGORITHMS)}"'
+            f'error_description="{self.description}", algs="{" ".join(CLIENT_JWT_ALGORITHMS)}"'
         )
         return [("Content-Type", "application/json"), ("WWW-Authenticate", challenge)]
 
@@ -187,45 +197,47 @@ class KeyNotProvedError(OAuth2Error):
 class PresentedToken:
     """A presented token with its scheme and its proof."""
 
-    target: ProofTarget
+    target: DpopTarget
     #: True if the token was sent with the scheme DPoP, and not as a bearer token.
     is_with_proof: bool
     proof: str | None = field(repr=False)
 
 
-def check_bound(
+def check_token_binding(
     bearer: Bearer,
     presented: PresentedToken,
     *,
-    connection: KeptConnection,
+    connection: StatementConnection,
     keyring: Keyring,
     now: datetime,
 ) -> None:
     """Check that a bound token has a proof of its key, and an unbound token has none.
 
-    Raise KeyNotProvedError otherwise.
+    Raise MissingKeyProofError otherwise.
     """
     if bearer.key_thumbprint is None:
         if presented.is_with_proof:
-            raise KeyNotProvedError("The access token is not bound to a key.")
+            raise MissingKeyProofError("The access token is not bound to a key.")
         return
     if not presented.is_with_proof:
-        raise KeyNotProvedError("The access token is bound to a key: send it with the scheme DPoP.")
+        raise MissingKeyProofError(
+            "The access token is bound to a key: send it with the scheme DPoP."
+        )
     try:
-        proof = _proof_of(bearer, presented, now)
+        proof = _check_token_proof(bearer, presented, now)
         if not connection.all(
-            consuming_statement(proof, connection.dialect_name, keyring=keyring, now=now)
+            build_consume_statement(proof, connection.dialect_name, keyring=keyring, now=now)
         ):
             raise UsedProofError
     except InvalidProofError as error:
-        raise KeyNotProvedError(error.description, error=error.error) from error
+        raise MissingKeyProofError(error.description, error=error.error) from error
 
 
-def _proof_of(bearer: Bearer, presented: PresentedToken, now: datetime) -> Proof:
+def _check_token_proof(bearer: Bearer, presented: PresentedToken, now: datetime) -> DpopProof:
     """Return the checked proof, which must be signed with the token's key."""
     if presented.proof is None:
-        raise InvalidProofError("The request needs the header DPoP with a proof.")
-    proof = check_proof(presented.proof, presented.target, now=now)
+        raise InvalidProofError("The request must have a DPoP header with a proof.")
+    proof = check_dpop_proof(presented.proof, presented.target, now=now)
     if proof.thumbprint != bearer.key_thumbprint:
-        raise KeyNotProvedError("The access token is bound to another key.")
+        raise MissingKeyProofError("The access token is bound to another key.")
     return proof

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic, sleep
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.access.authorizations import held_authorization
-from domain.audit.events import EventKind, Place
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.access.authorizations import lock_authorization
+from domain.audit.events import EventKind, NamespaceIds
 from domain.core.database.locks import release_locks
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.core.types.base import Found
+from domain.core.types.base import ListPage
 from domain.paging.contacts.types import (
     Channel,
     ChannelQuery,
@@ -25,24 +25,24 @@ from domain.paging.contacts.types import (
     ContactQuery,
     ContactTest,
 )
-from domain.paging.escalations.policies import check_unused
+from domain.paging.escalations.policies import check_target_unused
 from domain.paging.escalations.steps import Target, TargetKind
 from domain.paging.notifications import contacts, recipients
 from domain.paging.notifications.contact_types.base import UrlReader, UrlService
-from domain.paging.notifications.contact_types.registry import contact_type
-from domain.paging.notifications.contacts import Contact, NewContact, Owner
-from domain.paging.notifications.recipients import PagingPreferences, written_time
+from domain.paging.notifications.contact_types.registry import get_contact_type
+from domain.paging.notifications.contacts import Contact, ContactOwner, NewContact
+from domain.paging.notifications.recipients import PagingPreferences, format_minutes_of_day
 from domain.paging.notifications.states import MessageState
-from domain.projects.owners import groups_above, groups_of, owner_columns
-from domain.projects.views import Holder
+from domain.projects.owners import build_owner_columns, find_group_ids_above, find_owner_group_paths
+from domain.projects.views import ProjectOrGroup
 
 #: Time to wait for the result of a test, since a service may take several seconds.
-_PATIENCE_SECONDS = 12.0
-_LOOK_SECONDS = 0.25
+_TEST_RESULT_TIMEOUT_SECONDS = 12.0
+_TEST_RESULT_POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContactMeans:
+class ContactFunctions:
     """The functions that a deployment provides for contacts."""
 
     read_url: UrlReader
@@ -51,35 +51,35 @@ class ContactMeans:
     find_outcome: Callable[[int], Sequence[str | None] | None]
 
 
-@question("contacts.index")
-def list_contacts(work: Work, query: ContactQuery) -> Found[Contact]:
+@read_action("contacts.index")
+def list_contacts(work: UnitOfWork, query: ContactQuery) -> ListPage[Contact]:
     """List the contacts of an account."""
-    return _list(work, _own(work), query)
+    return _list_contacts(work, _build_user_owner(work), query)
 
 
-@question("contacts.show")
-def show_contact(work: Work, contact_id: int) -> Contact:
+@read_action("contacts.show")
+def show_contact(work: UnitOfWork, contact_id: int) -> Contact:
     """Show a contact and whether messages reach it."""
-    return contacts.get_contact(contact_id, _own(work), session=work.session)
+    return contacts.get_contact(contact_id, _build_user_owner(work), session=work.session)
 
 
 @action("contacts.create")
-def create_contact(work: Work, new: ContactBody) -> Contact:
+def create_contact(work: UnitOfWork, new: ContactBody) -> Contact:
     """Create a contact and send it a code to confirm it.
 
     Contacts that the operator creates are already confirmed.
     """
-    made = _create(work, _own(work), new, is_confirmed=work.actor.is_trusted)
+    made = _create_contact(work, _build_user_owner(work), new, is_confirmed=work.actor.is_trusted)
     return made if made.confirmed_at else send_code(work, made.id)
 
 
 @action("contacts.send_code")
-def send_code(work: Work, contact_id: int) -> Contact:
+def send_code(work: UnitOfWork, contact_id: int) -> Contact:
     """Send a new code to a contact that is not confirmed."""
     keyring = work.policy(Keyring)
     contacts.send_code(
         contact_id,
-        _own(work),
+        _build_user_owner(work),
         sender_id=work.actor.id,
         session=work.session,
         keyring=keyring,
@@ -89,13 +89,13 @@ def send_code(work: Work, contact_id: int) -> Contact:
 
 
 @action("contacts.confirm")
-def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Contact:
-    """Confirm a contact by the code that was sent to it."""
+def confirm_contact(work: UnitOfWork, contact_id: int, given: ContactCodeBody) -> Contact:
+    """Confirm a contact with the code that was sent to it."""
     was_confirmed = show_contact(work, contact_id).confirmed_at is not None
     confirmed, problem = contacts.confirm_contact(
         contact_id,
         given.code,
-        _own(work),
+        _build_user_owner(work),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
@@ -103,131 +103,145 @@ def confirm_contact(work: Work, contact_id: int, given: ContactCodeBody) -> Cont
     if problem is not None:
         release_locks(work.session)  # Commits the guess, even though the request fails.
         raise InvalidError(problem, field="code")
-    if held_authorization(work) is None:
+    if lock_authorization(work) is None:
         contacts.detach_from_application(contact_id, session=work.session)
     if not was_confirmed:
-        _record(work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, confirmed)
+        _record_contact_event(
+            work, EventKind.CONTACT_CONFIRMED, EventKind.CONTACT_CONFIRMED, confirmed
+        )
     return confirmed
 
 
 @action("contacts.send_test", command="test")
-def send_contact_test(work: Work, contact_id: int) -> ContactTest:
+def send_contact_test(work: UnitOfWork, contact_id: int) -> ContactTest:
     """Send a test message and return the result."""
-    return _send_test(work, contact_id, _own(work))
+    return _send_test_and_wait(work, contact_id, _build_user_owner(work))
 
 
 @action("contacts.delete")
-def delete_contact(work: Work, contact_id: int) -> Contact:
-    """Delete a contact with its waiting messages."""
-    return _delete(work, contact_id, _own(work))
+def delete_contact(work: UnitOfWork, contact_id: int) -> Contact:
+    """Delete a contact and its queued messages."""
+    return _delete_contact(work, contact_id, _build_user_owner(work))
 
 
-@question("contacts.preferences")
-def show_preferences(work: Work) -> ContactPreferences:
+@read_action("contacts.preferences")
+def show_preferences(work: UnitOfWork) -> ContactPreferences:
     """Show your quiet hours and your follow-up setting."""
-    return ContactPreferences.of(_preferences(work))
+    return ContactPreferences.of(_get_preferences(work))
 
 
 @action("contacts.change_preferences")
-def change_preferences(work: Work, change: ContactPreferencesBody) -> ContactPreferences:
+def change_preferences(work: UnitOfWork, change: ContactPreferencesBody) -> ContactPreferences:
     """Change your quiet hours or your follow-up setting."""
-    present = _preferences(work)
+    present = _get_preferences(work)
     wanted = change.on(present)
     if wanted == present:
         return ContactPreferences.of(present)
-    user_id = _own(work).user_id or 0
-    recipients.change_preferences(user_id, wanted, session=work.session, now=work.now)
+    user_id = _build_user_owner(work).user_id or 0
+    recipients.store_preferences(user_id, wanted, session=work.session, now=work.now)
     quiet = wanted.quiet_hours
-    hours = f"{written_time(quiet.starts)} to {written_time(quiet.ends)}" if quiet else "none"
+    hours = (
+        f"{format_minutes_of_day(quiet.starts)} to {format_minutes_of_day(quiet.ends)}"
+        if quiet
+        else "none"
+    )
     details = {"quiet_hours": hours, "follow_ups": wanted.wants_follow_ups}
     work.record(EventKind.PAGING_PREFERENCES_CHANGED, user_id=user_id, details=details)
     return ContactPreferences.of(wanted)
 
 
-@question("notification_channels.index")
-def list_channels(work: Work, holder: Holder, query: ChannelQuery) -> Found[Channel]:
+@read_action("notification_channels.index")
+def list_channels(
+    work: UnitOfWork, holder: ProjectOrGroup, query: ChannelQuery
+) -> ListPage[Channel]:
     """List the channels of a project or group."""
-    found = [*contacts.list_contacts(_of(holder), session=work.session)]
+    found = [*contacts.list_contacts(_build_namespace_owner(holder), session=work.session)]
     if query.include_ancestor_groups:
-        above = groups_above(holder, session=work.session)
-        found += contacts.channels_of(above, session=work.session)
+        above = find_group_ids_above(holder, session=work.session)
+        found += contacts.list_group_channels(above, session=work.session)
     part = found[query.offset : query.offset + query.size]
-    return Found(items=_channels(work, part), total=len(found))
+    return ListPage(items=_build_channels(work, part), total=len(found))
 
 
-@question("notification_channels.show")
-def show_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
+@read_action("notification_channels.show")
+def show_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
     """Show a channel and whether messages reach it."""
-    found = contacts.get_contact(channel_id, _of(holder), session=work.session)
-    return _channels(work, [found])[0]
+    found = contacts.get_contact(channel_id, _build_namespace_owner(holder), session=work.session)
+    return _build_channels(work, [found])[0]
 
 
 @action("notification_channels.create")
-def create_channel(work: Work, holder: Holder, new: ContactBody) -> Channel:
+def create_channel(work: UnitOfWork, holder: ProjectOrGroup, new: ContactBody) -> Channel:
     """Create a channel."""
-    return _channels(work, [_create(work, _of(holder), new, is_confirmed=True)])[0]
+    return _build_channels(
+        work, [_create_contact(work, _build_namespace_owner(holder), new, is_confirmed=True)]
+    )[0]
 
 
 @action("notification_channels.send_test", command="test")
-def send_channel_test(work: Work, holder: Holder, channel_id: int) -> ContactTest:
+def send_channel_test(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> ContactTest:
     """Send a test message and return the result."""
-    return _send_test(work, channel_id, _of(holder))
+    return _send_test_and_wait(work, channel_id, _build_namespace_owner(holder))
 
 
 @action("notification_channels.delete")
-def delete_channel(work: Work, holder: Holder, channel_id: int) -> Channel:
-    """Delete a channel with its waiting messages.
+def delete_channel(work: UnitOfWork, holder: ProjectOrGroup, channel_id: int) -> Channel:
+    """Delete a channel and its queued messages.
 
     Raise ConflictError if an escalation policy pages it, in the project, the group or below it.
     """
     target = Target(kind=TargetKind.CHANNEL, id=channel_id)
-    check_unused(target, holder, session=work.session)
-    return _channels(work, [_delete(work, channel_id, _of(holder))])[0]
+    check_target_unused(target, holder, session=work.session)
+    return _build_channels(
+        work, [_delete_contact(work, channel_id, _build_namespace_owner(holder))]
+    )[0]
 
 
-def _own(work: Work) -> Owner:
-    return Owner(user_id=work.actor.id)
+def _build_user_owner(work: UnitOfWork) -> ContactOwner:
+    return ContactOwner(user_id=work.actor.id)
 
 
-def _of(holder: Holder) -> Owner:
-    return Owner(**owner_columns(holder))
+def _build_namespace_owner(holder: ProjectOrGroup) -> ContactOwner:
+    return ContactOwner(**build_owner_columns(holder))
 
 
-def _channels(work: Work, found: Sequence[Contact]) -> Sequence[Channel]:
-    groups = groups_of(found, session=work.session)
+def _build_channels(work: UnitOfWork, found: Sequence[Contact]) -> Sequence[Channel]:
+    groups = find_owner_group_paths(found, session=work.session)
     return [Channel(**dict(each), group=groups.get(each.group_id)) for each in found]
 
 
-def _list(work: Work, owner: Owner, query: ContactQuery) -> Found[Contact]:
+def _list_contacts(work: UnitOfWork, owner: ContactOwner, query: ContactQuery) -> ListPage[Contact]:
     found = contacts.list_contacts(owner, session=work.session)
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
-def _create(work: Work, owner: Owner, new: ContactBody, *, is_confirmed: bool) -> Contact:
-    means = work.policy(ContactMeans)
+def _create_contact(
+    work: UnitOfWork, owner: ContactOwner, new: ContactBody, *, is_confirmed: bool
+) -> Contact:
+    means = work.policy(ContactFunctions)
 
     def read_url(url: str) -> UrlService:
         release_locks(work.session)  # Starting the process that reads the URL takes a moment.
         return means.read_url(url)
 
-    address = contact_type(new.type).check(new.address.strip(), read_url=read_url)
+    address = get_contact_type(new.type).check(new.address.strip(), read_url=read_url)
     made = contacts.create_contact(
         NewContact(
             owner=owner,
             address=address,
             label=new.label,
             is_confirmed=is_confirmed,
-            authorization_id=None if owner.user_id is None else held_authorization(work),
+            authorization_id=None if owner.user_id is None else lock_authorization(work),
         ),
         session=work.session,
         keyring=work.policy(Keyring),
         now=work.now,
     )
-    _record(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
+    _record_contact_event(work, EventKind.CONTACT_CREATED, EventKind.CHANNEL_CREATED, made)
     return made
 
 
-def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
+def _send_test_and_wait(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> ContactTest:
     """Send a test message through the worker, like pages, and wait for its outcome."""
     message_id = contacts.send_test(
         contact_id,
@@ -238,32 +252,34 @@ def _send_test(work: Work, contact_id: int, owner: Owner) -> ContactTest:
         now=work.now,
     )
     release_locks(work.session)
-    find_outcome = work.policy(ContactMeans).find_outcome
-    end = monotonic() + _PATIENCE_SECONDS
+    find_outcome = work.policy(ContactFunctions).find_outcome
+    end = monotonic() + _TEST_RESULT_TIMEOUT_SECONDS
     while monotonic() < end:
         found = find_outcome(message_id)
         if found is None:
-            return ContactTest(delivered=False, error="it was deleted in the meantime")
+            return ContactTest(delivered=False, error="the message was deleted")
         outcome, problem = found
         if outcome == MessageState.SENT.value:
             return ContactTest(delivered=True, error=None)
         if outcome is not None:
             return ContactTest(delivered=False, error=problem or outcome)
-        sleep(_LOOK_SECONDS)
+        sleep(_TEST_RESULT_POLL_SECONDS)
     return ContactTest(delivered=None, error=None)
 
 
-def _delete(work: Work, contact_id: int, owner: Owner) -> Contact:
+def _delete_contact(work: UnitOfWork, contact_id: int, owner: ContactOwner) -> Contact:
     gone = contacts.delete_contact(contact_id, owner, session=work.session, now=work.now)
-    _record(work, EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
+    _record_contact_event(work, EventKind.CONTACT_REMOVED, EventKind.CHANNEL_REMOVED, gone)
     return gone
 
 
-def _preferences(work: Work) -> PagingPreferences:
-    return recipients.preferences_of(_own(work).user_id or 0, session=work.session)
+def _get_preferences(work: UnitOfWork) -> PagingPreferences:
+    return recipients.get_preferences(_build_user_owner(work).user_id or 0, session=work.session)
 
 
-def _record(work: Work, of_person: EventKind, of_project: EventKind, contact: Contact) -> None:
+def _record_contact_event(
+    work: UnitOfWork, of_person: EventKind, of_project: EventKind, contact: Contact
+) -> None:
     kind = of_project if contact.user_id is None else of_person
     # Other users can read the audit log, so it contains neither the label nor the address.
     details: dict[str, object] = {"type": contact.type, "contact_id": contact.id}
@@ -271,5 +287,5 @@ def _record(work: Work, of_person: EventKind, of_project: EventKind, contact: Co
         details["project_id"] = contact.project_id
     if contact.group_id is not None:
         details["group_id"] = contact.group_id
-    place = Place(project_id=contact.project_id, group_id=contact.group_id)
+    place = NamespaceIds(project_id=contact.project_id, group_id=contact.group_id)
     work.record(kind, user_id=contact.user_id, details=details, place=place)

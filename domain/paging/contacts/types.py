@@ -18,8 +18,8 @@ from domain.paging.notifications.contacts import Contact
 from domain.paging.notifications.recipients import (
     PagingPreferences,
     QuietHours,
-    minutes_of,
-    written_time,
+    format_minutes_of_day,
+    parse_minutes_of_day,
 )
 
 
@@ -39,7 +39,9 @@ class ChannelQuery(ContactQuery):
 class Channel(Contact):
     """A channel of a project or group."""
 
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the channel. Null if a project owns it."
+    )
 
 
 class ContactBody(Body):
@@ -47,7 +49,9 @@ class ContactBody(Body):
 
     type: Literal[*CONTACT_TYPE_NAMES]  # type: ignore[valid-type]
     address: RequiredText = Field(description=f"Address of the contact, such as {ADDRESS_WORDS}.")
-    label: Annotated[Text, Option("--name", former="--label")] = Field(default="", max_length=100)
+    label: Annotated[Text, Option("--name", former="--label")] = Field(
+        default="", max_length=100, description="Display name. The default is the address."
+    )
 
 
 class ContactCodeBody(Body):
@@ -59,8 +63,10 @@ class ContactCodeBody(Body):
 class ContactTest(Resource):
     """The result of a test message."""
 
-    delivered: bool | None = Field(description="Null while it waits to be sent.")
-    error: str | None
+    delivered: bool | None = Field(
+        description="True if the message was delivered. Null while it is queued."
+    )
+    error: str | None = Field(description="Reason why the message was not delivered.")
 
 
 class QuietHoursBody(Body):
@@ -85,8 +91,8 @@ class QuietHoursBody(Body):
         """
         return QuietHours(
             time_zone=self.time_zone,
-            starts=minutes_of(self.starts_at, field="starts_at"),
-            ends=minutes_of(self.ends_at, field="ends_at"),
+            starts=parse_minutes_of_day(self.starts_at, field="starts_at"),
+            ends=parse_minutes_of_day(self.ends_at, field="ends_at"),
             lets_critical_through=self.critical_breaks_quiet_hours,
         )
 
@@ -94,11 +100,13 @@ class QuietHoursBody(Body):
 class ContactPreferencesBody(Body):
     """Changes to the paging preferences of a user. Omitted fields are kept."""
 
-    quiet_hours: QuietHoursBody | None = Field(default=None, description="Null for none.")
+    quiet_hours: QuietHoursBody | None = Field(
+        default=None, description="Quiet hours. Null to remove them."
+    )
     follow_ups: bool | None = Field(
         default=None,
-        description="True to send the user a message when somebody else acknowledges an alert, "
-        "when the alert ends, and when somebody assigns something to the user.",
+        description="True to notify the user when someone else acknowledges an alert, when the "
+        "alert ends, and when an alert or incident is assigned to the user.",
     )
 
     def on(self, present: PagingPreferences) -> PagingPreferences:
@@ -127,8 +135,8 @@ class QuietHoursView(Resource):
     def of(cls, hours: QuietHours) -> "QuietHoursView":
         """Return the resource of quiet hours."""
         return cls(
-            starts_at=written_time(hours.starts),
-            ends_at=written_time(hours.ends),
+            starts_at=format_minutes_of_day(hours.starts),
+            ends_at=format_minutes_of_day(hours.ends),
             time_zone=hours.time_zone,
             critical_breaks_quiet_hours=hours.lets_critical_through,
         )

@@ -1,7 +1,7 @@
 """Decides the next actions of a single escalation: hold it, check its pages, take steps, end it.
 
 Every change of state follows the table in `domain/paging/escalations/state.py`. Changes are
-collected in a `Results` object and stored later.
+collected in a `DecisionChanges` object and stored later.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,77 +9,83 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.activity import NewEntry, NoteKind
-from domain.core.clock import date_and_time
-from domain.core.durations import duration_text
-from domain.paging.escalations.recipients import Person, Reached, Recipients
-from domain.paging.escalations.round_robin import stored_target, target_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.activity import NewActivityEntry, NoteKind
+from domain.core.clock import format_message_time
+from domain.core.durations import format_duration
+from domain.paging.escalations.recipients import NamedUser, RecipientLookup, StepRecipients
+from domain.paging.escalations.round_robin import parse_stored_target, serialize_target
 from domain.paging.escalations.snapshot import (
-    AlertInBrief,
-    Beginnings,
+    FormerProgress,
     NamedPlan,
-    Story,
-    place,
-    progress_of,
-    time_ahead,
+    PageableAlert,
+    StartReasons,
+    compute_clock_lead,
+    get_progress,
+    store_progress,
 )
-from domain.paging.escalations.state import Event, State, after
+from domain.paging.escalations.state import EscalationEvent, EscalationState, get_next_state
 from domain.paging.escalations.steps import (
-    Progress,
+    EscalationProgress,
     Step,
-    after_failure,
-    after_round,
-    after_step,
-    after_unreached_round,
-    asking,
-    beginning,
-    mute_words,
-    next_due,
-    shifted,
+    advance_after_failure,
+    advance_after_round,
+    advance_after_step,
+    advance_after_unreached_round,
+    build_direct_step,
+    build_first_progress,
+    find_next_due,
+    format_mute_reason,
+    shift_progress,
 )
-from domain.paging.notifications.batching import Reach
+from domain.paging.notifications.batching import UserReachability
 from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.policy import PagingSettings
 from domain.paging.notifications.states import PageState
 from domain.paging.silences.muting import Mute
 from models import Escalation, EscalationPage
 
 #: Time after which pages without a result count as failed. It is longer than the batching delay of
 #: pages to one user plus one attempt to send.
-_JUDGE_AFTER = timedelta(seconds=90)
+_EVALUATE_PAGES_AFTER = timedelta(seconds=90)
 #: Shortest and longest interval between checks of an archived project. The interval is a tenth of
 #: the time since the escalation was held.
-_SOONEST_LOOK, _LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+_MIN_ARCHIVED_CHECK_INTERVAL, _MAX_ARCHIVED_CHECK_INTERVAL = (
+    timedelta(seconds=30),
+    timedelta(minutes=30),
+)
 #: Time that a user has to respond after their acknowledgement expires, before others are paged.
-_TIME_TO_ANSWER = timedelta(minutes=5)
-_ARCHIVED = "the project is archived"
+_ACKNOWLEDGER_RESPONSE_TIME = timedelta(minutes=5)
+_ARCHIVED_REASON = "the project is archived"
+_ANSWERED_BY = "The user who acknowledged the alert"
 #: Suffix of the keys of repeated pages.
-_AGAIN = ", again"
+_REPEATED_PAGE_SUFFIX = ", again"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class EscalationSettings:
     """The service settings that escalations depend on."""
 
-    reading: Reading
-    paging: PagingPolicy
+    reading: ParserSettings
+    paging: PagingSettings
 
 
 @dataclass
-class Results:
+class DecisionChanges:
     """The changes that decisions collect, to be stored together."""
 
     pages: list[NewPage] = field(default_factory=list)
     paged: list[dict[str, Any]] = field(default_factory=list)
-    entries: list[NewEntry] = field(default_factory=list)
+    entries: list[NewActivityEntry] = field(default_factory=list)
     #: Alerts for which a whole round reached nobody, and alerts for which nobody responded.
-    unreached: list[AlertInBrief] = field(default_factory=list)
-    unanswered: list[AlertInBrief] = field(default_factory=list)
+    unreached: list[PageableAlert] = field(default_factory=list)
+    unanswered: list[PageableAlert] = field(default_factory=list)
 
     def note(self, alert_id: int, text: str) -> None:
         """Add an entry to the activity of an alert."""
-        self.entries.append(NewEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text))
+        self.entries.append(
+            NewActivityEntry(alert_id=alert_id, kind=NoteKind.ESCALATION, text=text)
+        )
 
 
 class Decision:
@@ -88,10 +94,10 @@ class Decision:
     def __init__(
         self,
         row: Escalation,
-        alert: AlertInBrief,
+        alert: PageableAlert,
         policy: NamedPlan,
-        recipients: Recipients,
-        results: Results,
+        recipients: RecipientLookup,
+        results: DecisionChanges,
         now: datetime,
     ) -> None:
         self._row = row
@@ -103,21 +109,21 @@ class Decision:
         self._now = now
 
     @property
-    def _state(self) -> State:
-        return State(self._row.state)
+    def _state(self) -> EscalationState:
+        return EscalationState(self._row.state)
 
-    def _move(self, event: Event) -> None:
-        self._row.state = after(self._state, event).value
+    def _apply_event(self, event: EscalationEvent) -> None:
+        self._row.state = get_next_state(self._state, event).value
 
     @property
-    def _progress(self) -> Progress:
-        return progress_of(self._row)
+    def _progress(self) -> EscalationProgress:
+        return get_progress(self._row)
 
     @property
     def _is_round_over(self) -> bool:
         return self._row.step >= len(self._plan.steps)
 
-    def begin(self, beginnings: Beginnings) -> None:
+    def begin(self, beginnings: StartReasons) -> None:
         """Set the initial progress of an escalation, and log why it starts.
 
         An escalation of a recurring alert resumes the progress of the former escalation.
@@ -127,104 +133,111 @@ class Decision:
         former = beginnings.escalated.get(row.alert_id)
         if former is not None:
             is_same = former.policy_id == row.policy_id
-            self._go_on(progress_of(former) if is_same else beginning(self._now))
+            self._go_on(get_progress(former) if is_same else build_first_progress(self._now))
         elif row.alert_id in beginnings.raised:
-            self._note(f"The alert is more severe now. Paging begins with {self._policy.name}.")
+            self._note(f"The alert became more severe. Paging starts with {self._policy.name}.")
         elif story is not None and story.policy_id == row.policy_id:
-            self._come_back(story)
+            self._resume_former_progress(story)
 
-    def _go_on(self, progress: Progress) -> None:
+    def _go_on(self, progress: EscalationProgress) -> None:
         """Make the next step due immediately; after the last step, make step 1 due."""
         if progress.step >= len(self._plan.steps):
-            progress = beginning(self._now)
-        place(self._row, after_failure(self._plan, progress, now=self._now))
+            progress = build_first_progress(self._now)
+        store_progress(self._row, advance_after_failure(self._plan, progress, now=self._now))
 
-    def _come_back(self, story: Story) -> None:
+    def _resume_former_progress(self, story: FormerProgress) -> None:
         row, waits = self._row, story.again_at > self._now
         row.last_paged_at, row.turns = story.last_paged_at, story.turns
-        over_for = f"It had been over for {duration_text(story.calm)}"
-        place(row, story.progress)
+        opened = f"The alert opened again after {format_duration(story.calm)}"
+        store_progress(row, story.progress)
         if self._is_round_over and row.round > self._plan.repeats and story.has_reached:
             # All steps had run, so the round starts over and the same users are paged again.
-            place(row, beginning(story.again_at))
-            then = f"at {date_and_time(story.again_at)}" if waits else "at once"
-            self._note(f"{over_for}. All steps had run, so they begin again {then}.")
+            store_progress(row, build_first_progress(story.again_at))
+            then = f"at {format_message_time(story.again_at)}" if waits else "immediately"
+            self._note(f"{opened}. All steps had run, so they start again {then}.")
             return
         row.has_reached = story.has_reached
         if story.last_paged_at is None:
             return
         row.again_at = story.again_at
-        then = f"at {date_and_time(story.again_at)}" if waits else "now"
-        self._note(f"{over_for}. Paging goes on; who was paged before is paged again {then}.")
+        then = f"at {format_message_time(story.again_at)}" if waits else "now"
+        self._note(
+            f"{opened}. Paging continues. People who were paged before are paged again {then}."
+        )
 
     def decide(self, mute: Mute | None, pages: Sequence[EscalationPage]) -> None:
         """Take all actions that are due; `pages` are the pages of the current round."""
-        self._set_back()
-        if self._state is State.EXHAUSTED:
-            self._wait_for_answer(mute)
+        self._correct_clock()
+        if self._state is EscalationState.EXHAUSTED:
+            self._check_for_response(mute)
             return
-        hold = self._what_holds(mute)
+        hold = self._find_hold(mute)
         if hold is not None:
             self._hold(*hold)
             return
         self._release()
         self._judge(pages)
-        self._ask_first()
-        self._page_again()
-        self._take_due()
+        self._page_acknowledger()
+        self._repeat_pages()
+        self._take_due_steps()
 
-    def _set_back(self) -> None:
+    def _correct_clock(self) -> None:
         """Move all times back if a clock that was ahead recorded them."""
         row = self._row
-        ahead = time_ahead(row, self._now)
+        ahead = compute_clock_lead(row, self._now)
         if not ahead:
             return
-        self._move(Event.CLOCK_BACK)
-        place(row, shifted(self._progress, -ahead))
+        self._apply_event(EscalationEvent.CLOCK_SET_BACK)
+        store_progress(row, shift_progress(self._progress, -ahead))
         for name in ("next_at", "judge_at", "again_at", "held_since", "last_paged_at"):
             moment = getattr(row, name)
             if moment is not None:
                 setattr(row, name, moment - ahead)
         row.started_at = min(row.started_at, self._now)
 
-    def _wait_for_answer(self, mute: Mute | None) -> None:
+    def _check_for_response(self, mute: Mute | None) -> None:
         row = self._row
         if row.next_at is None or row.next_at > self._now:
             return
-        hold = self._what_holds(mute)
+        hold = self._find_hold(mute)
         if hold is not None:
-            self._move(Event.HOLD)
+            self._apply_event(EscalationEvent.HOLD)
             row.held_by, row.held_until, row.next_at = hold
             row.held_since = row.held_since or self._now
             return
         if row.held_since is not None:
-            self._move(Event.RELEASE)
+            self._apply_event(EscalationEvent.RELEASE)
             row.held_since = row.held_by = row.held_until = None
             row.next_at = self._now + self._plan.pause
             return
-        self._move(Event.NO_ANSWER)
+        self._apply_event(EscalationEvent.NO_ANSWER)
         row.next_at = None
-        pause = duration_text(self._plan.pause)
-        self._note(f"Nobody answered within {pause} after the last step. Maintainers are told.")
+        pause = format_duration(self._plan.pause)
+        self._note(
+            f"Nobody answered within {pause} after the last step. The maintainers are notified."
+        )
         self._results.unanswered.append(self._alert)
 
-    def _what_holds(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
+    def _find_hold(self, mute: Mute | None) -> tuple[str, datetime | None, datetime] | None:
         """Return the reason for a hold, its end and the next check; None if not held."""
         if self._alert.is_archived:
             since = self._row.held_since or self._now
-            pause = min(max((self._now - since) / 10, _SOONEST_LOOK), _LATEST_LOOK)
-            return _ARCHIVED, None, self._now + pause
+            pause = min(
+                max((self._now - since) / 10, _MIN_ARCHIVED_CHECK_INTERVAL),
+                _MAX_ARCHIVED_CHECK_INTERVAL,
+            )
+            return _ARCHIVED_REASON, None, self._now + pause
         # A flapping alert delays only repeated pages (`again_at`); its steps run as usual.
         if mute is None or not mute.holds_every_page:
             return None
-        return mute_words(mute), mute.until, mute.look_again_at
+        return format_mute_reason(mute), mute.until, mute.look_again_at
 
     def _hold(self, words: str, until: datetime | None, look_again_at: datetime) -> None:
         row = self._row
         if row.held_by != words:
-            end = f" until {date_and_time(until)}" if until else ""
+            end = f" until {format_message_time(until)}" if until else ""
             self._note(f"Paging is held back{end}: {words}.")
-        self._move(Event.HOLD)
+        self._apply_event(EscalationEvent.HOLD)
         row.held_by, row.held_until = words, until
         row.held_since = row.held_since or self._now
         row.next_at = look_again_at
@@ -233,61 +246,60 @@ class Decision:
         row = self._row
         if row.held_since is None:
             return
-        self._move(Event.RELEASE)
+        self._apply_event(EscalationEvent.RELEASE)
         self._note(f"Paging continues. It was held back: {row.held_by}.")
-        place(row, shifted(self._progress, self._now - row.held_since))
+        store_progress(row, shift_progress(self._progress, self._now - row.held_since))
         row.held_since = row.held_by = row.held_until = None
         if row.judge_at is not None:
             # Pages that could not be sent during the hold are sent within half a minute after it.
-            row.judge_at = max(row.judge_at, self._now + _JUDGE_AFTER)
+            row.judge_at = max(row.judge_at, self._now + _EVALUATE_PAGES_AFTER)
 
     def _judge(self, pages: Sequence[EscalationPage]) -> None:
         """Process the outcomes of pages in this round, and continue if the last step failed."""
         row = self._row
         taken = [each for each in pages if each.step]
-        row.has_reached = row.has_reached or any(map(_is_accepted, taken))
+        row.has_reached = row.has_reached or any(map(_is_accepted_page, taken))
         if row.judge_at is None:
             return
-        own = [each for each in pages if not _is_repeat(each)]
+        own = [each for each in pages if not _is_repeated_page(each)]
         number = max((each.step for each in own), default=row.step)
         last = [each for each in own if each.step == number]
-        if any(map(_is_accepted, last)):
+        if any(map(_is_accepted_page, last)):
             row.judge_at = None
             return
         if row.judge_at > self._now and any(each.outcome is None for each in last):
             return
         row.judge_at = None
-        self._move(Event.FAILED)
-        step = f"Step {number} of {self._policy.name}" if number else "Who acknowledged it"
+        self._apply_event(EscalationEvent.FAILED)
+        step = f"Step {number} of {self._policy.name}" if number else _ANSWERED_BY
         what = "reached nobody" if number else "was not reached"
-        self._say(f"{step} {what}: no contact accepted its pages{self._goes_on}.")
-        place(row, after_failure(self._plan, self._progress, now=self._now))
+        self._say(f"{step} {what}: no contact accepted the pages{self._goes_on}.")
+        store_progress(row, advance_after_failure(self._plan, self._progress, now=self._now))
 
     @property
     def _goes_on(self) -> str:
-        return "" if self._is_round_over else ", so the next step follows immediately"
+        return "" if self._is_round_over else ", so the next step runs immediately"
 
-    def _ask_first(self) -> None:
+    def _page_acknowledger(self) -> None:
         """Page the user whose acknowledgement expired, before the first step."""
         row, user_id = self._row, self._row.answered_by_id
         if user_id is None:
             return
         row.answered_by_id = None
-        found = self._reached(asking(user_id))
-        if not found.is_somebody:
-            self._note("Paging begins again: who acknowledged the alert cannot be reached.")
-            self._name_unreached(found.unreached)
+        found = self._reached(build_direct_step(user_id))
+        if not found.reaches_anyone:
+            self._note(f"{_ANSWERED_BY} cannot be reached, so paging starts again immediately.")
+            self._log_unreached_users(found.unreached)
             return
-        self._page(_keys(found), 0, f"escalation {row.id}, asked first")
-        place(row, beginning(self._now + _TIME_TO_ANSWER))
-        row.judge_at = self._now + _JUDGE_AFTER
-        pause = duration_text(_TIME_TO_ANSWER)
+        self._page(_list_recipient_keys(found), 0, f"escalation {row.id}, asked first")
+        store_progress(row, build_first_progress(self._now + _ACKNOWLEDGER_RESPONSE_TIME))
+        row.judge_at = self._now + _EVALUATE_PAGES_AFTER
+        pause = format_duration(_ACKNOWLEDGER_RESPONSE_TIME)
         self._note(
-            "Who acknowledged the alert is paged first. Without an answer, paging begins again in "
-            f"{pause}."
+            f"{_ANSWERED_BY} is paged first. Without an answer, paging starts again in {pause}."
         )
 
-    def _page_again(self) -> None:
+    def _repeat_pages(self) -> None:
         """Repeat the pages that were sent before the alert was resolved and recurred."""
         row = self._row
         if row.again_at is None or row.again_at > self._now:
@@ -296,92 +308,102 @@ class Decision:
         taken = self._plan.steps if row.round > 1 else self._plan.steps[: row.step]
         seen: set[tuple[int | None, int | None]] = set()
         for number, step in enumerate(taken, 1):
-            found = self._reached_again(step, number) if step.takes_turns else self._reached(step)
-            new = [each for each in _keys(found) if each not in seen]
+            found = (
+                self._find_same_round_robin(step, number)
+                if step.takes_turns
+                else self._reached(step)
+            )
+            new = [each for each in _list_recipient_keys(found) if each not in seen]
             seen.update(new)
-            self._page(new, number, f"escalation {row.id}{_AGAIN}")
+            self._page(new, number, f"escalation {row.id}{_REPEATED_PAGE_SUFFIX}")
 
-    def _take_due(self) -> None:
+    def _take_due_steps(self) -> None:
         row, due = self._row, self._now
         while True:
             if self._is_round_over:
                 if row.judge_at is not None:
                     break
-                if not self._begin_round():
+                if not self._start_next_round():
                     return
-            due = next_due(self._plan, self._progress) or self._now
+            due = find_next_due(self._plan, self._progress) or self._now
             if due > self._now:
                 break
             self._take()
         waited_for = (None if self._is_round_over else due, row.judge_at, row.again_at)
         row.next_at = min(each for each in waited_for if each is not None)
 
-    def _begin_round(self) -> bool:
+    def _start_next_round(self) -> bool:
         """Start the next round, or end the escalation. Return whether another round follows."""
         row, now = self._row, self._now
-        following: Progress | None
+        following: EscalationProgress | None
         if row.has_reached:
-            following = after_round(self._plan, self._progress, now=now)
+            following = advance_after_round(self._plan, self._progress, now=now)
         else:
-            following = after_unreached_round(
+            following = advance_after_unreached_round(
                 self._plan, self._progress, started_at=row.started_at, now=now
             )
             self._results.unreached.append(self._alert)
             self._say(
-                "No step reached anybody. All steps are tried again at "
-                f"{date_and_time(following.began_at)}, and then again until somebody is reached."
+                "No step reached anybody. All steps are retried at "
+                f"{format_message_time(following.began_at)}, and then until somebody is reached."
             )
         if following is None:
-            self._move(Event.ALL_TAKEN)
-            self._note(f"All steps of {self._policy.name} were taken. Nobody else is paged.")
+            self._apply_event(EscalationEvent.ALL_TAKEN)
+            self._note(f"All steps of {self._policy.name} have run. Nobody else is paged.")
             row.next_at, row.ended_at = now + self._plan.pause, now
             return False
-        self._move(Event.ROUND_OVER)
-        place(row, following)
+        self._apply_event(EscalationEvent.ROUND_OVER)
+        store_progress(row, following)
         row.has_reached = False
         return True
 
     def _take(self) -> None:
         """Take the next step and page its recipients."""
         row = self._row
-        self._move(Event.STEP_DUE)
+        self._apply_event(EscalationEvent.STEP_DUE)
         step, number = self._plan.steps[row.step], row.step + 1
-        found = self._in_turn(step, number) if step.takes_turns else self._reached(step)
-        self._page(_keys(found), number, f"escalation {row.id}, round {row.round}, step {number}")
-        place(row, after_step(self._plan, self._progress, now=self._now))
-        self._explain(found, number)
-        if found.is_somebody:
-            row.judge_at = self._now + _JUDGE_AFTER
+        found = (
+            self._find_next_round_robin(step, number) if step.takes_turns else self._reached(step)
+        )
+        self._page(
+            _list_recipient_keys(found),
+            number,
+            f"escalation {row.id}, round {row.round}, step {number}",
+        )
+        store_progress(row, advance_after_step(self._plan, self._progress, now=self._now))
+        self._log_unreached(found, number)
+        if found.reaches_anyone:
+            row.judge_at = self._now + _EVALUATE_PAGES_AFTER
         else:
-            place(row, after_failure(self._plan, self._progress, now=self._now))
+            store_progress(row, advance_after_failure(self._plan, self._progress, now=self._now))
 
-    def _reached(self, step: Step) -> Reached:
+    def _reached(self, step: Step) -> StepRecipients:
         alert = self._alert
         return self._recipients.of(alert.project, step, is_critical=alert.is_critical)
 
-    def _in_turn(self, step: Step, number: int) -> Reached:
+    def _find_next_round_robin(self, step: Step, number: int) -> StepRecipients:
         """Return the recipients of the next target in the rotation that reaches anyone."""
         row, skipped = self._row, list[str]()
         for target in self._recipients.turns.order(row.policy_id, number, step):
             found = self._reached(replace(step, targets=(target,)))
-            if found.is_somebody:
+            if found.reaches_anyone:
                 self._recipients.turns.take(row.policy_id, number, target)
-                row.turns = {**(row.turns or {}), str(number): stored_target(target)}
-                found.gaps[:0] = [f"{each}, so the next one was paged" for each in skipped]
+                row.turns = {**(row.turns or {}), str(number): serialize_target(target)}
+                found.gaps[:0] = [f"{each}, so the next target was paged" for each in skipped]
                 return found
             skipped += found.reasons
         # No target reached anyone now. Pages to users in quiet hours wait, as in every step.
         return self._reached(step)
 
-    def _reached_again(self, step: Step, number: int) -> Reached:
+    def _find_same_round_robin(self, step: Step, number: int) -> StepRecipients:
         """Return the recipients of the target that was paged before, or of the next target.
 
         The next target is used if the stored target is no longer part of the step.
         """
         stored = (self._row.turns or {}).get(str(number))
-        target = target_of(stored) if stored else None
+        target = parse_stored_target(stored) if stored else None
         if target not in step.targets:
-            return self._in_turn(step, number)
+            return self._find_next_round_robin(step, number)
         return self._reached(replace(step, targets=(target,)))
 
     def _page(
@@ -416,24 +438,26 @@ class Decision:
             )
             row.last_paged_at = self._now
 
-    def _explain(self, found: Reached, number: int) -> None:
+    def _log_unreached(self, found: StepRecipients, number: int) -> None:
         """Log in the activity which recipients the step did not reach, and why."""
         step = f"Step {number} of {self._policy.name}"
         gaps = "; ".join(found.gaps)
-        if not found.is_somebody:
+        if not found.reaches_anyone:
             self._say(f"{step} reached nobody{f': {gaps}' if gaps else ''}{self._goes_on}.")
         elif gaps:
             self._say(f"{step}: {gaps}.")
-        if not self._is_repetition:
-            quiet = Reach.QUIET  # paged when quiet hours end
-            self._name_unreached({who: why for who, why in found.unreached.items() if why != quiet})
+        if not self._is_retry_round:
+            quiet = UserReachability.QUIET  # paged when quiet hours end
+            self._log_unreached_users(
+                {who: why for who, why in found.unreached.items() if why != quiet}
+            )
 
-    def _name_unreached(self, people: Mapping[Person, Reach]) -> None:
+    def _log_unreached_users(self, people: Mapping[NamedUser, UserReachability]) -> None:
         self._results.entries += [
-            NewEntry(
+            NewActivityEntry(
                 alert_id=self._row.alert_id,
                 kind=NoteKind.PAGE,
-                text=f"{reach.value}: not paged",
+                text=f"{reach.value} and was not paged",
                 user_id=person.id,
                 user_name=person.name,
             )
@@ -441,28 +465,28 @@ class Decision:
         ]
 
     @property
-    def _is_repetition(self) -> bool:
+    def _is_retry_round(self) -> bool:
         """Return whether this round is one of the retries that run until anyone is reached."""
         return self._row.round > self._plan.repeats + 1
 
     def _say(self, text: str) -> None:
         """Add a note to the activity, except in the retry rounds after an unreached round."""
-        if not self._is_repetition:
+        if not self._is_retry_round:
             self._note(text)
 
     def _note(self, text: str) -> None:
         self._results.note(self._row.alert_id, text)
 
 
-def _is_repeat(page: EscalationPage) -> bool:
-    return _AGAIN in (page.page_key or "")
+def _is_repeated_page(page: EscalationPage) -> bool:
+    return _REPEATED_PAGE_SUFFIX in (page.page_key or "")
 
 
-def _is_accepted(page: EscalationPage) -> bool:
+def _is_accepted_page(page: EscalationPage) -> bool:
     return page.outcome == PageState.ACCEPTED.value
 
 
-def _keys(found: Reached) -> list[tuple[int | None, int | None]]:
+def _list_recipient_keys(found: StepRecipients) -> list[tuple[int | None, int | None]]:
     """Return the recipients of a step as pairs: a user id and None, or None and a channel id."""
     users: list[tuple[int | None, int | None]] = [(each, None) for each in found.user_ids]
     return users + [(None, each) for each in found.channel_ids]

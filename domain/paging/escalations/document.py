@@ -4,19 +4,18 @@ Run `python -m domain.paging.escalations.document`.
 """
 
 from collections.abc import Iterator, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from domain.paging.escalations.state import MOVES
-from domain.paging.notifications.states import MESSAGES, PAGES
+from domain.paging.escalations.state import ESCALATION_TRANSITIONS
+from domain.paging.notifications.states import MESSAGE_TRANSITIONS, PAGE_TRANSITIONS
 
-_PATH = Path("docs/escalation-states.md")
-BEGIN = "<!-- states -->\n"
-_HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\n"
+_DOCUMENT_PATH = Path("docs/escalation-states.md")
+TABLES_MARKER = "<!-- states -->\n"
+_TABLE_HEAD = "| state | event | next state | what happens |\n|---|---|---|---|\n"
 
 
-class _Move(Protocol):
+class _TransitionText(Protocol):
     @property
     def to(self) -> str:
         """Return the next state."""
@@ -26,31 +25,33 @@ class _Move(Protocol):
         """Return the effect of the transition in sentences."""
 
 
-def tables() -> str:
+def format_tables() -> str:
     """Return the state tables of escalations, pages and messages as Markdown."""
     parts = (
-        ("Transitions of an escalation", _rows(MOVES)),
-        ("Transitions of a page", _rows(PAGES)),
-        ("Transitions of a message", _rows(MESSAGES)),
+        ("Transitions of an escalation", _format_rows(ESCALATION_TRANSITIONS)),
+        ("Transitions of a page", _format_rows(PAGE_TRANSITIONS)),
+        ("Transitions of a message", _format_rows(MESSAGE_TRANSITIONS)),
     )
-    return "\n".join(f"## {title}\n\n{_HEAD}{''.join(rows)}" for title, rows in parts)
+    return "\n".join(f"## {title}\n\n{_TABLE_HEAD}{''.join(rows)}" for title, rows in parts)
 
 
-def _rows(moves: Mapping[StrEnum, Mapping[StrEnum, _Move]] | Mapping) -> Iterator[str]:  # type: ignore[type-arg]
+def _format_rows(moves: Mapping[Any, Mapping[Any, _TransitionText]]) -> Iterator[str]:
     for state, events in moves.items():
         for event, move in events.items():
-            yield f"| {_words(state)} | {event} | {_words(move.to)} | {move.what} |\n"
+            yield f"| {_format_state(state)} | {event} | {_format_state(move.to)} | {move.what} |\n"
 
 
-def _words(state: str) -> str:
+def _format_state(state: str) -> str:
     return str(state).replace("_", " ")
 
 
-def with_tables(text: str) -> str:
+def replace_tables(text: str) -> str:
     """Return the document with the current tables, which are its last part."""
-    before, _, _ = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n{tables()}"
+    before, _, _ = text.partition(TABLES_MARKER)
+    return f"{before}{TABLES_MARKER}\n{format_tables()}"
 
 
 if __name__ == "__main__":
-    _PATH.write_text(with_tables(_PATH.read_text(encoding="utf-8")), encoding="utf-8")
+    _DOCUMENT_PATH.write_text(
+        replace_tables(_DOCUMENT_PATH.read_text(encoding="utf-8")), encoding="utf-8"
+    )

@@ -3,85 +3,99 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from domain.alerts.change_feed import Backlog, Follower, find_backlog
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.core.clock import CLOCK_TOLERANCE, date_and_time
-from domain.core.durations import waiting_words
+from domain.core.clock import CLOCK_TOLERANCE, format_message_time
+from domain.core.durations import format_waiting_time
 from domain.paging.escalations.first_look import choose_policies
-from domain.paging.escalations.policies import names_of, plan_of
-from domain.paging.escalations.routes import Choice, read_routing
-from domain.paging.escalations.snoozes import is_resting
-from domain.paging.escalations.state import UNDER_WAY, State
+from domain.paging.escalations.page_status import UNKNOWN_PAGE_STATUS, find_page_statuses
+from domain.paging.escalations.policies import build_plan, find_target_names
+from domain.paging.escalations.routes import PolicyChoice, load_routing
+from domain.paging.escalations.snoozes import is_waiting_for_time
+from domain.paging.escalations.state import ACTIVE_STATES, EscalationState
 from domain.paging.escalations.steps import (
-    Plan,
-    Progress,
+    EscalationPlan,
+    EscalationProgress,
     Step,
     Target,
     TargetKind,
-    listed,
-    next_due,
-    target_words,
+    find_next_due,
+    format_target,
+    join_words,
 )
-from domain.paging.escalations.types import PAGES_KEPT_FOR, ContactOutcome, SentPage
-from domain.paging.notifications.contact_types.registry import contact_type
+from domain.paging.escalations.types import PAGE_RETENTION, SentPage
 from domain.paging.notifications.policy import PageReason
-from domain.paging.notifications.states import MessageState, PageState, shown_state
-from domain.paging.on_call.shifts import who_is_on_call
-from domain.projects.owners import groups_of
+from domain.paging.on_call.shifts import find_users_on_call
+from domain.projects.owners import find_owner_group_paths
 from models import (
     Alert,
     AlertRoute,
-    Contact,
     Escalation,
     EscalationPage,
     EscalationPolicy,
-    Page,
-    PageMessage,
 )
 
-_SENTENCES = {
-    State.RUNNING: "All steps of this round have run. It shows soon whether somebody was reached.",
-    State.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
-    State.EXHAUSTED: "All steps have run. Nobody else is paged.",
-    State.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
-    State.NO_POLICY: "Nobody is paged for this alert.",
-    State.POLICY_DELETED: "Paging ended: its policy was deleted.",
-    State.ACKNOWLEDGED: "The acknowledgement holds until {until}. If nobody resolves the alert by "
-    "then, it is triggered again.",
-    State.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
-    State.LAPSED: "The acknowledgement does not hold any more. Paging begins again.",
-    State.ESCALATED: "The alert was escalated. The next step follows now.",
+_STATE_SENTENCES = {
+    EscalationState.RUNNING: (
+        "All steps of this round have run. The results of the last pages are pending."
+    ),
+    EscalationState.STOPPED: "Paging stopped when the alert was acknowledged, ignored or resolved.",
+    EscalationState.EXHAUSTED: "All steps have run. Nobody else is paged.",
+    EscalationState.UNANSWERED: "All steps have run, and nobody answered. Nobody else is paged.",
+    EscalationState.NO_POLICY: "Nobody is paged for this alert.",
+    EscalationState.POLICY_DELETED: "Paging ended because the escalation policy was deleted.",
+    EscalationState.ACKNOWLEDGED: (
+        "The acknowledgement expires at {until}. If the alert is not resolved by "
+        ""
+        "then, it is triggered again."
+    ),
+    EscalationState.SNOOZED: "Snoozed until {until}. Nobody is paged until then.",
+    EscalationState.LAPSED: "The acknowledgement is no longer valid. Paging starts again.",
+    EscalationState.ESCALATED: "The alert was escalated. The next step runs now.",
 }
 #: Sentences for alerts whose acknowledgement or snooze has ended, before the worker notices it.
-_OVERDUE = {
-    State.ACKNOWLEDGED: "The acknowledgement ran out at {until}. The alert is triggered again.",
-    State.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
+_OVERDUE_SENTENCES = {
+    EscalationState.ACKNOWLEDGED: (
+        "The acknowledgement expired at {until}. The alert is triggered again."
+    ),
+    EscalationState.SNOOZED: "The snooze ended at {until}. The alert is triggered again.",
 }
 _TRIGGERED = "triggered"
 #: States in which an alert without a policy gets a new policy when a user escalates it.
-_CHOOSES_AGAIN = (State.STOPPED, State.SNOOZED, State.NO_POLICY, State.POLICY_DELETED)
-_UNREACHED = "All steps ran, but nobody could be reached."
-_NEVER_PAGED = "Nobody was paged before the alert was acknowledged, ignored or resolved."
-_WITHOUT_POLICIES = "This project has no escalation policy, so its alerts page nobody."
-_WITHOUT_ESCALATION = "No page: the alert was opened before the project had an escalation policy."
-_FORGOTTEN = f"No paging is recorded. Records are deleted after {PAGES_KEPT_FOR.days} days."
-_OPEN = frozenset(OPEN_STATUSES)
+_STATES_CHOOSING_AGAIN = (
+    EscalationState.STOPPED,
+    EscalationState.SNOOZED,
+    EscalationState.NO_POLICY,
+    EscalationState.POLICY_DELETED,
+)
+_UNREACHED_SENTENCE = "All steps ran, but nobody could be reached."
+_NEVER_PAGED_SENTENCE = "Nobody was paged before the alert was acknowledged, ignored or resolved."
+_NO_POLICIES_SENTENCE = "This project has no escalation policy, so its alerts page nobody."
+_NO_ESCALATION_SENTENCE = (
+    "Nobody was paged because the alert was opened before the project had an escalation policy."
+)
+_RECORDS_DELETED_SENTENCE = (
+    f"No pages are recorded. Records are deleted after {PAGE_RETENTION.days} days."
+)
+_OPEN_STATUSES = frozenset(OPEN_STATUSES)
 #: Escalation states that fit each status of an alert. Other states are outdated.
-_OVER = frozenset({State.STOPPED, State.NO_POLICY, State.POLICY_DELETED})
-_FITTING = {
-    "triggered": frozenset(State) - {State.STOPPED, State.ACKNOWLEDGED, State.SNOOZED},
-    "acknowledged": _OVER | {State.ACKNOWLEDGED, State.SNOOZED},
-    "ignored": _OVER,
-    "resolved": _OVER,
+_ENDED_STATES = frozenset(
+    {EscalationState.STOPPED, EscalationState.NO_POLICY, EscalationState.POLICY_DELETED}
+)
+_STATES_BY_STATUS = {
+    "triggered": frozenset(EscalationState)
+    - {EscalationState.STOPPED, EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED},
+    "acknowledged": _ENDED_STATES | {EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED},
+    "ignored": _ENDED_STATES,
+    "resolved": _ENDED_STATES,
 }
 #: States in which the worker acts when `next_at` is reached.
-_DUE_STATES = (*UNDER_WAY, State.ACKNOWLEDGED, State.SNOOZED)
+_DUE_STATES = (*ACTIVE_STATES, EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +103,7 @@ class EscalationView:
     """The state of the paging for an alert."""
 
     #: State of the escalation. None without an escalation.
-    state: State | None
+    state: EscalationState | None
     sentence: str
     #: True if similar alerts page nobody until a maintainer changes the configuration.
     lacks_policy: bool = False
@@ -116,11 +130,11 @@ class EscalationView:
     @property
     def waiting_words(self) -> str:
         """Return the delay of the worker as part of a sentence; empty if it is on time."""
-        return "" if self.waiting is None else waiting_words(self.waiting)
+        return "" if self.waiting is None else format_waiting_time(self.waiting)
 
 
-def explain(
-    project_id: int, alert_id: int, *, session: Session, now: datetime, reading: Reading
+def explain_escalation(
+    project_id: int, alert_id: int, *, session: Session, now: datetime, reading: ParserSettings
 ) -> EscalationView:
     """Return the state of the paging for an alert."""
     # Read the backlog first: the worker deletes a processed change in the same transaction in which
@@ -132,56 +146,65 @@ def explain(
     ).one()
     of_alert = EscalationPage.alert_id == alert_id
     was_paged = session.scalar(select(EscalationPage.id).where(of_alert).limit(1)) is not None
-    if row is None or (row.policy_id is None and State(row.state) in _CHOOSES_AGAIN):
+    if row is None or (
+        row.policy_id is None and EscalationState(row.state) in _STATES_CHOOSING_AGAIN
+    ):
         choices = choose_policies([alert_id], session=session, reading=reading)
-        choice = choices.get(alert_id, Choice())
+        choice = choices.get(alert_id, PolicyChoice())
     else:
-        choice = Choice(row.policy_id, row.route_id)
+        choice = PolicyChoice(row.policy_id, row.route_id)
     policy = session.get(EscalationPolicy, choice.policy_id) if choice.policy_id else None
     route = session.get(AlertRoute, choice.route_id) if choice.route_id else None
-    is_open = alert.status in _OPEN
-    state = State(row.state) if row else None
+    is_open = alert.status in _OPEN_STATUSES
+    state = EscalationState(row.state) if row else None
     view = EscalationView(
         state=state,
         sentence="",
-        lacks_policy=state is State.NO_POLICY and choice.route_id is None and policy is None,
+        lacks_policy=state is EscalationState.NO_POLICY
+        and choice.route_id is None
+        and policy is None,
         policy=policy.name if policy else None,
-        reason=_reason(choice, route, policy, session=session),
+        reason=_format_policy_reason(choice, route, policy, session=session),
         was_paged=was_paged,
-        can_escalate=is_open and policy is not None and state is not State.HELD,
+        can_escalate=is_open and policy is not None and state is not EscalationState.HELD,
     )
     if policy is not None and view.can_escalate:
-        whom = _escalates_to(row, policy, session=session, now=now)
+        whom = _describe_escalation_recipients(row, policy, session=session, now=now)
         view = replace(view, escalates_to=whom)
-    if backlog is not None and (state is None or state not in _FITTING[alert.status]):
-        return _unprocessed(view, backlog, alert.status, now=now)
-    never_began = state is State.STOPPED and (policy is None or alert.status == _TRIGGERED)
+    if backlog is not None and (state is None or state not in _STATES_BY_STATUS[alert.status]):
+        return _build_unprocessed_view(view, backlog, alert.status, now=now)
+    never_began = state is EscalationState.STOPPED and (
+        policy is None or alert.status == _TRIGGERED
+    )
     if row is None or state is None or never_began:
-        return _without_escalation(view, project_id, alert.created_at, session=session, now=now)
-    return _of_row(view, row, policy, alert.status, session=session, now=now)
+        return _build_view_without_escalation(
+            view, project_id, alert.created_at, session=session, now=now
+        )
+    return _build_escalation_view(view, row, policy, alert.status, session=session, now=now)
 
 
-def _unprocessed(
+def _build_unprocessed_view(
     view: EscalationView, backlog: Backlog, status: str, *, now: datetime
 ) -> EscalationView:
     """Return a view of an alert whose latest change the worker has not processed yet."""
     waiting = max(now - backlog.since, timedelta())
     if status == _TRIGGERED:
         sentence = (
-            f"The alert is {waiting_words(waiting)}. Paging begins when the background worker "
+            f"The alert is {format_waiting_time(waiting)}. Paging starts when the background "
+            "worker "
             "processes it."
         )
     else:
         sentence = f"The alert is {status}: nobody else is paged."
         if waiting > CLOCK_TOLERANCE:
-            sentence += f" This is {waiting_words(waiting)}."
+            sentence += f" This change is {format_waiting_time(waiting)}."
     if backlog.tries:
         times = {1: "once", 2: "twice"}.get(backlog.tries, f"{backlog.tries} times")
-        sentence += f" Processing has failed {times} and is tried again."
-    return replace(view, state=State.UNPROCESSED, sentence=sentence, waiting=waiting)
+        sentence += f" Processing has failed {times} and will be retried."
+    return replace(view, state=EscalationState.UNPROCESSED, sentence=sentence, waiting=waiting)
 
 
-def _without_escalation(
+def _build_view_without_escalation(
     view: EscalationView,
     project_id: int,
     opened_at: datetime,
@@ -190,14 +213,14 @@ def _without_escalation(
     now: datetime,
 ) -> EscalationView:
     """Return a view that explains why an alert never had an escalation."""
-    has_policies = read_routing([project_id], session=session)[project_id].has_policies
-    sentence = _WITHOUT_ESCALATION if has_policies else _WITHOUT_POLICIES
-    if has_policies and opened_at < now - PAGES_KEPT_FOR:
-        sentence = _FORGOTTEN
+    has_policies = load_routing([project_id], session=session)[project_id].has_policies
+    sentence = _NO_ESCALATION_SENTENCE if has_policies else _NO_POLICIES_SENTENCE
+    if has_policies and opened_at < now - PAGE_RETENTION:
+        sentence = _RECORDS_DELETED_SENTENCE
     return replace(view, state=None, sentence=sentence, lacks_policy=not has_policies)
 
 
-def _of_row(
+def _build_escalation_view(
     view: EscalationView,
     row: Escalation,
     policy: EscalationPolicy | None,
@@ -207,87 +230,94 @@ def _of_row(
     now: datetime,
 ) -> EscalationView:
     """Return a view of an escalation that fits the status of its alert."""
-    state = State(row.state)
-    plan = plan_of(policy) if policy else None
-    next_at = _next_at(row, state, plan) if status == _TRIGGERED else None
-    whom = _Reasons(session).whom(plan.steps[row.step], next_at) if plan and next_at else ""
+    state = EscalationState(row.state)
+    plan = build_plan(policy) if policy else None
+    next_at = _find_next_due_time(row, state, plan) if status == _TRIGGERED else None
+    whom = (
+        _PageReasonReader(session).whom(plan.steps[row.step], next_at) if plan and next_at else ""
+    )
     late = now - row.next_at if row.next_at and state in _DUE_STATES else timedelta()
     shown = replace(
         view,
         next_step=row.step + 1 if next_at else None,
         next_at=next_at,
         next_whom=whom,
-        rests_until=row.next_at if is_resting(row) else None,
+        rests_until=row.next_at if is_waiting_for_time(row) else None,
         round=row.round,
         waiting=late if late > CLOCK_TOLERANCE else None,
     )
-    return replace(shown, sentence=_sentence(row, shown, now=now))
+    return replace(shown, sentence=_format_sentence(row, shown, now=now))
 
 
-def _escalates_to(
+def _describe_escalation_recipients(
     row: Escalation | None, policy: EscalationPolicy, *, session: Session, now: datetime
 ) -> str:
     """Return the recipients of the step that escalating takes; step 1 follows the last step."""
-    steps = plan_of(policy).steps
+    steps = build_plan(policy).steps
     taken = row.step if row and row.policy_id == policy.id else 0
-    return _Reasons(session).whom(steps[taken if taken < len(steps) else 0], now)
+    return _PageReasonReader(session).whom(steps[taken if taken < len(steps) else 0], now)
 
 
-def unanswered_among(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
+def find_unanswered_alerts(alert_ids: Collection[int], *, session: Session) -> Collection[int]:
     """Return the alerts whose pages nobody responded to."""
     return set(
         session.scalars(
             select(Escalation.alert_id).where(
-                Escalation.alert_id.in_(alert_ids), Escalation.state == State.UNANSWERED.value
+                Escalation.alert_id.in_(alert_ids),
+                Escalation.state == EscalationState.UNANSWERED.value,
             )
         )
     )
 
 
-def _next_at(row: Escalation, state: State, plan: Plan | None) -> datetime | None:
-    if state is not State.RUNNING or plan is None:
+def _find_next_due_time(
+    row: Escalation, state: EscalationState, plan: EscalationPlan | None
+) -> datetime | None:
+    if state is not EscalationState.RUNNING or plan is None:
         return None
-    return next_due(plan, Progress(row.round, row.step, row.round_began_at))
+    return find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
 
 
-def _sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
-    state = State(row.state)
-    until = date_and_time(row.next_at) if row.next_at else ""
+def _format_sentence(row: Escalation, view: EscalationView, *, now: datetime) -> str:
+    state = EscalationState(row.state)
+    until = format_message_time(row.next_at) if row.next_at else ""
     late = f" It is {view.waiting_words}." if view.waiting is not None else ""
     if view.next_at is not None:
         of_round = f" of round {view.round}" if view.round > 1 else ""
-        at = f"at {date_and_time(view.next_at)}" if view.next_at > now else "now"
+        at = f"at {format_message_time(view.next_at)}" if view.next_at > now else "now"
         return f"Step {view.next_step}{of_round} pages {view.next_whom} {at}.{late}"
-    if state is State.HELD:
-        end = f" until {date_and_time(row.held_until)}" if row.held_until else ""
-        return f"Nobody is paged now{end}: {row.held_by}.{late}"
-    if state is State.EXHAUSTED and not view.was_paged:
-        return _UNREACHED
-    if state is State.STOPPED and not view.was_paged:
-        return _NEVER_PAGED
-    sentences = _SENTENCES | _OVERDUE if view.waiting is not None else _SENTENCES
+    if state is EscalationState.HELD:
+        end = f"until {format_message_time(row.held_until)}" if row.held_until else "now"
+        return f"Nobody is paged {end}: {row.held_by}.{late}"
+    if state is EscalationState.EXHAUSTED and not view.was_paged:
+        return _UNREACHED_SENTENCE
+    if state is EscalationState.STOPPED and not view.was_paged:
+        return _NEVER_PAGED_SENTENCE
+    sentences = (
+        _STATE_SENTENCES | _OVERDUE_SENTENCES if view.waiting is not None else _STATE_SENTENCES
+    )
     return sentences[state].format(until=until) + late
 
 
-def _reason(
-    choice: Choice,
+def _format_policy_reason(
+    choice: PolicyChoice,
     route: AlertRoute | None,
     policy: EscalationPolicy | None,
     *,
     session: Session,
 ) -> str:
     decided = route or policy
-    group = groups_of([decided] if decided else [], session=session)
+    group = find_owner_group_paths([decided] if decided else [], session=session)
     of_group = "".join(f" of {path}" for path in group.values())
     if choice.route_id is not None:
         known = f"chosen by the route {route.name}{of_group}" if route else None
         return known or "chosen by a route that was deleted"
     if choice.policy_id is not None:
-        return f"the default policy{of_group}, since no route matches"
+        return f"the default policy{of_group}, because no route matches"
     return "no route matches, and there is no default policy"
 
 
-def pages_among(
+def list_sent_pages(
     alert_ids: Collection[int],
     following: int | None,
     *,
@@ -307,107 +337,48 @@ def pages_among(
     order = key.asc() if is_oldest_first else key.desc()
     rows = session.scalars(wanted.order_by(order).limit(size)).all()
     asking = [Target(TargetKind.USER, row.asked_by_id) for row in rows if row.asked_by_id]
-    names = names_of([*filter(None, map(_target, rows)), *asking], session=session)
-    fates = fates_of([row.page_key for row in rows], session=session)
+    names = find_target_names(
+        [*filter(None, map(_get_page_target, rows)), *asking], session=session
+    )
+    fates = find_page_statuses([row.page_key for row in rows], session=session)
     return [
         SentPage(
             id=row.id,
             alert_id=row.alert_id,
             at=row.paged_at,
-            name=_name(row, names),
+            name=_get_recipient_name(row, names),
             round=row.round,
             step=row.step,
-            asked_by=_asker(row, names),
+            asked_by=_get_requester_name(row, names),
             state=fate.state,
             contacts=fate.contacts,
         )
-        for row, fate in ((row, fates.get(row.page_key, UNKNOWN)) for row in rows)
+        for row, fate in ((row, fates.get(row.page_key, UNKNOWN_PAGE_STATUS)) for row in rows)
     ]
 
 
-class Fate(NamedTuple):
-    """The state of a page, and its outcome at each contact."""
-
-    state: PageState | None
-    contacts: tuple[ContactOutcome, ...]
-
-
-#: Fate of pages whose records were deleted.
-UNKNOWN = Fate(None, ())
-
-
-def fates_of(keys: Collection[str | None], *, session: Session) -> Mapping[str | None, Fate]:
-    """Return the state of pages by key.
-
-    Pages whose records were deleted are left out.
-    """
-    pages = session.scalars(select(Page).where(Page.key.in_(keys))).all()
-    contacts = contact_outcomes({page.batch_id for page in pages}, session=session)
-    return {page.key: Fate(_state(page), contacts.get(page.batch_id or 0, ())) for page in pages}
-
-
-def _state(page: Page) -> PageState:
-    if page.outcome is not None:
-        return PageState(page.outcome)
-    if page.withdrawn_at is not None:
-        return PageState.WITHDRAWN
-    return PageState.WAITING if page.batch_id is None else PageState.LEFT
-
-
-def contact_outcomes(
-    batches: Collection[int | None] | Select[int | None], *, session: Session
-) -> Mapping[int, tuple[ContactOutcome, ...]]:
-    """Return the outcomes of pages at each contact, by the batch in which they were sent."""
-    found: dict[int, tuple[ContactOutcome, ...]] = {}
-    for message, contact in session.execute(
-        select(PageMessage, Contact)
-        .join(Contact, Contact.id == PageMessage.contact_id)
-        .where(PageMessage.batch_id.in_(batches))
-        .order_by(PageMessage.id)
-    ):
-        outcome = ContactOutcome(
-            name=contact_type(contact.type).spoken or contact.label,
-            state=shown_state(message.outcome, message.cancelled_because),
-            at=message.ended_at,
-            failures=message.tries,
-            reason=_why_not(message),
-            follows_at=message.due_at if message.ended_at is None else None,
-        )
-        batch = message.batch_id or 0
-        found[batch] = (*found.get(batch, ()), outcome)
-    return found
-
-
-def _why_not(message: PageMessage) -> str | None:
-    """Return the reason why a message was not sent."""
-    if message.outcome == MessageState.SENT:
-        return None
-    is_cancelled = message.outcome == MessageState.WITHDRAWN
-    return (message.cancelled_because if is_cancelled else None) or message.last_error
-
-
-def _target(row: EscalationPage) -> Target | None:
+def _get_page_target(row: EscalationPage) -> Target | None:
     if row.channel_id is not None:
         return Target(TargetKind.CHANNEL, row.channel_id)
     return None if row.user_id is None else Target(TargetKind.USER, row.user_id)
 
 
-def _asker(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
+def _get_requester_name(row: EscalationPage, names: Mapping[Target, str]) -> str | None:
     """Return the name of the user who requested a manual page; None for other pages."""
     if not row.asked_by_id:
         return None if row.asked_by_id is None else "the operator"
     asker = Target(TargetKind.USER, row.asked_by_id)
-    return target_words(TargetKind.USER, names.get(asker))
+    return format_target(TargetKind.USER, names.get(asker))
 
 
-def _name(row: EscalationPage, names: Mapping[Target, str]) -> str:
-    target = _target(row)
+def _get_recipient_name(row: EscalationPage, names: Mapping[Target, str]) -> str:
+    target = _get_page_target(row)
     if target is None:
-        return target_words(TargetKind.USER, None)
-    return target_words(target.kind, names.get(target))
+        return format_target(TargetKind.USER, None)
+    return format_target(target.kind, names.get(target))
 
 
-def page_reasons(
+def find_page_reasons(
     alert_ids: Collection[int], *, user_id: int | None, channel_id: int | None, session: Session
 ) -> Mapping[int, PageReason]:
     """Return the latest reason why a recipient was paged, by alert id.
@@ -420,9 +391,9 @@ def page_reasons(
         .where(Escalation.alert_id.in_(alert_ids))
     ).all()
     escalations = {row.alert_id: (row, policy) for row, policy in rows}
-    reasons = _Reasons(session)
+    reasons = _PageReasonReader(session)
     found: dict[int, PageReason] = {}
-    for first, own in _pages_to(user_id, channel_id, alert_ids, session=session):
+    for first, own in _find_first_and_last_pages(user_id, channel_id, alert_ids, session=session):
         if own.alert_id in escalations:
             found[own.alert_id] = reasons.of(*escalations[own.alert_id], first, own)
         elif own.asked_by_id is not None:
@@ -430,7 +401,7 @@ def page_reasons(
     return found
 
 
-def _pages_to(
+def _find_first_and_last_pages(
     user_id: int | None, channel_id: int | None, alert_ids: Collection[int], *, session: Session
 ) -> Iterator[tuple[EscalationPage, EscalationPage]]:
     """Yield the first page of each alert, and its last page to a user or channel.
@@ -456,7 +427,7 @@ def _pages_to(
     )
 
 
-class _Reasons:
+class _PageReasonReader:
     """Reads the reasons of pages, and caches who is on call by schedules and time."""
 
     def __init__(self, session: Session) -> None:
@@ -470,15 +441,15 @@ class _Reasons:
         first: EscalationPage,
         own: EscalationPage,
     ) -> PageReason:
-        plan = plan_of(policy)
-        step, at = _following(row, plan) or (None, None)
+        plan = build_plan(policy)
+        step, at = _find_next_step(row, plan) or (None, None)
         return PageReason(
             policy=policy.name,
             step=own.step,
             steps=len(plan.steps),
             round=own.round,
-            asked_by=self._asker(own),
-            schedules=self._schedules(plan, own),
+            asked_by=self._find_requester_name(own),
+            schedules=self._find_schedules(plan, own),
             first_paged_at=first.paged_at,
             next_whom=self.whom(step, at) if step and at else None,
             next_at=at,
@@ -486,14 +457,14 @@ class _Reasons:
 
     def asked(self, page: EscalationPage) -> PageReason:
         """Return the reason of a manual page for an alert without a policy."""
-        asked_by, at = self._asker(page), page.paged_at
+        asked_by, at = self._find_requester_name(page), page.paged_at
         return PageReason(policy="", step=0, steps=0, round=1, first_paged_at=at, asked_by=asked_by)
 
-    def _asker(self, page: EscalationPage) -> str | None:
+    def _find_requester_name(self, page: EscalationPage) -> str | None:
         asker = [Target(TargetKind.USER, page.asked_by_id)] if page.asked_by_id else []
-        return _asker(page, names_of(asker, session=self._session))
+        return _get_requester_name(page, find_target_names(asker, session=self._session))
 
-    def _schedules(self, plan: Plan, own: EscalationPage) -> tuple[str, ...]:
+    def _find_schedules(self, plan: EscalationPlan, own: EscalationPage) -> tuple[str, ...]:
         """Return the schedules through which a step paged a user.
 
         Return no schedules if the step names the user directly.
@@ -503,41 +474,49 @@ class _Reasons:
         targets = plan.steps[own.step - 1].targets if is_step else ()
         if own.user_id is None or Target(TargetKind.USER, own.user_id) in targets:
             return ()
-        on_call = self._who(targets, own.paged_at)
+        on_call = self._find_users_on_call(targets, own.paged_at)
         schedules = [Target(TargetKind.SCHEDULE, each) for each in on_call]
-        names = names_of(schedules, session=self._session)
+        names = find_target_names(schedules, session=self._session)
         return tuple(
             names[each] for each in schedules if each in names and own.user_id in on_call[each.id]
         )
 
     def whom(self, step: Step, at: datetime) -> str:
         """Return the recipients of a step in words, with the users who are on call."""
-        on_call = self._who(step.targets, at)
+        on_call = self._find_users_on_call(step.targets, at)
         people = {
             each: [Target(TargetKind.USER, number) for number in on_call.get(each.id, ())]
             for each in step.targets
             if each.kind is TargetKind.SCHEDULE
         }
         wanted = {*step.targets, *(each for some in people.values() for each in some)}
-        names = names_of(wanted, session=self._session)
-        words = [_words(each, people.get(each, ()), names) for each in step.targets]
-        return f"one of {listed(words)}" if step.takes_turns and len(words) > 1 else listed(words)
+        names = find_target_names(wanted, session=self._session)
+        words = [
+            _format_target_with_users(each, people.get(each, ()), names) for each in step.targets
+        ]
+        return (
+            f"one of {join_words(words)}"
+            if step.takes_turns and len(words) > 1
+            else join_words(words)
+        )
 
-    def _who(self, targets: Sequence[Target], at: datetime) -> Mapping[int, tuple[int, ...]]:
+    def _find_users_on_call(
+        self, targets: Sequence[Target], at: datetime
+    ) -> Mapping[int, tuple[int, ...]]:
         schedules = tuple(each.id for each in targets if each.kind is TargetKind.SCHEDULE)
         if not schedules:
             return {}
         key = schedules, at
         if key not in self._on_call:
-            self._on_call[key] = who_is_on_call(schedules, at=at, session=self._session)
+            self._on_call[key] = find_users_on_call(schedules, at=at, session=self._session)
         return self._on_call[key]
 
 
-def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
+def _find_next_step(row: Escalation, plan: EscalationPlan) -> tuple[Step, datetime] | None:
     """Return the next step and when it is due; None if no further step follows."""
-    if row.state != State.RUNNING.value:
+    if row.state != EscalationState.RUNNING.value:
         return None
-    due = next_due(plan, Progress(row.round, row.step, row.round_began_at))
+    due = find_next_due(plan, EscalationProgress(row.round, row.step, row.round_began_at))
     if due is not None:
         return plan.steps[row.step], due
     if row.round > plan.repeats:
@@ -547,9 +526,11 @@ def _following(row: Escalation, plan: Plan) -> tuple[Step, datetime] | None:
     return plan.steps[0], ended_at + plan.pause + plan.steps[0].after
 
 
-def _words(target: Target, people: Sequence[Target], names: Mapping[Target, str]) -> str:
+def _format_target_with_users(
+    target: Target, people: Sequence[Target], names: Mapping[Target, str]
+) -> str:
     """Return the recipients of a target in words: for a schedule, the users who are on call."""
     known = [f"@{names[each]}" for each in people if each in names]
     if not known:
-        return target_words(target.kind, names.get(target))
-    return f"{listed(known)} ({names[target]})" if target in names else listed(known)
+        return format_target(target.kind, names.get(target))
+    return f"{join_words(known)} ({names[target]})" if target in names else join_words(known)

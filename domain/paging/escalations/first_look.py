@@ -11,32 +11,32 @@ from datetime import datetime
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.matching.labels import labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.matching.labels import find_alert_labels
 from domain.core.database.rows import insert_into
-from domain.paging.escalations.routes import Choice, read_routing
-from domain.paging.escalations.state import State
+from domain.paging.escalations.routes import PolicyChoice, load_routing
+from domain.paging.escalations.state import EscalationState
 from models import Alert, Escalation
 
 _TRIGGERED = "triggered"
 #: States of escalations that a snooze created without choosing a policy.
-_CREATED_BY_SNOOZE = (State.SNOOZED.value, State.STOPPED.value)
+_SNOOZE_CREATED_STATES = (EscalationState.SNOOZED.value, EscalationState.STOPPED.value)
 
 
 def choose_policies(
-    alert_ids: Collection[int], *, session: Session, reading: Reading
-) -> Mapping[int, Choice]:
+    alert_ids: Collection[int], *, session: Session, reading: ParserSettings
+) -> Mapping[int, PolicyChoice]:
     """Return the policies that apply to alerts now, by alert id.
 
     Ids without an alert are left out.
     """
-    labels = labels_of(alert_ids, session=session, reading=reading)
-    routing = read_routing({each.project_id for each in labels.values()}, session=session)
+    labels = find_alert_labels(alert_ids, session=session, reading=reading)
+    routing = load_routing({each.project_id for each in labels.values()}, session=session)
     return {alert_id: routing[each.project_id].choose(each) for alert_id, each in labels.items()}
 
 
-def create_escalations(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+def create_stopped_escalations(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> None:
     """Create the missing escalations of alerts as stopped, with the policies that apply now."""
     choices = choose_policies(alert_ids, session=session, reading=reading)
@@ -49,7 +49,11 @@ def create_escalations(
         {
             "alert_id": alert.id,
             "project_id": alert.project_id,
-            "state": (State.STOPPED if choices[alert.id].policy_id else State.NO_POLICY).value,
+            "state": (
+                EscalationState.STOPPED
+                if choices[alert.id].policy_id
+                else EscalationState.NO_POLICY
+            ).value,
             "policy_id": choices[alert.id].policy_id,
             "route_id": choices[alert.id].route_id,
             "round": 1,
@@ -68,8 +72,8 @@ def create_escalations(
         session.execute(insert, rows)
 
 
-def process_answered(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+def create_escalations_of_changed_alerts(
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> None:
     """Create the missing escalations of alerts that are no longer triggered.
 
@@ -83,26 +87,28 @@ def process_answered(
             Alert.status != _TRIGGERED,
             or_(
                 Escalation.id.is_(None),
-                Escalation.policy_id.is_(None) & Escalation.state.in_(_CREATED_BY_SNOOZE),
+                Escalation.policy_id.is_(None) & Escalation.state.in_(_SNOOZE_CREATED_STATES),
             ),
         )
     ).all()
     missing = [row.id for row in found if row.escalation_id is None]
     if missing:
-        create_escalations(missing, session=session, now=now, reading=reading)
+        create_stopped_escalations(missing, session=session, now=now, reading=reading)
     without = [row.id for row in found if row.escalation_id is not None]
     if without:
         is_one = Escalation.alert_id.in_(without)
         rows = session.scalars(select(Escalation).where(is_one)).all()
-        give_policies(rows, session=session, reading=reading)
+        assign_policies(rows, session=session, reading=reading)
 
 
-def give_policies(rows: Sequence[Escalation], *, session: Session, reading: Reading) -> None:
+def assign_policies(
+    rows: Sequence[Escalation], *, session: Session, reading: ParserSettings
+) -> None:
     """Set the policies of locked escalations that a snooze created without a policy."""
     without = {
         row.alert_id: row
         for row in rows
-        if row.policy_id is None and row.state in _CREATED_BY_SNOOZE
+        if row.policy_id is None and row.state in _SNOOZE_CREATED_STATES
     }
     if not without:
         return

@@ -14,32 +14,32 @@ from sqlalchemy import select, true
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.accounts.users import IN_USE
-from domain.core.clock import date_and_time
+from domain.accounts.users import IS_ACTIVE_HUMAN
+from domain.core.clock import format_message_time
 from domain.core.database.rows import insert_into
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
-from domain.paging.escalations.policies import names_of, plan_of
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.paging.escalations.policies import build_plan, find_target_names
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.notifications.batching import Reach, reachable
-from domain.paging.on_call.final_schedule import Span, spans
-from domain.paging.on_call.schedule_queries import read_plans
-from domain.paging.on_call.schedule_values import Period, Plan
-from domain.projects.member_lists import able_people
-from domain.projects.owners import belongs_to, pages_url
+from domain.paging.notifications.batching import UserReachability, find_reachability
+from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
+from domain.paging.on_call.schedule_queries import load_schedule_plans
+from domain.paging.on_call.schedule_values import Period, SchedulePlan
+from domain.projects.member_lists import find_users_with_ability
+from domain.projects.owners import belongs_to, build_pages_url
 from domain.projects.views import Namespace
 from models import EscalationPolicy, Group, KnownGaps, OnCallSchedule, Project, User
 
 #: Time for which schedules are checked. Whole weeks keep the size of weekly gaps constant.
-_AHEAD = timedelta(weeks=2)
+_CHECKED_PERIOD = timedelta(weeks=2)
 _HOUR = timedelta(hours=1)
 #: Growth in uncovered hours after which a schedule with known gaps is reported again.
-_GROWTH_HOURS = 12
-_MOST_MAINTAINERS = 50
-_MOST_PROJECTS_NAMED = 50
+_RENOTIFY_GROWTH_HOURS = 12
+_MAX_MAINTAINERS = 50
+_MAX_LISTED_PROJECTS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gap:
+class PagingGap:
     """A reason why alerts do not reach a recipient."""
 
     #: Key that stays the same while the gap exists.
@@ -53,15 +53,15 @@ class Gap:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Watched:
+class _OwnerGaps:
     """A project or group, and its gaps."""
 
     place: Namespace
-    gaps: Sequence[Gap]
+    gaps: Sequence[PagingGap]
 
 
 def queue_gap_notices(
-    sign: Sign, *, session: Session, now: datetime, between: Callable[[], None]
+    sign: MessageSettings, *, session: Session, now: datetime, between: Callable[[], None]
 ) -> int:
     """Queue messages about new gaps in all projects and groups; return their number.
 
@@ -69,35 +69,39 @@ def queue_gap_notices(
     them.
     """
     found = []
-    for place in _places(session=session):
-        gaps = tuple(_gaps_of(place, session=session, now=now))
-        found.append(_Watched(place=place, gaps=gaps))
+    for place in _list_policy_owners(session=session):
+        gaps = tuple(_find_gaps(place, session=session, now=now))
+        found.append(_OwnerGaps(place=place, gaps=gaps))
         between()
     stored = session.scalars(select(KnownGaps))
     known = {(row.project_id, row.group_id): row.gaps for row in stored}
     new = [
-        _Watched(place=each.place, gaps=some)
+        _OwnerGaps(place=each.place, gaps=some)
         for each in found
-        if _key(each.place) in known
-        and (some := [gap for gap in each.gaps if _is_new(gap, known[_key(each.place)])])
+        if _get_owner_key(each.place) in known
+        and (
+            some := [
+                gap for gap in each.gaps if _is_new_gap(gap, known[_get_owner_key(each.place)])
+            ]
+        )
     ]
-    count = queue_messages(
-        _messages(new, sign, session=session, now=now),
+    count = queue_emails(
+        _build_gap_messages(new, sign, session=session, now=now),
         session=session,
         keyring=sign.keyring,
         now=now,
     )
     for each in found:
-        _remember(each, known.get(_key(each.place)), session=session)
+        _store_known_gaps(each, known.get(_get_owner_key(each.place)), session=session)
     between()
     return count
 
 
-def _key(place: Namespace) -> tuple[int | None, int | None]:
+def _get_owner_key(place: Namespace) -> tuple[int | None, int | None]:
     return place.project_id, place.group_id
 
 
-def _places(*, session: Session) -> Sequence[Namespace]:
+def _list_policy_owners(*, session: Session) -> Sequence[Namespace]:
     projects = session.execute(
         select(Project.id, Project.path)
         .where(
@@ -118,7 +122,7 @@ def _places(*, session: Session) -> Sequence[Namespace]:
     ]
 
 
-def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[Gap]:
+def _find_gaps(place: Namespace, *, session: Session, now: datetime) -> Iterator[PagingGap]:
     policies = session.scalars(
         select(EscalationPolicy)
         .where(belongs_to(EscalationPolicy, place))
@@ -126,108 +130,112 @@ def _gaps_of(place: Namespace, *, session: Session, now: datetime) -> Iterator[G
     ).all()
     targets: dict[Target, str] = {}
     for policy in policies:
-        for step in plan_of(policy).steps:
+        for step in build_plan(policy).steps:
             for target in step.targets:
                 targets.setdefault(target, policy.name)
     named = {each.id: name for each, name in targets.items() if each.kind is TargetKind.USER}
     schedules = [each.id for each in targets if each.kind is TargetKind.SCHEDULE]
-    yield from _gaps_of_people(place, named, session=session, now=now)
-    yield from _gaps_of_schedules(place, schedules, session=session, now=now)
+    yield from _find_user_gaps(place, named, session=session, now=now)
+    yield from _find_schedule_gaps(place, schedules, session=session, now=now)
 
 
-def _gaps_of_people(
+def _find_user_gaps(
     place: Namespace, policies: Mapping[int, str], *, session: Session, now: datetime
-) -> Iterator[Gap]:
+) -> Iterator[PagingGap]:
     """Yield a gap for each user in the policies that pages cannot reach.
 
     `policies` maps the ids of users to names of policies.
     """
-    reaches = _reaches(place, policies, session=session, now=now)
-    names = _usernames(reaches, session=session)
+    reaches = _find_unreachable_users(place, policies, session=session, now=now)
+    names = _find_usernames(reaches, session=session)
     for user_id, reach in reaches.items():
-        who = f"@{names[user_id]}" if user_id in names else "A user who was deleted"
-        why = reach.value if user_id in names else "has no account any more"
-        yield Gap(
+        who = f"@{names[user_id]}" if user_id in names else "A deleted user"
+        why = reach.value if user_id in names else "no longer has an account"
+        yield PagingGap(
             key=f"user {user_id}",
             size=1,
             text=f"{who} {why}, but the policy {policies[user_id]} pages them.",
-            user_id=user_id if reach is Reach.NO_ACCESS else None,
+            user_id=user_id if reach is UserReachability.NO_ACCESS else None,
         )
 
 
-def _reaches(
+def _find_unreachable_users(
     place: Namespace, user_ids: Collection[int], *, session: Session, now: datetime
-) -> Mapping[int, Reach]:
+) -> Mapping[int, UserReachability]:
     """Return the reasons why pages do not reach users; reachable users are left out."""
-    reaches = reachable(
+    reaches = find_reachability(
         user_ids, place, is_critical=True, sends_mail=True, session=session, now=now
     )
-    reached = {Reach.REACHABLE, Reach.QUIET}
+    reached = {UserReachability.REACHABLE, UserReachability.QUIET}
     return {user_id: each for user_id, each in reaches.items() if each not in reached}
 
 
-def _usernames(user_ids: Collection[int], *, session: Session) -> Mapping[int, str]:
+def _find_usernames(user_ids: Collection[int], *, session: Session) -> Mapping[int, str]:
     targets = [Target(TargetKind.USER, each) for each in user_ids]
-    return {each.id: name for each, name in names_of(targets, session=session).items()}
+    return {each.id: name for each, name in find_target_names(targets, session=session).items()}
 
 
-def _gaps_of_schedules(
+def _find_schedule_gaps(
     place: Namespace, schedule_ids: Collection[int], *, session: Session, now: datetime
-) -> Iterator[Gap]:
+) -> Iterator[PagingGap]:
     if not schedule_ids:
         return
-    within = Period(now, now + _AHEAD)
-    plans = read_plans(schedule_ids, within, session=session, now=now)
+    within = Period(now, now + _CHECKED_PERIOD)
+    plans = load_schedule_plans(schedule_ids, within, session=session, now=now)
     of_ids = OnCallSchedule.id.in_(plans)
     names = dict(
         session.execute(select(OnCallSchedule.id, OnCallSchedule.name).where(of_ids)).all()
     )
-    absent = {each: _absent(plan, now) for each, plan in plans.items()}
+    absent = {each: _find_absent_users(plan, now) for each, plan in plans.items()}
     everybody = {user_id for some in absent.values() for user_id in some}
-    reaches = _reaches(place, everybody, session=session, now=now)
-    usernames = _usernames(everybody, session=session)
+    reaches = _find_unreachable_users(place, everybody, session=session, now=now)
+    usernames = _find_usernames(everybody, session=session)
     for schedule_id, plan in plans.items():
         for user_id in absent[schedule_id]:
-            who = f"@{usernames[user_id]}" if user_id in usernames else "A user who was deleted"
-            yield Gap(
+            who = f"@{usernames[user_id]}" if user_id in usernames else "A deleted user"
+            yield PagingGap(
                 key=f"schedule {schedule_id}, user {user_id}",
                 size=1,
-                text=f"{who} cannot be on call in {names[schedule_id]} any more; "
-                "the shifts are skipped.",
-                user_id=user_id if reaches.get(user_id) is Reach.NO_ACCESS else None,
+                text=f"{who} can no longer be on call in {names[schedule_id]}. "
+                "Their shifts are skipped.",
+                user_id=user_id if reaches.get(user_id) is UserReachability.NO_ACCESS else None,
             )
-        yield from _uncovered(plan, names[schedule_id], within)
+        yield from _find_uncovered_time(plan, names[schedule_id], within)
 
 
-def _absent(plan: Plan, now: datetime) -> Sequence[int]:
+def _find_absent_users(plan: SchedulePlan, now: datetime) -> Sequence[int]:
     """Return the users of current rotations who cannot be on call."""
     present = [each for each in plan.rotations if each.valid_until is None]
     users = dict.fromkeys(user_id for each in present for user_id in each.user_ids)
     return [each for each in users if not plan.has(each, now)]
 
 
-def _uncovered(plan: Plan, name: str, within: Period) -> Iterator[Gap]:
-    empty: list[Span] = [span for span in spans(plan, within.start, within.end) if not span.duties]
+def _find_uncovered_time(plan: SchedulePlan, name: str, within: Period) -> Iterator[PagingGap]:
+    empty: list[OnCallSpan] = [
+        span for span in compute_spans(plan, within.start, within.end) if not span.duties
+    ]
     if empty:
         hours = -(-sum((span.end - span.start for span in empty), timedelta()) // _HOUR)
-        first = f"{date_and_time(empty[0].start)} until {date_and_time(empty[0].end)}"
-        more = f", {hours} hours in the next two weeks" if len(empty) > 1 else ""
-        yield Gap(
+        first = f"{format_message_time(empty[0].start)} until {format_message_time(empty[0].end)}"
+        more = f" ({hours} h in total in the next two weeks)" if len(empty) > 1 else ""
+        yield PagingGap(
             key=f"schedule {plan.schedule_id}, uncovered",
             size=hours,
             text=f"Nobody is on call in {name} from {first}{more}.",
         )
 
 
-def _is_new(gap: Gap, known: Mapping[str, int]) -> bool:
-    return gap.key not in known or gap.size >= known[gap.key] + _GROWTH_HOURS
+def _is_new_gap(gap: PagingGap, known: Mapping[str, int]) -> bool:
+    return gap.key not in known or gap.size >= known[gap.key] + _RENOTIFY_GROWTH_HOURS
 
 
-def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Session) -> None:
+def _store_known_gaps(
+    found: _OwnerGaps, known: Mapping[str, int] | None, *, session: Session
+) -> None:
     """Store the known gaps; small growth is not stored, so that it adds up."""
     before = known or {}
     gaps = {
-        each.key: each.size if _is_new(each, before) else min(each.size, before[each.key])
+        each.key: each.size if _is_new_gap(each, before) else min(each.size, before[each.key])
         for each in found.gaps
     }
     if gaps == known:
@@ -241,78 +249,80 @@ def _remember(found: _Watched, known: Mapping[str, int] | None, *, session: Sess
     )
 
 
-def _messages(
-    new: Sequence[_Watched], sign: Sign, *, session: Session, now: datetime
-) -> Sequence[NewMessage]:
-    to_maintainers: dict[int, list[_Watched]] = defaultdict(list)
+def _build_gap_messages(
+    new: Sequence[_OwnerGaps], sign: MessageSettings, *, session: Session, now: datetime
+) -> Sequence[NewEmail]:
+    to_maintainers: dict[int, list[_OwnerGaps]] = defaultdict(list)
     to_people: dict[int, list[Namespace]] = defaultdict(list)
     for each in new:
-        for user_id in _maintainers(each.place, session=session, now=now):
+        for user_id in _find_maintainers(each.place, session=session, now=now):
             to_maintainers[user_id].append(each)
         for concerned in dict.fromkeys(gap.user_id for gap in each.gaps if gap.user_id):
             to_people[concerned].append(each.place)
-    users = _addresses({*to_maintainers, *to_people}, session=session)
+    users = _find_active_users({*to_maintainers, *to_people}, session=session)
     messages = [
-        NewMessage(
+        NewEmail(
             key=f"gaps at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
-            subject=_subject("Alerts may reach nobody", [each.place for each in some]),
-            text=_to_maintainer(users[user_id], some, sign),
+            subject=_format_subject("Alerts may reach nobody", [each.place for each in some]),
+            text=_format_maintainer_text(users[user_id], some, sign),
         )
         for user_id, some in to_maintainers.items()
         if user_id in users
     ]
     return messages + [
-        NewMessage(
+        NewEmail(
             key=f"not paged any more at {now.isoformat()}, to {user_id}",
             recipient=users[user_id].email,
-            subject=_subject("You are not paged any more", projects),
-            text=_to_person(users[user_id], projects, sign),
+            subject=_format_subject("You are no longer paged", projects),
+            text=_format_user_text(users[user_id], projects, sign),
         )
         for user_id, projects in to_people.items()
         if user_id in users
     ]
 
 
-def _maintainers(place: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
-    able = able_people(true(), Ability.ADMIN_INTEGRATIONS, place, session=session, today=now.date())
-    return sorted(able)[:_MOST_MAINTAINERS]
+def _find_maintainers(place: Namespace, *, session: Session, now: datetime) -> Sequence[int]:
+    able = find_users_with_ability(
+        true(), Ability.ADMIN_INTEGRATIONS, place, session=session, today=now.date()
+    )
+    return sorted(able)[:_MAX_MAINTAINERS]
 
 
-def _addresses(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
-    rows = session.scalars(select(User).where(User.id.in_(user_ids), IN_USE))
+def _find_active_users(user_ids: Collection[int], *, session: Session) -> Mapping[int, User]:
+    rows = session.scalars(select(User).where(User.id.in_(user_ids), IS_ACTIVE_HUMAN))
     return {row.id: row for row in rows}
 
 
-def _subject(what: str, projects: Sequence[Namespace]) -> str:
+def _format_subject(what: str, projects: Sequence[Namespace]) -> str:
     more = len(projects) - 1
-    others = f" and {more} other project{'s' if more > 1 else ''}" if more else ""
-    return f"{what}: {projects[0].path}{others}"
+    return f"{what}: {projects[0].path}{f' and {more} more' if more else ''}"
 
 
-def _to_maintainer(user: User, found: Sequence[_Watched], sign: Sign) -> str:
+def _format_maintainer_text(user: User, found: Sequence[_OwnerGaps], sign: MessageSettings) -> str:
     parts = []
-    for each in found[:_MOST_PROJECTS_NAMED]:
+    for each in found[:_MAX_LISTED_PROJECTS]:
         gaps = "\n".join(f"- {gap.text}" for gap in each.gaps)
-        url = f"{pages_url(each.place, sign.base_url)}/on_call"
+        url = f"{build_pages_url(each.place, sign.base_url)}/on_call"
         parts.append(f"{each.place.path}:\n{gaps}\n{url}")
-    if len(found) > _MOST_PROJECTS_NAMED:
-        parts.append(f"and {len(found) - _MOST_PROJECTS_NAMED} more projects")
+    if len(found) > _MAX_LISTED_PROJECTS:
+        parts.append(f"and {len(found) - _MAX_LISTED_PROJECTS} more")
     return (
         f"Hello {user.name or user.username},\n\n"
-        "something changed, and these escalation policies and schedules do not reach everybody\n"
-        "any more:\n\n" + "\n\n".join(parts) + "\n\n"
+        "These escalation policies and schedules no longer reach everyone:\n\n"
+        + "\n\n".join(parts)
+        + "\n\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
-        "You receive this message because you are a maintainer. Each gap is told once.\n"
+        "You receive this message because you are a maintainer. Each gap is reported once.\n"
     )
 
 
-def _to_person(user: User, projects: Sequence[Namespace], sign: Sign) -> str:
-    paths = "\n".join(f"- {each.path}" for each in projects[:_MOST_PROJECTS_NAMED])
+def _format_user_text(user: User, projects: Sequence[Namespace], sign: MessageSettings) -> str:
+    paths = "\n".join(f"- {each.path}" for each in projects[:_MAX_LISTED_PROJECTS])
     return (
         f"Hello {user.name or user.username},\n\n"
-        "you have no access to the alerts of these projects any more, so you are neither on call\n"
+        "You no longer have access to the alerts of these projects, so you are neither on call\n"
         f"nor paged for them:\n\n{paths}\n\n"
         f"-- \n{sign.instance_name}, {sign.base_url}\n"
-        "You receive this message because their policies or schedules name you.\n"
+        "You receive this message because their policies or schedules include you.\n"
     )

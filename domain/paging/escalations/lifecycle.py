@@ -23,56 +23,75 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from domain.alerts.change_feed import OPENING, Change, ChangeKind, Follower, reopened_later
-from domain.alerts.handling.activity import add_entries
-from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.alerts.change_feed import (
+    TRIGGERING_KINDS,
+    ChangeKind,
+    Follower,
+    QueuedChange,
+    find_alerts_reopened_later,
+)
+from domain.alerts.handling.activity import add_activity_entries
+from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import insert_rows, update_rows
-from domain.core.schedule_conditions import NOW, Moment, later
-from domain.paging.escalations.decision import Decision, Results, Surroundings
-from domain.paging.escalations.first_look import process_answered
-from domain.paging.escalations.locks import lock_escalations, wake_escalations
-from domain.paging.escalations.maintainer_notices import UNANSWERED, UNREACHED, tell_of_unpaged
-from domain.paging.escalations.policies import plan_of
-from domain.paging.escalations.recipients import Recipients, read_recipients
-from domain.paging.escalations.round_robin import lock_turns
-from domain.paging.escalations.routes import Choice, read_routing
+from domain.core.schedule_conditions import NOW, Moment, add_to_now
+from domain.paging.escalations.decision import Decision, DecisionChanges, EscalationSettings
+from domain.paging.escalations.first_look import create_escalations_of_changed_alerts
+from domain.paging.escalations.locks import lock_escalations, make_escalations_due
+from domain.paging.escalations.maintainer_notices import (
+    NOBODY_REACHED,
+    NOBODY_RESPONDED,
+    notify_of_paging_failure,
+)
+from domain.paging.escalations.policies import build_plan
+from domain.paging.escalations.recipients import RecipientLookup, load_recipients
+from domain.paging.escalations.round_robin import lock_round_robin_turns
+from domain.paging.escalations.routes import PolicyChoice, load_routing
 from domain.paging.escalations.snapshot import (
-    AlertInBrief,
-    Beginnings,
     NamedPlan,
-    alerts_in_brief,
-    find_stories,
+    PageableAlert,
+    StartReasons,
+    find_former_progress,
+    find_pageable_alerts,
 )
 from domain.paging.escalations.snoozes import (
-    end_rests,
-    hold_acknowledged,
-    is_resting,
+    end_snoozes_on_severity_increase,
+    is_waiting_for_time,
     retrigger_critical,
-    wake_raised,
+    retrigger_expired,
+    stop_acknowledged_escalations,
 )
-from domain.paging.escalations.state import Event, State, after, moved_by
-from domain.paging.escalations.steps import Plan, asking, beginning
-from domain.paging.notifications.paging import pages_became_critical, queue_pages, withdraw_pages
-from domain.paging.silences.muting import muted
-from domain.projects.owners import Lineage, lineages
+from domain.paging.escalations.state import (
+    EscalationEvent,
+    EscalationState,
+    find_states_before,
+    get_next_state,
+)
+from domain.paging.escalations.steps import EscalationPlan, build_direct_step, build_first_progress
+from domain.paging.notifications.paging import cancel_pages, queue_pages, release_critical_pages
+from domain.paging.silences.muting import find_mutes
+from domain.projects.owners import GroupChain, find_group_chains
 from domain.projects.views import Namespace
 from models import Alert, Escalation, EscalationPage, EscalationPolicy, Page
 
-_AFTER_FAILURE = timedelta(minutes=1)
+_RETRY_DELAY = timedelta(minutes=1)
 #: Maximum number of escalations in a transaction. Writers wait briefly for each other in SQLite.
-BATCH = 200
+ESCALATION_BATCH_SIZE = 200
 #: Maximum number of page outcomes in a transaction.
-_NEWS = 1_000
-_ROUTED_AGAIN = "Its policy is gone. Paging begins again with another one."
-_ENDED = "Paging ended: its policy is gone, and no other one is for this alert."
+_OUTCOME_BATCH_SIZE = 1_000
+_NEW_POLICY_NOTE = (
+    "The escalation policy no longer applies. Paging starts again with another policy."
+)
+_NO_POLICY_NOTE = (
+    "Paging ended: the escalation policy no longer applies, and no other policy matches."
+)
 #: Condition that is true if there are unprocessed page outcomes. SQLite uses the partial index only
 #: for this exact wording.
-NEWS_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
+OUTCOMES_ARE_DUE = exists().where(literal_column("pages.has_news")).select_from(Page)
 
 
-def handle_changes(
-    changes: Sequence[Change], *, session: Session, now: datetime, around: Surroundings
+def process_alert_changes(
+    changes: Sequence[QueuedChange], *, session: Session, now: datetime, around: EscalationSettings
 ) -> None:
     """Start, restart and end escalations after changes of alerts.
 
@@ -80,27 +99,31 @@ def handle_changes(
     """
     last = {change.alert_id: change.kind for change in changes}
     by_kind = {kind: {each for each in last if last[each] is kind} for kind in ChangeKind}
-    opening = {each for each in last if last[each] in OPENING}
+    opening = {each for each in last if last[each] in TRIGGERING_KINDS}
     # Wait for the later change; otherwise the escalation would start twice and page users twice.
-    waits = reopened_later(changes, Follower.ESCALATIONS, session=session) if opening else ()
+    waits = (
+        find_alerts_reopened_later(changes, Follower.ESCALATIONS, session=session)
+        if opening
+        else ()
+    )
     answered = by_kind[ChangeKind.ACKNOWLEDGED]
     # A worker that takes a step at the same time queues pages for the former state. The lock waits
     # for that worker.
     lock_escalations(Escalation.alert_id.in_(last), session=session)
-    process_answered(last, session=session, now=now, reading=around.reading)
-    hold_acknowledged(answered, session=session, now=now)
+    create_escalations_of_changed_alerts(last, session=session, now=now, reading=around.reading)
+    stop_acknowledged_escalations(answered, session=session, now=now)
     raised = by_kind[ChangeKind.RAISED]
     stop_escalations(last.keys() - opening - raised - answered, session=session, now=now)
-    raised = raised - wake_raised(raised, session=session, now=now)
+    raised = raised - end_snoozes_on_severity_increase(raised, session=session, now=now)
     raised -= retrigger_critical(raised, session=session, now=now, reading=around.reading)
-    elsewhere = _routed_elsewhere(raised, session=session, around=around)
+    elsewhere = _find_rerouted(raised, session=session, around=around)
     begins = (opening | elsewhere).difference(waits)
     start_escalations(begins, session=session, now=now, around=around, raised=elsewhere)
-    _let_critical_leave(raised - elsewhere, session=session, now=now)
+    _release_pages_of_critical(raised - elsewhere, session=session, now=now)
 
 
-def _routed_elsewhere(
-    alert_ids: Collection[int], *, session: Session, around: Surroundings
+def _find_rerouted(
+    alert_ids: Collection[int], *, session: Session, around: EscalationSettings
 ) -> set[int]:
     """Return the alerts of increased severity whose escalation starts again.
 
@@ -109,40 +132,47 @@ def _routed_elsewhere(
     if not alert_ids:
         return set()
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(alert_ids))).all()
-    labels = labels_of([row.alert_id for row in rows], session=session, reading=around.reading)
-    routing = read_routing({row.project_id for row in rows}, session=session)
+    labels = find_alert_labels(
+        [row.alert_id for row in rows], session=session, reading=around.reading
+    )
+    routing = load_routing({row.project_id for row in rows}, session=session)
     # Alerts that opened before the project had a policy have no escalation.
     found = set(alert_ids) - {row.alert_id for row in rows}
     for row in rows:
         if row.alert_id not in labels:
             continue
         chosen = routing[row.project_id].choose(labels[row.alert_id]).policy_id
-        state = State(row.state)
-        is_over = state is not State.STOPPED and after(state, Event.RAISED) is not state
+        state = EscalationState(row.state)
+        is_over = (
+            state is not EscalationState.STOPPED
+            and get_next_state(state, EscalationEvent.RAISED) is not state
+        )
         if chosen is not None and (is_over or (row.next_at and chosen != row.policy_id)):
             found.add(row.alert_id)
     return found
 
 
-def _let_critical_leave(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+def _release_pages_of_critical(
+    alert_ids: Collection[int], *, session: Session, now: datetime
+) -> None:
     """Send the pages of alerts that became critical and that quiet hours hold back."""
-    alerts = alerts_in_brief(alert_ids, session=session)
+    alerts = find_pageable_alerts(alert_ids, session=session)
     critical = [number for number, alert in alerts.items() if alert.is_critical]
     if critical:
-        pages_became_critical(critical, session=session, now=now)
+        release_critical_pages(critical, session=session, now=now)
 
 
 def stop_escalations(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
     """End the locked escalations of closed alerts and cancel their unsent pages."""
     if not alert_ids:
         return
-    under_way = moved_by(Event.OVER, State.STOPPED)
+    under_way = find_states_before(EscalationEvent.OVER, EscalationState.STOPPED)
     session.execute(
         update_rows(Escalation)
         .where(Escalation.alert_id.in_(alert_ids), Escalation.state.in_(under_way))
-        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
+        .values(state=EscalationState.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
     )
-    withdraw_pages(sorted(alert_ids), session=session, now=now)
+    cancel_pages(sorted(alert_ids), session=session, now=now)
 
 
 def start_escalations(
@@ -150,7 +180,7 @@ def start_escalations(
     *,
     session: Session,
     now: datetime,
-    around: Surroundings,
+    around: EscalationSettings,
     raised: Collection[int] = (),
 ) -> None:
     """Choose the policies of triggered alerts, and take the steps that are due immediately.
@@ -158,20 +188,20 @@ def start_escalations(
     Escalations of alerts that opened earlier start again. Alerts in `raised` start again because
     their severity increased. Other alerts may resume a former escalation with the same fingerprint.
     """
-    alerts = alerts_in_brief(alert_ids, session=session)
+    alerts = find_pageable_alerts(alert_ids, session=session)
     triggered = {number: alert for number, alert in alerts.items() if alert.is_triggered}
     if not triggered:
         return
-    labels = labels_of(triggered, session=session, reading=around.reading)
-    routing = read_routing({each.project_id for each in triggered.values()}, session=session)
+    labels = find_alert_labels(triggered, session=session, reading=around.reading)
+    routing = load_routing({each.project_id for each in triggered.values()}, session=session)
     former = session.scalars(select(Escalation).where(Escalation.alert_id.in_(triggered))).all()
     begun = {row.alert_id: row for row in former}
     # Escalations that were created in the state `stopped` have not run yet.
     ran = {row.alert_id for row in former if not _was_created_stopped(row)}
     new = {number: triggered[number].project_id for number in sorted(triggered.keys() - ran)}
-    stories = find_stories(new, session=session, now=now)
+    stories = find_former_progress(new, session=session, now=now)
     rows = [
-        _new_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
+        _build_escalation(alert, routing[alert.project_id].choose(labels[number]), now=now)
         for number, alert in triggered.items()
         if number in labels
     ]
@@ -181,36 +211,40 @@ def start_escalations(
         .execution_options(synchronize_session="fetch")
     )
     for row in rows:
-        _take_over(row, begun.get(row.alert_id))
+        _copy_from_former(row, begun.get(row.alert_id))
     session.add_all(rows)
     session.flush()  # Keys of pages contain the ids of escalations.
     running = [row for row in rows if row.next_at is not None]
-    escalated = {row.alert_id: row for row in former if State(row.state) is State.ESCALATED}
-    beginnings = Beginnings(stories=stories, raised=frozenset(raised), escalated=escalated)
-    work = Work(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
+    escalated = {
+        row.alert_id: row
+        for row in former
+        if EscalationState(row.state) is EscalationState.ESCALATED
+    }
+    beginnings = StartReasons(stories=stories, raised=frozenset(raised), escalated=escalated)
+    work = EscalationBatch(alerts=triggered, labels=labels, around=around, beginnings=beginnings)
     take_steps(running, work, session=session, now=now)
 
 
 def _was_created_stopped(row: Escalation) -> bool:
-    return State(row.state) is State.STOPPED and row.started_at == row.ended_at
+    return EscalationState(row.state) is EscalationState.STOPPED and row.started_at == row.ended_at
 
 
-def _take_over(row: Escalation, former: Escalation | None) -> None:
+def _copy_from_former(row: Escalation, former: Escalation | None) -> None:
     """Copy the time of the last page and the user to page first from the former escalation."""
     if former is None:
         return
     row.last_paged_at = former.last_paged_at
-    if State(former.state) is State.LAPSED and row.next_at is not None:
+    if EscalationState(former.state) is EscalationState.LAPSED and row.next_at is not None:
         row.answered_by_id = former.answered_by_id
 
 
-def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Escalation:
-    begin = beginning(now)
+def _build_escalation(alert: PageableAlert, choice: PolicyChoice, *, now: datetime) -> Escalation:
+    begin = build_first_progress(now)
     pages = choice.policy_id is not None
     return Escalation(
         alert_id=alert.id,
         project_id=alert.project_id,
-        state=(State.RUNNING if pages else State.NO_POLICY).value,
+        state=(EscalationState.RUNNING if pages else EscalationState.NO_POLICY).value,
         policy_id=choice.policy_id,
         route_id=choice.route_id,
         round=begin.round,
@@ -224,18 +258,20 @@ def _new_escalation(alert: AlertInBrief, choice: Choice, *, now: datetime) -> Es
     )
 
 
-def hear_of_pages(*, session: Session, now: datetime) -> int:
+def process_page_outcomes(*, session: Session, now: datetime) -> int:
     """Process the outcomes of a batch of pages; return the number of pages.
 
     Escalations that wait for these outcomes become due, and are evaluated with their next step.
     """
-    ids = session.scalars(select(Page.id).where(Page.has_news).order_by(Page.id).limit(_NEWS)).all()
+    ids = session.scalars(
+        select(Page.id).where(Page.has_news).order_by(Page.id).limit(_OUTCOME_BATCH_SIZE)
+    ).all()
     concerned = select(EscalationPage.escalation_id).join(Page, Page.key == EscalationPage.page_key)
     # A worker that holds a row is evaluating it now, with the pages that it can see. Other
     # transactions that end an escalation also lock it before its pages.
-    wake_escalations(
+    make_escalations_due(
         Escalation.id.in_(concerned.where(Page.id.in_(ids))),
-        Escalation.state == State.RUNNING.value,
+        Escalation.state == EscalationState.RUNNING.value,
         Escalation.judge_at.is_not(None),
         session=session,
         now=now,
@@ -256,7 +292,9 @@ def hear_of_pages(*, session: Session, now: datetime) -> int:
     return len(news)
 
 
-def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> Sequence[int]:
+def find_due_escalations(
+    *, session: Session, now: datetime, limit: int = ESCALATION_BATCH_SIZE
+) -> Sequence[int]:
     """Return the ids of escalations that are due for a step, a check of holds, or an evaluation.
 
     This function writes nothing. The most severe alerts come first, then the longest waiting
@@ -273,7 +311,7 @@ def due_escalations(*, session: Session, now: datetime, limit: int = BATCH) -> S
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
-    latest = later(now, CLOCK_TOLERANCE)
+    latest = add_to_now(now, CLOCK_TOLERANCE)
     is_ahead = and_(Escalation.decided_at > latest, Escalation.next_at.is_not(None))
     return or_(Escalation.next_at <= now, is_ahead)
 
@@ -282,7 +320,7 @@ def _is_due(now: Moment) -> ColumnElement[bool]:
 STEPS_ARE_DUE = exists().where(_is_due(NOW))
 
 
-def oldest_due_step(*, session: Session) -> datetime | None:
+def find_oldest_due_step(*, session: Session) -> datetime | None:
     """Return when the earliest step is due; None if no escalation is under way."""
     return session.scalar(
         select(func.min(Escalation.next_at)).where(Escalation.next_at.is_not(None))
@@ -290,7 +328,7 @@ def oldest_due_step(*, session: Session) -> datetime | None:
 
 
 def take_due_steps(
-    ids: Sequence[int], *, session: Session, now: datetime, around: Surroundings
+    ids: Sequence[int], *, session: Session, now: datetime, around: EscalationSettings
 ) -> int:
     """Take the steps of escalations that are still due; return the number of escalations.
 
@@ -302,65 +340,73 @@ def take_due_steps(
         .order_by(Escalation.next_at, Escalation.id)
         .with_for_update(skip_locked=True)
     ).all()
-    alerts = alerts_in_brief([row.alert_id for row in rows], session=session)
-    end_rests([row for row in rows if is_resting(row)], session=session, now=now)
-    escalated = {row.alert_id for row in rows if State(row.state) is State.ESCALATED}
+    alerts = find_pageable_alerts([row.alert_id for row in rows], session=session)
+    retrigger_expired([row for row in rows if is_waiting_for_time(row)], session=session, now=now)
+    escalated = {
+        row.alert_id for row in rows if EscalationState(row.state) is EscalationState.ESCALATED
+    }
     under_way = [
-        row for row in rows if row.next_at and not is_resting(row) and row.alert_id not in escalated
+        row
+        for row in rows
+        if row.next_at and not is_waiting_for_time(row) and row.alert_id not in escalated
     ]
     live = [row for row in under_way if alerts[row.alert_id].is_triggered]
     over = [row.alert_id for row in under_way if not alerts[row.alert_id].is_triggered]
     # The worker will handle the change that ended them soon. Nobody may be paged until then.
     stop_escalations(over, session=session, now=now)
-    labels = labels_of([row.alert_id for row in live], session=session, reading=around.reading)
-    work = Work(alerts=alerts, labels=labels, around=around)
+    labels = find_alert_labels(
+        [row.alert_id for row in live], session=session, reading=around.reading
+    )
+    work = EscalationBatch(alerts=alerts, labels=labels, around=around)
     take_steps(live, work, session=session, now=now)
     count = len(rows)
     start_escalations(escalated, session=session, now=now, around=around)
     return count
 
 
-def postpone(escalation_id: int, *, session: Session, now: datetime) -> None:
+def schedule_retry(escalation_id: int, *, session: Session, now: datetime) -> None:
     """Schedule a retry of an escalation whose step failed, so that others run in the meantime."""
     session.execute(
         update_rows(Escalation)
         .where(Escalation.id == escalation_id, Escalation.next_at.is_not(None))
-        .values(next_at=now + _AFTER_FAILURE, decided_at=now)
+        .values(next_at=now + _RETRY_DELAY, decided_at=now)
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
+class EscalationBatch:
     """The data of escalations that are decided together, by alert id."""
 
-    alerts: Mapping[int, AlertInBrief]
+    alerts: Mapping[int, PageableAlert]
     labels: Mapping[int, AlertLabels]
-    around: Surroundings
-    beginnings: Beginnings = field(default_factory=Beginnings)
+    around: EscalationSettings
+    beginnings: StartReasons = field(default_factory=StartReasons)
 
 
-def take_steps(rows: Sequence[Escalation], work: Work, *, session: Session, now: datetime) -> None:
+def take_steps(
+    rows: Sequence[Escalation], work: EscalationBatch, *, session: Session, now: datetime
+) -> None:
     """Decide the next actions of escalations under way; their rows are locked by the session."""
     if not rows:
         return
-    results = Results()
-    planned, plans = _planned(rows, work, results, session=session, now=now)
-    recipients = _recipients_of(planned, plans, work, session=session, now=now)
-    mutes = muted(list(work.labels.values()), at=now, session=session)
-    pages = _pages_of_rounds(planned, session=session)
+    results = DecisionChanges()
+    planned, plans = _load_plans(rows, work, results, session=session, now=now)
+    recipients = _load_recipients(planned, plans, work, session=session, now=now)
+    mutes = find_mutes(list(work.labels.values()), at=now, session=session)
+    pages = _find_pages_of_rounds(planned, session=session)
     for row in planned:
         alert = work.alerts[row.alert_id]
         one = Decision(row, alert, plans[row.policy_id], recipients, results, now)
         one.begin(work.beginnings)
         one.decide(mutes.get(row.alert_id), pages.get(row.id, ()))
         row.decided_at = now
-    _store(results, work, session=session, now=now)
+    _store_changes(results, work, session=session, now=now)
 
 
-def _planned(
+def _load_plans(
     rows: Sequence[Escalation],
-    work: Work,
-    results: Results,
+    work: EscalationBatch,
+    results: DecisionChanges,
     *,
     session: Session,
     now: datetime,
@@ -369,59 +415,62 @@ def _planned(
 
     An escalation whose policy is gone starts again with another policy, or ends.
     """
-    policies = _read_policies({row.policy_id for row in rows}, session=session)
+    policies = _load_policies({row.policy_id for row in rows}, session=session)
     of_groups = {each.id for each in policies.values() if each.group_id is not None}
     concerned = {row.project_id for row in rows if row.policy_id in of_groups}
-    used = lineages(concerned, session=session) if concerned else {}
+    used = find_group_chains(concerned, session=session) if concerned else {}
     gone = [
         row
         for row in rows
         if row.policy_id not in policies
-        or (row.policy_id in of_groups and not _uses(used.get(row.project_id), row, policies))
+        or (
+            row.policy_id in of_groups
+            and not _is_policy_inherited(used.get(row.project_id), row, policies)
+        )
     ]
     if gone:
-        anew = _route_again(gone, work, results, session=session, now=now)
-        policies |= _read_policies({row.policy_id for row in anew}, session=session)
+        anew = _choose_new_policies(gone, work, results, session=session, now=now)
+        policies |= _load_policies({row.policy_id for row in anew}, session=session)
         rows = [*(row for row in rows if row not in gone), *anew]
-    return rows, {each.id: NamedPlan(each.name, plan_of(each)) for each in policies.values()}
+    return rows, {each.id: NamedPlan(each.name, build_plan(each)) for each in policies.values()}
 
 
-def _uses(
-    used: Lineage | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
+def _is_policy_inherited(
+    used: GroupChain | None, row: Escalation, policies: Mapping[int | None, EscalationPolicy]
 ) -> bool:
     """Return whether the policy belongs to a group that still contains the escalation's project."""
     return used is not None and used.uses(policies[row.policy_id])
 
 
-def _recipients_of(
+def _load_recipients(
     rows: Sequence[Escalation],
     plans: Mapping[int | None, NamedPlan],
-    work: Work,
+    work: EscalationBatch,
     *,
     session: Session,
     now: datetime,
-) -> Recipients:
-    wanted: dict[tuple[Namespace, bool], set[Plan]] = {}
+) -> RecipientLookup:
+    wanted: dict[tuple[Namespace, bool], set[EscalationPlan]] = {}
     for row in rows:
         alert = work.alerts[row.alert_id]
         key = alert.project, alert.is_critical
         wanted.setdefault(key, set()).add(plans[row.policy_id].plan)
         if row.answered_by_id is not None:
-            wanted[key].add(Plan((asking(row.answered_by_id),)))
+            wanted[key].add(EscalationPlan((build_direct_step(row.answered_by_id),)))
     sends_mail = work.around.paging.sends_mail
-    found = read_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
+    found = load_recipients(wanted, sends_mail=sends_mail, session=session, now=now)
     own = {row.policy_id: plans[row.policy_id].plan for row in rows}
-    return replace(found, turns=lock_turns(own, session=session))
+    return replace(found, turns=lock_round_robin_turns(own, session=session))
 
 
-def _read_policies(
+def _load_policies(
     ids: Collection[int | None], *, session: Session
 ) -> dict[int | None, EscalationPolicy]:
     found = session.scalars(select(EscalationPolicy).where(EscalationPolicy.id.in_(ids)))
     return {each.id: each for each in found}
 
 
-def _pages_of_rounds(
+def _find_pages_of_rounds(
     rows: Sequence[Escalation], *, session: Session
 ) -> Mapping[int, Sequence[EscalationPage]]:
     """Return the pages of the current round by escalation."""
@@ -438,10 +487,10 @@ def _pages_of_rounds(
     return found
 
 
-def _route_again(
+def _choose_new_policies(
     rows: Sequence[Escalation],
-    work: Work,
-    results: Results,
+    work: EscalationBatch,
+    results: DecisionChanges,
     *,
     session: Session,
     now: datetime,
@@ -451,17 +500,20 @@ def _route_again(
     They get new rows, since pages of the former policy do not count for steps of the new policy.
     """
     anew: list[Escalation] = []
-    routing = read_routing({row.project_id for row in rows}, session=session)
+    routing = load_routing({row.project_id for row in rows}, session=session)
     for row in rows:
-        if State(row.state) is State.EXHAUSTED:
+        if EscalationState(row.state) is EscalationState.EXHAUSTED:
             # All steps were taken, and the time to respond is over.
-            row.state, row.next_at = after(State.EXHAUSTED, Event.NO_ANSWER).value, None
+            row.state, row.next_at = (
+                get_next_state(EscalationState.EXHAUSTED, EscalationEvent.NO_ANSWER).value,
+                None,
+            )
             results.unanswered.append(work.alerts[row.alert_id])
             continue
         labels = work.labels.get(row.alert_id)
-        choice = routing[row.project_id].choose(labels) if labels else Choice()
-        anew.append(_begin_anew(row, work.alerts[row.alert_id], choice, now=now))
-        results.note(row.alert_id, _ROUTED_AGAIN if choice.policy_id else _ENDED)
+        choice = routing[row.project_id].choose(labels) if labels else PolicyChoice()
+        anew.append(_restart_escalation(row, work.alerts[row.alert_id], choice, now=now))
+        results.note(row.alert_id, _NEW_POLICY_NOTE if choice.policy_id else _NO_POLICY_NOTE)
         if choice.policy_id is None:
             results.unreached.append(work.alerts[row.alert_id])
         session.delete(row)
@@ -471,23 +523,25 @@ def _route_again(
     return [row for row in anew if row.policy_id is not None]
 
 
-def _begin_anew(
-    former: Escalation, alert: AlertInBrief, choice: Choice, *, now: datetime
+def _restart_escalation(
+    former: Escalation, alert: PageableAlert, choice: PolicyChoice, *, now: datetime
 ) -> Escalation:
-    row = _new_escalation(alert, choice, now=now)
+    row = _build_escalation(alert, choice, now=now)
     row.started_at, row.last_paged_at = former.started_at, former.last_paged_at
     row.answered_by_id = former.answered_by_id
     if choice.policy_id is not None:
-        row.state = after(State(former.state), Event.POLICY_GONE).value
+        row.state = get_next_state(EscalationState(former.state), EscalationEvent.POLICY_GONE).value
     return row
 
 
-def _store(results: Results, work: Work, *, session: Session, now: datetime) -> None:
+def _store_changes(
+    results: DecisionChanges, work: EscalationBatch, *, session: Session, now: datetime
+) -> None:
     session.flush()  # Store the rows before statements that bypass the session's objects.
     queue_pages(results.pages, session=session, now=now)
     if results.paged:
         session.execute(insert_rows(EscalationPage), results.paged)
-    add_entries(results.entries, session=session, now=now)
+    add_activity_entries(results.entries, session=session, now=now)
     paging = work.around.paging
-    tell_of_unpaged(results.unreached, UNREACHED, paging, session=session, now=now)
-    tell_of_unpaged(results.unanswered, UNANSWERED, paging, session=session, now=now)
+    notify_of_paging_failure(results.unreached, NOBODY_REACHED, paging, session=session, now=now)
+    notify_of_paging_failure(results.unanswered, NOBODY_RESPONDED, paging, session=session, now=now)

@@ -12,18 +12,18 @@ from domain.core.database.rows import update_rows
 from models import Escalation
 
 
-def _locked(*which: ColumnElement[bool]) -> Select[int]:
+def _select_for_update(*which: ColumnElement[bool]) -> Select[int]:
     return select(Escalation.id).where(*which).order_by(Escalation.id).with_for_update()
 
 
 def lock_escalations(*which: ColumnElement[bool], session: Session) -> None:
     """Lock escalations until the transaction ends."""
-    session.execute(_locked(*which)).all()
+    session.execute(_select_for_update(*which)).all()
 
 
-def wake_escalations(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
+def make_escalations_due(*which: ColumnElement[bool], session: Session, now: datetime) -> None:
     """Make escalations due immediately if they are due later."""
     # The database locks the rows in this order before it changes them.
-    locked = _locked(*which, Escalation.next_at > now).cte("locked")
+    locked = _select_for_update(*which, Escalation.next_at > now).cte("locked")
     rows = update_rows(Escalation).where(Escalation.id.in_(locked.select()))
     session.execute(rows.values(next_at=now))

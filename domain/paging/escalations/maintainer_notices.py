@@ -6,15 +6,15 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy.orm import Session
 
-from domain.paging.notifications.delivery_status import Notice, tell_maintainers
-from domain.paging.notifications.page_targets import Subject
-from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.delivery_status import MaintainerNotice, notify_maintainers
+from domain.paging.notifications.page_targets import SubjectKind
+from domain.paging.notifications.policy import PagingSettings
 from domain.projects.views import Namespace
 
-_MOST_NAMED = 20
+_MAX_LISTED = 20
 
 
-class Unpaged(Protocol):
+class UnpagedSubject(Protocol):
     """An alert or an incident."""
 
     @property
@@ -34,77 +34,77 @@ class Unpaged(Protocol):
         """Return the title."""
 
 
-class Outcome(NamedTuple):
+class PagingFailure(NamedTuple):
     """A failure of paging that maintainers are notified of."""
 
     #: Prefix of the keys of the notices.
     kind: str
     subject: str
     text: str
-    about: Subject = Subject.ALERT
+    about: SubjectKind = SubjectKind.ALERT
     #: The setting to change, and its path below the pages of the project.
     see: tuple[str, str] = ("Policies", "on_call/policies")
 
 
 #: Outcome of alerts for which a whole round of steps reached nobody.
-UNREACHED = Outcome(
+NOBODY_REACHED = PagingFailure(
     "escalation reached nobody",
-    "Nobody was paged for alerts of {path}",
+    "Nobody was paged for alerts in {path}",
     "The escalation policy of these alerts reached nobody: nobody was on call, nobody had a "
-    "confirmed contact, or no contact accepted a page. The activity of each alert has the reasons. "
-    "The steps are tried again until somebody is reached.",
+    "confirmed contact, or no contact accepted a page. The timeline of each alert shows the "
+    "reasons. The steps are retried until somebody is reached.",
 )
 #: Outcome of alerts for which all steps were taken and nobody responded.
-UNANSWERED = Outcome(
+NOBODY_RESPONDED = PagingFailure(
     "nobody answered",
-    "Nobody answered alerts of {path}",
+    "Nobody answered alerts in {path}",
     "People were paged for these alerts, all steps have run, and nobody has answered. Nobody else "
     "is paged.",
 )
 #: Outcome of incidents whose rules reached none of their responders.
-UNCALLED = Outcome(
+NO_RESPONDER_REACHED = PagingFailure(
     "rules called nobody",
-    "Nobody was paged for incidents of {path}",
+    "Nobody was paged for incidents in {path}",
     "The rules of these incidents reached none of their responders: nobody was on call, nobody had "
-    "a confirmed contact, or their accounts or roles are gone. The timeline of each incident has "
-    "the reasons. The escalations of their alerts go on.",
-    Subject.INCIDENT,
+    "a confirmed contact, or their accounts or roles no longer exist. The timeline of each "
+    "incident shows the reasons. The escalations of their alerts continue.",
+    SubjectKind.INCIDENT,
     ("Rules", "incidents/rules"),
 )
 
 
-def tell_of_unpaged(
-    things: Sequence[Unpaged],
-    outcome: Outcome,
-    policy: PagingPolicy,
+def notify_of_paging_failure(
+    things: Sequence[UnpagedSubject],
+    outcome: PagingFailure,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
 ) -> None:
     """Notify the maintainers of each project, at most once an hour for each outcome."""
-    by_project: dict[Namespace, list[Unpaged]] = {}
+    by_project: dict[Namespace, list[UnpagedSubject]] = {}
     for each in things:
         by_project.setdefault(each.project, []).append(each)
     for project, some in by_project.items():
-        listed = _listed(some, outcome, f"{policy.base_url}/{project.path}/-")
-        notice = Notice(
+        listed = _format_list(some, outcome, f"{policy.base_url}/{project.path}/-")
+        notice = MaintainerNotice(
             key=f"{outcome.kind}: project {project.project_id}, {now:%Y-%m-%dT%H}",
             subject=outcome.subject.format(path=project.path),
             text=f"{outcome.text}\n\n{listed}",
-            alerts=tuple(each.id for each in some) if outcome.about is Subject.ALERT else (),
+            alerts=tuple(each.id for each in some) if outcome.about is SubjectKind.ALERT else (),
         )
-        tell_maintainers(project, notice, policy, session=session, now=now)
+        notify_maintainers(project, notice, policy, session=session, now=now)
 
 
-def _listed(things: Sequence[Unpaged], outcome: Outcome, pages: str) -> str:
+def _format_list(things: Sequence[UnpagedSubject], outcome: PagingFailure, pages: str) -> str:
     lines = [
         f"#{each.iid} {each.title}\n{pages}/{outcome.about}s/{each.iid}"
-        for each in things[:_MOST_NAMED]
+        for each in things[:_MAX_LISTED]
     ]
-    if len(things) > _MOST_NAMED:
-        lines.append(f"and {len(things) - _MOST_NAMED} more")
+    if len(things) > _MAX_LISTED:
+        lines.append(f"and {len(things) - _MAX_LISTED} more")
     what, where = outcome.see
     return (
         "\n\n".join(lines) + f"\n\n{what}: {pages}/{where}\n\n"
-        "You get at most one such message an hour for each project."
+        "You receive at most one of these messages per hour for each project."
     )

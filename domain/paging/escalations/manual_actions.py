@@ -5,42 +5,57 @@ from datetime import datetime, time, timedelta
 
 from sqlalchemy import Row, delete, insert, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Means, Work
-from domain.alerts.change_feed import OPENING, ChangeKind, Follower, find_backlog
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.acknowledgements import RENEWED, SNOOZED
-from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.access.actions import action, read_action
+from domain.access.actor import AccessMethod, UnitOfWork
+from domain.alerts.change_feed import TRIGGERING_KINDS, ChangeKind, Follower, find_backlog
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.acknowledgements import RENEWED_PREFIX, SNOOZED_PREFIX
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
 from domain.alerts.handling.alert_detail import get_alert_id
-from domain.alerts.handling.status import StatusChange, change_all
+from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
 from domain.alerts.listing.filters import OPEN_STATUSES
 from domain.audit.events import EventKind
-from domain.core.clock import DOUBLE_TAP, date_and_time
-from domain.core.durations import duration_text
+from domain.core.clock import DOUBLE_SUBMISSION_WINDOW, format_message_time
+from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.time_zones import instant, wall_time, zone
-from domain.paging.escalations.explanation import explain
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
+from domain.paging.escalations.explanation import explain_escalation
 from domain.paging.escalations.first_look import (
+    assign_policies,
     choose_policies,
-    create_escalations,
-    give_policies,
+    create_stopped_escalations,
 )
-from domain.paging.escalations.policies import plan_of
-from domain.paging.escalations.snapshot import place
-from domain.paging.escalations.snoozes import ACKNOWLEDGED, end, hold_acknowledged, trigger
-from domain.paging.escalations.state import MOVES, UNDER_WAY, Event, State, after
-from domain.paging.escalations.steps import Progress, after_failure, mute_words
+from domain.paging.escalations.policies import build_plan
+from domain.paging.escalations.snapshot import store_progress
+from domain.paging.escalations.snoozes import (
+    ACKNOWLEDGED,
+    end_waiting,
+    stop_acknowledged_escalations,
+    trigger_alerts,
+)
+from domain.paging.escalations.state import (
+    ACTIVE_STATES,
+    ESCALATION_TRANSITIONS,
+    EscalationEvent,
+    EscalationState,
+    get_next_state,
+)
+from domain.paging.escalations.steps import (
+    EscalationProgress,
+    advance_after_failure,
+    format_mute_reason,
+)
 from domain.paging.escalations.types import AlertPageBody, AlertPaging, AlertSnooze
 from domain.paging.notifications.acknowledging import (
-    VIA,
+    VIA_MESSAGE_LINK,
     AcknowledgementLink,
-    Chosen,
-    chosen_things,
+    LinkSelection,
+    find_selected_subjects,
 )
 from domain.paging.notifications.manual_paging import check_reachable
-from domain.paging.notifications.page_targets import Subject
-from domain.paging.notifications.paging import ASKED, NewPage, queue_pages
-from domain.paging.silences.muting import muted_alert
+from domain.paging.notifications.page_targets import SubjectKind
+from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, NewPage, queue_pages
+from domain.paging.silences.muting import find_alert_mute
 from domain.paging.silences.types import MuteKind
 from domain.projects.views import ProjectView
 from models import (
@@ -52,22 +67,28 @@ from models import (
     User,
 )
 
-SHORTEST_SNOOZE = timedelta(minutes=1)
-LONGEST_SNOOZE = timedelta(days=7)
-MORNING = time(9)
-_CRITICAL = 0
-_BY_OPERATOR = "on the command line"
-_BRIEF = select(Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity)
-BriefAlert = Row[int, int, int, str, str, int]
-_NO_POLICY = "No escalation policy pages for this alert. Page a person instead."
+MIN_SNOOZE = timedelta(minutes=1)
+MAX_SNOOZE = timedelta(days=7)
+TOMORROW_SNOOZE_TIME = time(9)
+_CRITICAL_RANK = 0
+_OPERATOR_VIA = "on the command line"
+_ALERT_SUMMARY_QUERY = select(
+    Alert.id, Alert.project_id, Alert.iid, Alert.title, Alert.status, Alert.severity
+)
+HandledAlert = Row[int, int, int, str, str, int]
+_NO_POLICY_MESSAGE = "No escalation policy applies to this alert. Page a person instead."
 
 
-@question("alerts.paging")
-def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+@read_action("alerts.paging")
+def show_paging(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """Show the state of the paging for an alert."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    view = explain(
-        project.id, alert_id, session=work.session, now=work.now, reading=work.policy(Reading)
+    view = explain_escalation(
+        project.id,
+        alert_id,
+        session=work.session,
+        now=work.now,
+        reading=work.policy(ParserSettings),
     )
     return AlertPaging(
         state=view.state and view.state.value,
@@ -78,8 +99,8 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
         next_step=view.next_step,
         next_at=view.next_at,
         next_whom=view.next_whom or None,
-        acknowledged_until=view.rests_until if view.state is State.ACKNOWLEDGED else None,
-        snoozed_until=view.rests_until if view.state is State.SNOOZED else None,
+        acknowledged_until=view.rests_until if view.state is EscalationState.ACKNOWLEDGED else None,
+        snoozed_until=view.rests_until if view.state is EscalationState.SNOOZED else None,
         escalates_at=work.session.scalar(
             select(PendingEscalation.due_at).where(PendingEscalation.alert_id == alert_id)
         ),
@@ -87,7 +108,7 @@ def show_paging(work: Work, project: ProjectView, iid: int) -> AlertPaging:
 
 
 @action("alerts.escalate")
-def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+def escalate_alert(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """Escalate an alert to the next step of its policy now.
 
     An acknowledged alert is triggered again. This action takes the step immediately; the web page
@@ -96,79 +117,86 @@ def escalate_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
     """
     row, alert = check_can_escalate(work, project, iid)
     work.session.execute(delete(PendingEscalation).where(PendingEscalation.alert_id == alert.id))
-    state = State(row.state)
+    state = EscalationState(row.state)
     if alert.status == ACKNOWLEDGED:
         # The worker may not have processed the change that stops the escalation yet.
-        row.state = State.STOPPED.value if state in UNDER_WAY else row.state
-        end(row, Event.ESCALATE, now=work.now)
-        _trigger(work, alert, via="to escalate it")
-    elif state in UNDER_WAY:
-        _hurry(work, row)
+        row.state = EscalationState.STOPPED.value if state in ACTIVE_STATES else row.state
+        end_waiting(row, EscalationEvent.ESCALATE, now=work.now)
+        _trigger_for_user(work, alert, via="to escalate it")
+    elif state in ACTIVE_STATES:
+        _make_next_step_due(work, row)
     else:
-        end(row, Event.ESCALATE, now=work.now)
+        end_waiting(row, EscalationEvent.ESCALATE, now=work.now)
         # If the worker has not processed the triggered alert yet, it starts the escalation when it
         # does.
         backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
-        row.next_at = None if backlog and backlog.kinds & OPENING else work.now
-    _say(work, alert, "escalated it: the next step is taken now")
-    _record(work, project, alert, EventKind.ALERT_ESCALATED)
+        row.next_at = None if backlog and backlog.kinds & TRIGGERING_KINDS else work.now
+    _log_activity(work, alert, "escalated it: the next step runs now")
+    _record_alert_event(work, project, alert, EventKind.ALERT_ESCALATED)
     work.session.flush()
     return show_paging(work, project, iid)
 
 
-def check_can_escalate(work: Work, project: ProjectView, iid: int) -> tuple[Escalation, BriefAlert]:
+def check_can_escalate(
+    work: UnitOfWork, project: ProjectView, iid: int
+) -> tuple[Escalation, HandledAlert]:
     """Lock the escalation of an alert, and return both.
 
     Raise NotFoundError if there is no such alert. Raise ConflictError if no policy pages for the
     alert, or if a silence or the like holds pages back.
     """
-    row = _lock_or_create(work, project, iid)
-    alert = _open_alert(work, project, iid)
-    state, reading = State(row.state), work.policy(Reading)
-    if state not in UNDER_WAY:
+    row = _lock_or_create_escalation(work, project, iid)
+    alert = _get_open_alert(work, project, iid)
+    state, reading = EscalationState(row.state), work.policy(ParserSettings)
+    if state not in ACTIVE_STATES:
         choices = choose_policies([alert.id], session=work.session, reading=reading)
-        if choices[alert.id].policy_id is None or Event.ESCALATE not in MOVES[state]:
-            raise ConflictError(_NO_POLICY)
-    mute = muted_alert(alert.id, at=work.now, session=work.session, reading=reading)
+        if (
+            choices[alert.id].policy_id is None
+            or EscalationEvent.ESCALATE not in ESCALATION_TRANSITIONS[state]
+        ):
+            raise ConflictError(_NO_POLICY_MESSAGE)
+    mute = find_alert_mute(alert.id, at=work.now, session=work.session, reading=reading)
     # A flapping alert delays only repeated pages. A mute without an id only waits for the worker to
     # look for an incident.
     if mute is not None and mute.kind is not MuteKind.FLAPPING and mute.id:
-        message = f"Paging is held back: {mute_words(mute)}. End that first, or page a person."
+        message = (
+            f"Paging is held back: {format_mute_reason(mute)}. Remove the cause, or page a person."
+        )
         raise ConflictError(message)
     return row, alert
 
 
-def _hurry(work: Work, row: Escalation) -> None:
+def _make_next_step_due(work: UnitOfWork, row: Escalation) -> None:
     """Make the next step due now: the next step of this round, or step 1 of another round."""
-    row.state = after(State(row.state), Event.ESCALATE).value
+    row.state = get_next_state(EscalationState(row.state), EscalationEvent.ESCALATE).value
     row.held_since = row.held_by = row.held_until = None
     row.next_at = row.decided_at = work.now
     policy = work.session.get(EscalationPolicy, row.policy_id)
     if policy is None:
         return  # the worker chooses another policy with the step
-    plan = plan_of(policy)
+    plan = build_plan(policy)
     if row.step >= len(plan.steps):
-        place(row, Progress(row.round + 1, 0, work.now))
+        store_progress(row, EscalationProgress(row.round + 1, 0, work.now))
         row.has_reached, row.judge_at = False, None
-    progress = Progress(row.round, row.step, row.round_began_at)
-    place(row, after_failure(plan, progress, now=work.now))
+    progress = EscalationProgress(row.round, row.step, row.round_began_at)
+    store_progress(row, advance_after_failure(plan, progress, now=work.now))
 
 
 @action("alerts.page")
-def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
+def page_user(work: UnitOfWork, project: ProjectView, iid: int, body: AlertPageBody) -> AlertPaging:
     """Page a member of the project about an alert now.
 
     The page does not depend on the escalation policy. Raise NotFoundError if there is no such
     alert, or ConflictError if it is closed. Raise InvalidError if a page would not reach the user
     now.
     """
-    alert = _open_alert(work, project, iid)
-    is_critical = alert.severity == _CRITICAL
+    alert = _get_open_alert(work, project, iid)
+    is_critical = alert.severity == _CRITICAL_RANK
     found = check_reachable([body.user], project, work, field="user", is_critical=is_critical)
     ((user_id, name),) = found.items()
-    if _is_double_tap(work, alert.id, user_id):
+    if _is_duplicate_submission(work, alert.id, user_id):
         return show_paging(work, project, iid)
-    key = f"{ASKED}alert {alert.id}, user {user_id}, {work.now.isoformat()}"
+    key = f"{MANUAL_PAGE_PREFIX}alert {alert.id}, user {user_id}, {work.now.isoformat()}"
     page = NewPage(
         key=key,
         project_id=project.id,
@@ -187,74 +215,82 @@ def page_person(work: Work, project: ProjectView, iid: int, body: AlertPageBody)
         "asked_by_id": work.actor.id or 0,
     }
     work.session.execute(insert(EscalationPage), [shown])
-    _say(work, alert, f"paged @{name}")
-    _record(work, project, alert, EventKind.ALERT_PERSON_PAGED, person=name)
+    _log_activity(work, alert, f"paged @{name}")
+    _record_alert_event(work, project, alert, EventKind.ALERT_PERSON_PAGED, person=name)
     return show_paging(work, project, iid)
 
 
-def _is_double_tap(work: Work, alert_id: int, user_id: int) -> bool:
+def _is_duplicate_submission(work: UnitOfWork, alert_id: int, user_id: int) -> bool:
     """Return whether the same user has just sent this page from a form."""
-    if work.actor.means is not Means.PAGE:
+    if work.actor.means is not AccessMethod.PAGE:
         return False
     same = select(EscalationPage.id).where(
         *(EscalationPage.alert_id == alert_id, EscalationPage.user_id == user_id),
         EscalationPage.asked_by_id == work.actor.id,
-        EscalationPage.paged_at > work.now - DOUBLE_TAP,
+        EscalationPage.paged_at > work.now - DOUBLE_SUBMISSION_WINDOW,
     )
     return work.session.scalar(same.limit(1)) is not None
 
 
 @action("alerts.snooze")
-def snooze_alert(work: Work, project: ProjectView, iid: int, body: AlertSnooze) -> AlertPaging:
+def snooze_alert(
+    work: UnitOfWork, project: ProjectView, iid: int, body: AlertSnooze
+) -> AlertPaging:
     """Snooze an open alert until it is triggered again.
 
     The alert pages nobody until then. Raise NotFoundError if there is no such alert, ConflictError
     if it is closed, or InvalidError if the end is invalid.
     """
-    until = _end_of_snooze(work, body)
-    alert = _open_alert(work, project, iid)
-    _snooze(work, project, [alert.id], until)
-    _open_alert(work, project, iid)  # Fails if the alert was closed in the meantime.
+    until = _find_snooze_end(work, body)
+    alert = _get_open_alert(work, project, iid)
+    _snooze_alerts(work, project, [alert.id], until)
+    _get_open_alert(work, project, iid)  # Fails if the alert was closed in the meantime.
     return show_paging(work, project, iid)
 
 
-def snooze_by_link(work: Work, link: AcknowledgementLink, chosen: Chosen, length: timedelta) -> int:
+def snooze_by_link(
+    work: UnitOfWork, link: AcknowledgementLink, chosen: LinkSelection, length: timedelta
+) -> int:
     """Snooze the chosen alerts of a message; return their number.
 
-    Raise ForbiddenError or InvalidError as `chosen_things` does.
+    Raise ForbiddenError or InvalidError as `find_selected_subjects` does.
     """
-    found = chosen_things(work, link, chosen)
-    own = work.acting_as(found.user.id or 0, found.user.name)
-    alerts = found.ids_of(Subject.ALERT)
+    found = find_selected_subjects(work, link, chosen)
+    own = work.with_actor(found.user.id or 0, found.user.name)
+    alerts = found.ids_of(SubjectKind.ALERT)
     for project_id, alert_ids in alerts.items():
         project = found.projects[project_id]
-        _snooze(own, project, alert_ids, work.now + length, via=VIA)
+        _snooze_alerts(own, project, alert_ids, work.now + length, via=VIA_MESSAGE_LINK)
     return sum(map(len, alerts.values()))
 
 
-def _snooze(
-    work: Work,
+def _snooze_alerts(
+    work: UnitOfWork,
     project: ProjectView,
     alert_ids: Sequence[int],
     until: datetime,
     *,
     via: str | None = None,
 ) -> None:
-    for row in _rows_to_rest(work, alert_ids):
-        row.state = after(State(row.state), Event.SNOOZE).value
+    for row in _lock_or_create_escalations(work, alert_ids):
+        row.state = get_next_state(EscalationState(row.state), EscalationEvent.SNOOZE).value
         row.next_at, row.decided_at, row.ended_at = until, work.now, None
     work.session.flush()  # Escalations are written before alerts are locked.
     change = StatusChange(status=ACKNOWLEDGED, by=work.actor.source.actor, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))
-    change_all(project.id, ids, change, among=("triggered",), session=work.session, now=work.now)
-    alerts = work.session.execute(_BRIEF.where(Alert.id.in_(alert_ids)).order_by(Alert.id))
+    change_statuses_in_bulk(
+        project.id, ids, change, among=("triggered",), session=work.session, now=work.now
+    )
+    alerts = work.session.execute(
+        _ALERT_SUMMARY_QUERY.where(Alert.id.in_(alert_ids)).order_by(Alert.id)
+    )
     for alert in alerts.all():
-        _say(work, alert, f"{SNOOZED} {date_and_time(until)}", via=via)
-        _record(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
+        _log_activity(work, alert, f"{SNOOZED_PREFIX} {format_message_time(until)}", via=via)
+        _record_alert_event(work, project, alert, EventKind.ALERT_SNOOZED, until=until.isoformat())
     work.session.flush()
 
 
-def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
+def _lock_or_create_escalations(work: UnitOfWork, alert_ids: Sequence[int]) -> list[Escalation]:
     """Lock the escalations of alerts, and create missing escalations.
 
     Escalations are missing if the worker has not processed the alerts yet.
@@ -263,73 +299,74 @@ def _rows_to_rest(work: Work, alert_ids: Sequence[int]) -> list[Escalation]:
     found = work.session.scalars(select(Escalation.alert_id).where(is_one))
     missing = set(alert_ids).difference(found)
     if missing:
-        reading = work.policy(Reading)
-        create_escalations(missing, session=work.session, now=work.now, reading=reading)
+        reading = work.policy(ParserSettings)
+        create_stopped_escalations(missing, session=work.session, now=work.now, reading=reading)
     mine = select(Escalation).where(is_one).order_by(Escalation.id)
     return list(work.session.scalars(mine.with_for_update()))
 
 
-def _end_of_snooze(work: Work, body: AlertSnooze) -> datetime:
+def _find_snooze_end(work: UnitOfWork, body: AlertSnooze) -> datetime:
     given = [each for each in (body.duration, body.until, body.tomorrow) if each]
     if len(given) != 1:
-        raise InvalidError("Give one of duration, until and tomorrow.", field="duration")
+        message = "Exactly one of `duration`, `until` and `tomorrow` is required."
+        raise InvalidError(message, field="duration")
     if body.tomorrow:
-        return tomorrow_morning(work)
+        return get_tomorrow_morning(work)
     until = body.until or work.now + (body.duration or timedelta())
-    if not SHORTEST_SNOOZE <= until - work.now <= LONGEST_SNOOZE:
-        longest = duration_text(LONGEST_SNOOZE)
-        message = f"A snooze ends between one minute and {longest} from now."
+    if not MIN_SNOOZE <= until - work.now <= MAX_SNOOZE:
+        longest = format_duration(MAX_SNOOZE)
+        message = f"A snooze must end between 1m and {longest} from now."
         raise InvalidError(message, field="until" if body.until else "duration")
     return until
 
 
-def tomorrow_morning(work: Work) -> datetime:
+def get_tomorrow_morning(work: UnitOfWork) -> datetime:
     """Return 9:00 of the next day in the time zone of the acting user."""
     own = work.session.scalar(select(User.time_zone).where(User.id == work.actor.id))
-    place_of = zone(own or "UTC")
-    day = wall_time(work.now, place_of).date() + timedelta(days=1)
-    return instant(datetime.combine(day, MORNING), place_of)
+    place_of = get_zone(own or "UTC")
+    day = convert_to_local(work.now, place_of).date() + timedelta(days=1)
+    return convert_to_utc(datetime.combine(day, TOMORROW_SNOOZE_TIME), place_of)
 
 
 @action("alerts.wake")
-def wake_alert(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+def end_snooze(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """End the snooze of an alert and start its policy at step 1.
 
     The alert is triggered again. Raise NotFoundError if there is no such alert, or ConflictError if
     it is not snoozed.
     """
     row = _lock_escalation(work, project, iid)
-    alert = _open_alert(work, project, iid)
-    if row is None or row.state != State.SNOOZED.value:
+    alert = _get_open_alert(work, project, iid)
+    if row is None or row.state != EscalationState.SNOOZED.value:
         raise ConflictError("This alert is not snoozed.")
-    end(row, Event.WOKEN, now=work.now)
-    _trigger(work, alert, via="before its snooze ended")
-    _record(work, project, alert, EventKind.ALERT_WOKEN)
+    end_waiting(row, EscalationEvent.SNOOZE_ENDED, now=work.now)
+    _trigger_for_user(work, alert, via="before its snooze ended")
+    _record_alert_event(work, project, alert, EventKind.ALERT_WOKEN)
     return show_paging(work, project, iid)
 
 
 @action("alerts.renew")
-def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPaging:
+def renew_acknowledgement(work: UnitOfWork, project: ProjectView, iid: int) -> AlertPaging:
     """Extend the acknowledgement of an alert.
 
     The full timeout starts again. Raise NotFoundError if there is no such alert, or ConflictError
     if it has no acknowledgement that expires.
     """
-    row = _lock_or_create(work, project, iid)
-    alert = _open_alert(work, project, iid)
+    row = _lock_or_create_escalation(work, project, iid)
+    alert = _get_open_alert(work, project, iid)
     backlog = find_backlog(Follower.ESCALATIONS, alert.id, session=work.session)
     if backlog and ChangeKind.ACKNOWLEDGED in backlog.kinds:
         # The worker does the same later, which then changes nothing.
-        hold_acknowledged([alert.id], session=work.session, now=work.now)
+        stop_acknowledged_escalations([alert.id], session=work.session, now=work.now)
     policy = work.session.get(EscalationPolicy, row.policy_id) if row.policy_id else None
-    timeout = plan_of(policy).timeout if policy else None
-    if row.state != State.ACKNOWLEDGED.value or timeout is None:
-        raise ConflictError("This alert has no acknowledgement that runs out.")
-    row.state = after(State(row.state), Event.RENEWED).value
+    timeout = build_plan(policy).timeout if policy else None
+    if row.state != EscalationState.ACKNOWLEDGED.value or timeout is None:
+        raise ConflictError("This alert has no acknowledgement that expires.")
+    row.state = get_next_state(EscalationState(row.state), EscalationEvent.RENEWED).value
     row.next_at, row.decided_at = work.now + timeout, work.now
     row.answered_by_id = work.actor.id
-    _say(work, alert, f"{RENEWED} {date_and_time(row.next_at)}")
-    _record(
+    _log_activity(work, alert, f"{RENEWED_PREFIX} {format_message_time(row.next_at)}")
+    _record_alert_event(
         work,
         project,
         alert,
@@ -340,19 +377,19 @@ def renew_acknowledgement(work: Work, project: ProjectView, iid: int) -> AlertPa
     return show_paging(work, project, iid)
 
 
-def _open_alert(work: Work, project: ProjectView, iid: int) -> BriefAlert:
+def _get_open_alert(work: UnitOfWork, project: ProjectView, iid: int) -> HandledAlert:
     """Return an open alert.
 
     Raise NotFoundError if there is no such alert, or ConflictError if it is closed.
     """
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    alert = work.session.execute(_BRIEF.where(Alert.id == alert_id)).one()
+    alert = work.session.execute(_ALERT_SUMMARY_QUERY.where(Alert.id == alert_id)).one()
     if alert.status not in OPEN_STATUSES:
         raise ConflictError(f"The alert is {alert.status}. Reopen it first.")
     return alert
 
 
-def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation | None:
+def _lock_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Escalation | None:
     """Lock and return the escalation of an alert, or return None.
 
     Like the worker, lock the escalation before the alert.
@@ -362,16 +399,16 @@ def _lock_escalation(work: Work, project: ProjectView, iid: int) -> Escalation |
     return work.session.scalar(own.with_for_update())
 
 
-def _lock_or_create(work: Work, project: ProjectView, iid: int) -> Escalation:
+def _lock_or_create_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> Escalation:
     """Lock the escalation of an alert; create it if the worker has not created it yet."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    (row,) = _rows_to_rest(work, [alert_id])
-    give_policies([row], session=work.session, reading=work.policy(Reading))
+    (row,) = _lock_or_create_escalations(work, [alert_id])
+    assign_policies([row], session=work.session, reading=work.policy(ParserSettings))
     return row
 
 
-def _trigger(work: Work, alert: BriefAlert, *, via: str) -> None:
-    trigger(
+def _trigger_for_user(work: UnitOfWork, alert: HandledAlert, *, via: str) -> None:
+    trigger_alerts(
         alert.project_id,
         [alert.id],
         by=work.actor.source.actor,
@@ -381,15 +418,19 @@ def _trigger(work: Work, alert: BriefAlert, *, via: str) -> None:
     )
 
 
-def _say(work: Work, alert: BriefAlert, text: str, *, via: str | None = None) -> None:
+def _log_activity(
+    work: UnitOfWork, alert: HandledAlert, text: str, *, via: str | None = None
+) -> None:
     """Add an entry about a user's action to the activity of an alert."""
     who = work.actor.source.actor
-    entry = add_entry(alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now)
-    entry.via = via or (None if who else _BY_OPERATOR)
+    entry = add_activity_entry(
+        alert.id, NoteKind.HANDLING, text, by=who, session=work.session, now=work.now
+    )
+    entry.via = via or (None if who else _OPERATOR_VIA)
 
 
-def _record(
-    work: Work, project: ProjectView, alert: BriefAlert, kind: EventKind, **details: object
+def _record_alert_event(
+    work: UnitOfWork, project: ProjectView, alert: HandledAlert, kind: EventKind, **details: object
 ) -> None:
     about = {"project": project.path, "iid": alert.iid, **details}
     work.record(kind, subject=alert.title, details=about)

@@ -5,20 +5,21 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Reading
-from domain.paging.escalations.steps import mute_words
+from domain.alerts.formats.base import ParserSettings
+from domain.paging.escalations.steps import format_mute_reason
 from domain.paging.notifications.policy import PageHold
-from domain.paging.silences.muting import fully_muted
+from domain.paging.silences.muting import find_full_mutes
 
 
 def find_page_holds(
-    projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: Reading
+    projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, PageHold]:
     """Return the holds on all pages of alerts, by alert id.
 
     `projects` maps the ids of alerts to the ids of their projects.
     """
-    mutes = fully_muted(projects, at=at, session=session, reading=reading)
+    mutes = find_full_mutes(projects, at=at, session=session, reading=reading)
     return {
-        alert_id: PageHold(mute_words(mute), mute.look_again_at) for alert_id, mute in mutes.items()
+        alert_id: PageHold(format_mute_reason(mute), mute.look_again_at)
+        for alert_id, mute in mutes.items()
     }

@@ -11,28 +11,28 @@ from sqlalchemy import ColumnElement, delete, exists, or_, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.accounts.users import ACTIVE
-from domain.alerts.handling.activity import NoteKind, add_entry
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.core.database.rows import insert_into
 from domain.core.errors import ConflictError, DomainError, ForbiddenError
-from domain.core.schedule_conditions import NOW, Moment, later
+from domain.core.schedule_conditions import NOW, Moment, add_to_now
 from domain.paging.escalations.manual_actions import check_can_escalate, escalate_alert
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
 from models import Alert, Escalation, PendingEscalation, Project, User
 
 #: Time for which a user can undo an escalation.
-UNDO_WITHIN = timedelta(seconds=5)
+UNDO_PERIOD = timedelta(seconds=5)
 #: Clock tolerance. A row that is due later was written by a clock that was ahead.
-_LATEST = timedelta(minutes=1)
+_MAX_CLOCK_LEAD = timedelta(minutes=1)
 #: Maximum number of escalations that the worker reads at a time.
-_BATCH = 100
+_BATCH_SIZE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class PendingView:
+class PendingEscalationView:
     """An escalation that can still be undone."""
 
     #: Name of the user who requested the escalation.
@@ -41,16 +41,16 @@ class PendingView:
 
 
 def _is_due(now: Moment) -> ColumnElement[bool]:
-    is_too_late = PendingEscalation.due_at > later(now, _LATEST)
+    is_too_late = PendingEscalation.due_at > add_to_now(now, _MAX_CLOCK_LEAD)
     return or_(PendingEscalation.due_at <= now, is_too_late)
 
 
 #: Condition that is true if an escalation can no longer be undone but has not happened yet.
-PENDING_ARE_DUE = exists().where(_is_due(NOW))
+PENDING_ESCALATIONS_ARE_DUE = exists().where(_is_due(NOW))
 
 
 @action("alerts.escalate")
-def ask_to_escalate(work: Work, project: ProjectView, iid: int) -> PendingView:
+def request_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> PendingEscalationView:
     """Escalate an alert in five seconds, unless a user undoes it.
 
     Nothing changes if an escalation was already requested. Raise NotFoundError if there is no such
@@ -61,16 +61,16 @@ def ask_to_escalate(work: Work, project: ProjectView, iid: int) -> PendingView:
         "alert_id": alert.id,
         "status": alert.status,
         "asked_by_id": work.actor.id,
-        "due_at": work.now + UNDO_WITHIN,
+        "due_at": work.now + UNDO_PERIOD,
     }
     insert = insert_into(PendingEscalation, session=work.session)
     work.session.execute(insert.values(asked).on_conflict_do_nothing())
-    found = find_pending(alert.id, session=work.session)
-    return found or PendingView(by=work.actor.name, due_at=work.now)
+    found = find_pending_escalation(alert.id, session=work.session)
+    return found or PendingEscalationView(by=work.actor.name, due_at=work.now)
 
 
 @action("alerts.escalate")
-def undo_escalation(work: Work, project: ProjectView, iid: int) -> bool:
+def undo_escalation(work: UnitOfWork, project: ProjectView, iid: int) -> bool:
     """Cancel an escalation that has not happened yet; return whether there was one.
 
     Raise NotFoundError if there is no such alert.
@@ -84,23 +84,23 @@ def undo_escalation(work: Work, project: ProjectView, iid: int) -> bool:
     return True
 
 
-def find_pending(alert_id: int, *, session: Session) -> PendingView | None:
+def find_pending_escalation(alert_id: int, *, session: Session) -> PendingEscalationView | None:
     """Return the escalation of an alert that can still be undone, or None."""
     row = session.execute(
         select(PendingEscalation.due_at, User.username)
         .outerjoin(User, User.id == PendingEscalation.asked_by_id)
         .where(PendingEscalation.alert_id == alert_id)
     ).first()
-    return None if row is None else PendingView(by=row.username or "", due_at=row.due_at)
+    return None if row is None else PendingEscalationView(by=row.username or "", due_at=row.due_at)
 
 
-def due_escalations(*, session: Session, now: datetime) -> Sequence[int]:
+def find_due_pending_escalations(*, session: Session, now: datetime) -> Sequence[int]:
     """Return the ids of alerts to escalate now."""
     due = select(PendingEscalation.alert_id).where(_is_due(now))
-    return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH)).all()
+    return session.scalars(due.order_by(PendingEscalation.due_at).limit(_BATCH_SIZE)).all()
 
 
-def escalate_due(work: Work, alert_id: int) -> bool:
+def escalate_pending(work: UnitOfWork, alert_id: int) -> bool:
     """Escalate an alert for the user who requested it; return whether the request existed.
 
     Log the reason in the activity if the alert cannot be escalated. Workers skip rows that other
@@ -121,17 +121,17 @@ def escalate_due(work: Work, alert_id: int) -> bool:
     session.flush()
     if asked_by is None:
         return True
-    own = work.acting_as(asked_by.id, asked_by.username)
+    own = work.with_actor(asked_by.id, asked_by.username)
     try:
-        _escalate(own, alert_id, asked_by, status)
+        _escalate_for_user(own, alert_id, asked_by, status)
     except DomainError as error:
-        text = f"asked to escalate it, which was cancelled. {error}"
+        text = f"requested an escalation, which was cancelled. {error}"
         by = own.actor.source.actor
-        add_entry(alert_id, NoteKind.HANDLING, text, by=by, session=session, now=work.now)
+        add_activity_entry(alert_id, NoteKind.HANDLING, text, by=by, session=session, now=work.now)
     return True
 
 
-def _escalate(own: Work, alert_id: int, asked_by: User, status: str) -> None:
+def _escalate_for_user(own: UnitOfWork, alert_id: int, asked_by: User, status: str) -> None:
     alert = own.session.execute(
         select(Alert.iid, Alert.status, Project.path)
         .join(Project, Project.id == Alert.project_id)

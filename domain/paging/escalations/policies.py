@@ -10,52 +10,52 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from domain.access.roles import Ability
 from domain.accounts.users import ERASED
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.database.locks import AdvisoryLock
-from domain.core.database.paging import LARGEST_ID
-from domain.core.database.rows import slices
+from domain.core.database.paging import MAX_ID
+from domain.core.database.rows import split_into_batches
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.paging.escalations.steps import (
     AnyTarget,
+    EscalationPlan,
     NamedStep,
     NamedTarget,
-    Plan,
     Step,
     Target,
     TargetKind,
-    read_steps,
+    parse_stored_steps,
 )
 from domain.paging.escalations.types import (
     EscalationPolicy,
     EscalationStep,
     EscalationTarget,
-    describe,
+    describe_plan,
 )
-from domain.projects.member_lists import able_people, users_with
+from domain.projects.member_lists import find_users_with_ability, list_usernames_with_ability
 from domain.projects.owners import (
-    Lineage,
+    GroupChain,
     belongs_to,
-    groups_above,
-    groups_of,
-    is_in,
+    find_group_chain,
+    find_group_ids_above,
+    find_owner_group_paths,
+    is_owned_at_or_below,
     is_used_by,
-    lineage_of,
 )
-from domain.projects.views import Holder, Namespace
+from domain.projects.views import Namespace, ProjectOrGroup
 from models import Contact, Group, OnCallSchedule, Project, User
 from models import EscalationPolicy as PolicyRow
 from models.folding import fold
 
-_MISSING = {
-    TargetKind.USER: "“{}” is not a member here who can see the alerts.",
-    TargetKind.SCHEDULE: "There is no schedule “{}” here or in the groups above.",
-    TargetKind.CHANNEL: "There is no channel “{}” here or in the groups above.",
+_MISSING_TARGET_MESSAGES = {
+    TargetKind.USER: '"{}" is not a member who can see the alerts.',
+    TargetKind.SCHEDULE: 'Schedule "{}" not found here or in the groups above.',
+    TargetKind.CHANNEL: 'Channel "{}" not found here or in the groups above.',
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choices:
+class TargetChoices:
     """The targets that a form offers."""
 
     people: tuple[EscalationTarget, ...]
@@ -63,7 +63,7 @@ class Choices:
     channels: tuple[EscalationTarget, ...]
 
 
-class _Usable(NamedTuple):
+class _UsableTarget(NamedTuple):
     """A schedule or channel that a policy may page."""
 
     id: int
@@ -74,7 +74,7 @@ class _Usable(NamedTuple):
     group: str | None
 
 
-class OtherPolicy(NamedTuple):
+class PolicyReference(NamedTuple):
     """A policy, and the path of the project or group that owns it."""
 
     name: str
@@ -87,7 +87,7 @@ class OtherPolicy(NamedTuple):
         return {"group_path" if self.is_of_group else "project_path": self.path}
 
 
-def who_may_be_paged(
+def find_pageable_users(
     namespace: Namespace, user_ids: Collection[int], *, session: Session, today: date
 ) -> Mapping[int, str]:
     """Return the names of the users who can be paged for alerts of a namespace, by id.
@@ -95,29 +95,43 @@ def who_may_be_paged(
     These are the users who may see the alerts and are not locked.
     """
     wanted = User.id.in_(user_ids) if user_ids else false()
-    return able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
-
-
-def choices(holder: Holder, *, most: int, session: Session, today: date) -> Choices:
-    """Return the targets that a form offers, with at most `most` users."""
-    namespace, used = holder.namespace, lineage_of(holder, session=session)
-    names = users_with(Ability.READ_ALERTS, namespace, limit=most, session=session, today=today)
-    wanted = User.username.in_(names)
-    people = able_people(wanted, Ability.READ_ALERTS, namespace, session=session, today=today)
-    return Choices(
-        people=_views(TargetKind.USER, people),
-        schedules=_views(TargetKind.SCHEDULE, _offered(_schedules(used, session=session))),
-        channels=_views(TargetKind.CHANNEL, _offered(_channels(used, session=session))),
+    return find_users_with_ability(
+        wanted, Ability.READ_ALERTS, namespace, session=session, today=today
     )
 
 
-def _offered(found: Sequence[_Usable]) -> Mapping[int, str]:
+def find_target_choices(
+    holder: ProjectOrGroup, *, most: int, session: Session, today: date
+) -> TargetChoices:
+    """Return the targets that a form offers, with at most `most` users."""
+    namespace, used = holder.namespace, find_group_chain(holder, session=session)
+    names = list_usernames_with_ability(
+        Ability.READ_ALERTS, namespace, limit=most, session=session, today=today
+    )
+    wanted = User.username.in_(names)
+    people = find_users_with_ability(
+        wanted, Ability.READ_ALERTS, namespace, session=session, today=today
+    )
+    return TargetChoices(
+        people=_build_choice_targets(TargetKind.USER, people),
+        schedules=_build_choice_targets(
+            TargetKind.SCHEDULE, _format_choice_names(_find_usable_schedules(used, session=session))
+        ),
+        channels=_build_choice_targets(
+            TargetKind.CHANNEL, _format_choice_names(_find_usable_channels(used, session=session))
+        ),
+    )
+
+
+def _format_choice_names(found: Sequence[_UsableTarget]) -> Mapping[int, str]:
     return {
-        each.id: f"{each.name} (of {each.group})" if each.group else each.name for each in found
+        each.id: f"{each.name} (from {each.group})" if each.group else each.name for each in found
     }
 
 
-def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget, ...]:
+def _build_choice_targets(
+    kind: TargetKind, names: Mapping[int, str]
+) -> tuple[EscalationTarget, ...]:
     by_name = sorted(names.items(), key=lambda each: each[1].lower())
     return tuple(
         EscalationTarget(type=kind.value, id=number, name=name) for number, name in by_name
@@ -125,7 +139,7 @@ def _views(kind: TargetKind, names: Mapping[int, str]) -> tuple[EscalationTarget
 
 
 def resolve_steps(
-    steps: Sequence[NamedStep], holder: Holder, *, session: Session, today: date
+    steps: Sequence[NamedStep], holder: ProjectOrGroup, *, session: Session, today: date
 ) -> tuple[Step, ...]:
     """Return steps with the ids of their targets.
 
@@ -144,19 +158,28 @@ def resolve_steps(
 
 
 def resolve_targets(
-    wanted: Collection[AnyTarget], holder: Holder, *, field: str, session: Session, today: date
+    wanted: Collection[AnyTarget],
+    holder: ProjectOrGroup,
+    *,
+    field: str,
+    session: Session,
+    today: date,
 ) -> Mapping[AnyTarget, Target]:
     """Return the targets for ids and names.
 
     If several targets have the name, the nearest target is used. Raise InvalidError if a target
     does not exist.
     """
-    used = lineage_of(holder, session=session)
-    people = _people(holder.namespace, wanted, session=session, today=today)
+    used = find_group_chain(holder, session=session)
+    people = _find_named_users(holder.namespace, wanted, session=session, today=today)
     found = {
         TargetKind.USER: [(name, number) for number, name in people.items()],
-        TargetKind.SCHEDULE: [(each.name, each.id) for each in _schedules(used, session=session)],
-        TargetKind.CHANNEL: [(each.name, each.id) for each in _channels(used, session=session)],
+        TargetKind.SCHEDULE: [
+            (each.name, each.id) for each in _find_usable_schedules(used, session=session)
+        ],
+        TargetKind.CHANNEL: [
+            (each.name, each.id) for each in _find_usable_channels(used, session=session)
+        ],
     }
     known = {kind: {number for _, number in pairs} for kind, pairs in found.items()}
     by_name = {
@@ -168,35 +191,37 @@ def resolve_targets(
         if isinstance(each, Target):
             name, number = str(each.id), each.id if each.id in known[each.kind] else None
         else:
-            name, number = each.name, by_name[each.kind].get(fold(storable(each.name)))
+            name, number = each.name, by_name[each.kind].get(fold(replace_unstorable(each.name)))
         if number is None:
-            raise InvalidError(_MISSING[each.kind].format(name[:100]), field=field)
+            raise InvalidError(_MISSING_TARGET_MESSAGES[each.kind].format(name[:100]), field=field)
         resolved[each] = Target(each.kind, number)
     return resolved
 
 
-def _people(
+def _find_named_users(
     namespace: Namespace, wanted: Collection[AnyTarget], *, session: Session, today: date
 ) -> Mapping[int, str]:
     """Return the names of the requested users who can be paged, by id."""
     people = [each for each in wanted if each.kind is TargetKind.USER]
-    keys = [fold(storable(each.name)) for each in people if isinstance(each, NamedTarget)]
-    ids = [each.id for each in people if isinstance(each, Target) and each.id <= LARGEST_ID]
+    keys = [fold(replace_unstorable(each.name)) for each in people if isinstance(each, NamedTarget)]
+    ids = [each.id for each in people if isinstance(each, Target) and each.id <= MAX_ID]
     condition = or_(User.username_key.in_(keys), User.id.in_(ids))
-    return able_people(condition, Ability.READ_ALERTS, namespace, session=session, today=today)
+    return find_users_with_ability(
+        condition, Ability.READ_ALERTS, namespace, session=session, today=today
+    )
 
 
-def _schedules(used: Lineage, *, session: Session) -> Sequence[_Usable]:
-    return _usable(OnCallSchedule, OnCallSchedule.name, used, session=session)
+def _find_usable_schedules(used: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
+    return _find_usable_targets(OnCallSchedule, OnCallSchedule.name, used, session=session)
 
 
-def _channels(used: Lineage, *, session: Session) -> Sequence[_Usable]:
-    return _usable(Contact, Contact.label, used, session=session)
+def _find_usable_channels(used: GroupChain, *, session: Session) -> Sequence[_UsableTarget]:
+    return _find_usable_targets(Contact, Contact.label, used, session=session)
 
 
-def _usable(
-    table: Any, name: InstrumentedAttribute[str], used: Lineage, *, session: Session
-) -> Sequence[_Usable]:
+def _find_usable_targets(
+    table: Any, name: InstrumentedAttribute[str], used: GroupChain, *, session: Session
+) -> Sequence[_UsableTarget]:
     """Return the usable rows of a table, the nearest owner and then the oldest row first."""
     rows = session.execute(
         select(table.id, name, table.project_id, table.group_id, Group.path)
@@ -204,11 +229,11 @@ def _usable(
         .where(is_used_by(table, [used]))
         .order_by(table.id)
     )
-    found = sorted((_Usable(*row) for row in rows), key=used.distance)
+    found = sorted((_UsableTarget(*row) for row in rows), key=used.distance)
     return [each if used.distance(each) else each._replace(group=None) for each in found]
 
 
-def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
+def find_target_names(targets: Iterable[Target], *, session: Session) -> Mapping[Target, str]:
     """Return the names of targets.
 
     Deleted targets are left out.
@@ -224,14 +249,14 @@ def names_of(targets: Iterable[Target], *, session: Session) -> Mapping[Target, 
     return {
         Target(kind, number): name
         for kind, statement in named.items()
-        for some in slices([*ids[kind]])
+        for some in split_into_batches([*ids[kind]])
         for number, name in session.execute(
             statement.where(statement.selected_columns.id.in_(some))
         )
     }
 
 
-def lock_rules(holder: Holder, *, session: Session) -> None:
+def lock_policies_and_routes(holder: ProjectOrGroup, *, session: Session) -> None:
     """Serialize changes of policies and routes with changes in the groups above and below.
 
     While the locks are held, nothing is created in the group or transferred. The set of projects
@@ -240,7 +265,7 @@ def lock_rules(holder: Holder, *, session: Session) -> None:
     """
     if holder.is_group:
         AdvisoryLock.MOVES.take(session)
-    above = select(Group.id).where(Group.id.in_(groups_above(holder, session=session)))
+    above = select(Group.id).where(Group.id.in_(find_group_ids_above(holder, session=session)))
     table: type[Group | Project] = Group if holder.is_group else Project
     session.execute(above.order_by(Group.id).with_for_update(read=True))
     path = session.scalar(
@@ -249,77 +274,81 @@ def lock_rules(holder: Holder, *, session: Session) -> None:
         .with_for_update(key_share=not holder.is_group)
     )
     if path != holder.path:
-        raise ConflictError(f"{holder.path} was moved or deleted in the meantime. Try again.")
+        raise ConflictError(f"{holder.path} was transferred or deleted meanwhile. Try again.")
 
 
-def all_policies(holder: Holder, *, session: Session) -> Sequence[EscalationPolicy]:
+def list_own_policies(holder: ProjectOrGroup, *, session: Session) -> Sequence[EscalationPolicy]:
     """Return the policies of a project or group itself, ordered by name."""
     rows = session.scalars(
         select(PolicyRow)
         .where(belongs_to(PolicyRow, holder))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
-    return policies_of(rows, session=session)
+    return build_policies(rows, session=session)
 
 
-def used_policies(used: Iterable[Lineage], *, session: Session) -> Sequence[EscalationPolicy]:
+def list_applicable_policies(
+    used: Iterable[GroupChain], *, session: Session
+) -> Sequence[EscalationPolicy]:
     """Return the policies that projects or groups use, including inherited policies, by name."""
     rows = session.scalars(
         select(PolicyRow)
         .where(is_used_by(PolicyRow, used))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     ).all()
-    return policies_of(rows, session=session)
+    return build_policies(rows, session=session)
 
 
-def default_among(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
+def find_default_policy(policies: Iterable[EscalationPolicy]) -> EscalationPolicy | None:
     """Return the default policy of the nearest owner."""
     defaults = [each for each in policies if each.default]
     own = next((each for each in defaults if each.group is None), None)
     return own or max(defaults, key=lambda each: len(each.group or ""), default=None)
 
 
-def policies_of(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
+def build_policies(rows: Sequence[PolicyRow], *, session: Session) -> Sequence[EscalationPolicy]:
     """Return the policies of database rows."""
-    plans = [plan_of(row) for row in rows]
-    named = _named(plans, session=session)
-    groups = groups_of(rows, session=session)
+    plans = [build_plan(row) for row in rows]
+    named = _build_steps_of_plans(plans, session=session)
+    groups = find_owner_group_paths(rows, session=session)
     return tuple(
         EscalationPolicy(
-            **columns_of(row, EscalationPolicy) | {"steps": steps},
+            **get_column_values(row, EscalationPolicy) | {"steps": steps},
             group=groups.get(row.group_id),
             default=row.is_default,
             repeat_pause_seconds=row.repeat_pause,
             acknowledgement_timeout_seconds=row.acknowledgement_timeout,
-            summary=" ".join(describe(plan, steps)),
+            summary=" ".join(describe_plan(plan, steps)),
         )
         for row, plan, steps in zip(rows, plans, named, strict=True)
     )
 
 
-def plan_of(row: PolicyRow) -> Plan:
+def build_plan(row: PolicyRow) -> EscalationPlan:
     """Return the plan of a stored policy."""
-    return Plan(
-        steps=read_steps(row.steps),
+    return EscalationPlan(
+        steps=parse_stored_steps(row.steps),
         repeats=row.repeats,
         pause=timedelta(seconds=row.repeat_pause),
-        timeout=_seconds(row.acknowledgement_timeout),
+        timeout=_build_timedelta(row.acknowledgement_timeout),
         retriggers=row.retrigger_when_critical,
     )
 
 
-def _seconds(number: int | None) -> timedelta | None:
+def _build_timedelta(number: int | None) -> timedelta | None:
     return None if number is None else timedelta(seconds=number)
 
 
-def named_steps(plan: Plan, *, session: Session) -> list[EscalationStep]:
+def build_named_steps(plan: EscalationPlan, *, session: Session) -> list[EscalationStep]:
     """Return the steps of a plan with the names of their targets."""
-    return _named([plan], session=session)[0]
+    return _build_steps_of_plans([plan], session=session)[0]
 
 
-def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationStep]]:
+def _build_steps_of_plans(
+    plans: Sequence[EscalationPlan], *, session: Session
+) -> list[list[EscalationStep]]:
     targets = [target for plan in plans for step in plan.steps for target in step.targets]
-    names = names_of(targets, session=session)
+    names = find_target_names(targets, session=session)
     return [
         [
             EscalationStep(
@@ -336,7 +365,9 @@ def _named(plans: Sequence[Plan], *, session: Session) -> list[list[EscalationSt
     ]
 
 
-def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[OtherPolicy, ...]:
+def find_policies_paging(
+    target: Target, holder: ProjectOrGroup, *, session: Session
+) -> tuple[PolicyReference, ...]:
     """Return the policies that page a target, in a project or group and below it."""
     rows = session.execute(
         select(
@@ -347,23 +378,23 @@ def policies_with(target: Target, holder: Holder, *, session: Session) -> tuple[
         )
         .outerjoin(Project, Project.id == PolicyRow.project_id)
         .outerjoin(Group, Group.id == PolicyRow.group_id)
-        .where(is_in(PolicyRow, holder))
+        .where(is_owned_at_or_below(PolicyRow, holder))
         .order_by(PolicyRow.name_key, PolicyRow.id)
     )
     return tuple(
-        OtherPolicy(name, path, is_of_group=group_id is not None)
+        PolicyReference(name, path, is_of_group=group_id is not None)
         for name, steps, group_id, path in rows
-        if any(target in step.targets for step in read_steps(steps))
+        if any(target in step.targets for step in parse_stored_steps(steps))
     )
 
 
-def check_unused(target: Target, holder: Holder, *, session: Session) -> None:
+def check_target_unused(target: Target, holder: ProjectOrGroup, *, session: Session) -> None:
     """Raise ConflictError if a policy pages the target."""
-    lock_rules(holder, session=session)  # Prevents new policies from using it.
-    found = policies_with(target, holder, session=session)
+    lock_policies_and_routes(holder, session=session)  # Prevents new policies from using it.
+    found = find_policies_paging(target, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
         raise ConflictError(
             f"The escalation policy {found[0].name}{where} pages this {target.kind}. "
-            "Take it out of the policy first."
+            f"Remove the {target.kind} from the policy first."
         )

@@ -6,19 +6,19 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from domain.paging.escalations.policies import names_of
-from domain.paging.escalations.round_robin import Turns
-from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
-from domain.paging.notifications.batching import Reach, reachable
-from domain.paging.on_call.shifts import who_is_on_call
+from domain.paging.escalations.policies import find_target_names
+from domain.paging.escalations.round_robin import RoundRobinTurns
+from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
+from domain.paging.notifications.batching import UserReachability, find_reachability
+from domain.paging.on_call.shifts import find_users_on_call
 from domain.projects.views import Namespace
 
 #: Reachability of users by id, for each project and for critical or other alerts.
-_Reaches = Mapping[tuple[Namespace, bool], Mapping[int, Reach]]
+_ReachabilityByNamespace = Mapping[tuple[Namespace, bool], Mapping[int, UserReachability]]
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class NamedUser:
     """A user as named in the activity of an alert."""
 
     id: int
@@ -26,7 +26,7 @@ class Person:
 
 
 @dataclass(kw_only=True)
-class Reached:
+class StepRecipients:
     """The recipients of a step without duplicates, and the reasons why others are not reached."""
 
     user_ids: list[int] = field(default_factory=list)
@@ -34,12 +34,12 @@ class Reached:
     #: Reasons as sentences without a full stop.
     gaps: list[str] = field(default_factory=list)
     #: Users who cannot be paged now, with the reason.
-    unreached: dict[Person, Reach] = field(default_factory=dict)
+    unreached: dict[NamedUser, UserReachability] = field(default_factory=dict)
 
     @property
-    def is_somebody(self) -> bool:
+    def reaches_anyone(self) -> bool:
         """Return whether at least one page is sent immediately."""
-        waiting = [each for each in self.unreached.values() if each is Reach.QUIET]
+        waiting = [each for each in self.unreached.values() if each is UserReachability.QUIET]
         return len(self.user_ids) > len(waiting) or bool(self.channel_ids)
 
     @property
@@ -50,17 +50,17 @@ class Reached:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipients:
+class RecipientLookup:
     """The users and channels that can be paged at a given time."""
 
-    reaches: _Reaches
+    reaches: _ReachabilityByNamespace
     on_call: Mapping[int, tuple[int, ...]]
     names: Mapping[Target, str]
-    turns: Turns = field(default_factory=Turns)
+    turns: RoundRobinTurns = field(default_factory=RoundRobinTurns)
 
-    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> Reached:
+    def of(self, place: Namespace, step: Step, *, is_critical: bool) -> StepRecipients:
         """Return the recipients of a step; a user who is named twice is paged once."""
-        found, people = Reached(), dict[int, None]()
+        found, people = StepRecipients(), dict[int, None]()
         for target in step.targets:
             if target.kind is TargetKind.CHANNEL:
                 self._add_channel(target, found)
@@ -70,10 +70,10 @@ class Recipients:
                 people.update(dict.fromkeys(self._on_call(target, found)))
         reaches = self.reaches.get((place, is_critical), {})
         for user_id in people:
-            self._add_user(user_id, reaches.get(user_id, Reach.INACTIVE), found)
+            self._add_user(user_id, reaches.get(user_id, UserReachability.INACTIVE), found)
         return found
 
-    def gaps_of(self, place: Namespace, plan: Plan) -> Mapping[str, int | None]:
+    def find_gaps(self, place: Namespace, plan: EscalationPlan) -> Mapping[str, int | None]:
         """Return the reasons why a plan does not reach recipients now, with the user's id or None.
 
         Quiet hours are intended, so they do not count as gaps.
@@ -85,41 +85,41 @@ class Recipients:
             found.update(
                 (f"@{person.name} {reach.value}", person.id)
                 for person, reach in reached.unreached.items()
-                if reach is not Reach.QUIET
+                if reach is not UserReachability.QUIET
             )
         return found
 
-    def _add_channel(self, target: Target, found: Reached) -> None:
+    def _add_channel(self, target: Target, found: StepRecipients) -> None:
         if target not in self.names:
             found.gaps.append("a channel was deleted")
         elif target.id not in found.channel_ids:
             found.channel_ids.append(target.id)
 
-    def _on_call(self, target: Target, found: Reached) -> tuple[int, ...]:
+    def _on_call(self, target: Target, found: StepRecipients) -> tuple[int, ...]:
         on_call = self.on_call.get(target.id, ())
         if not on_call:
             name = self.names.get(target)
             found.gaps.append(f"nobody is on call in {name}" if name else "a schedule was deleted")
         return on_call
 
-    def _add_user(self, user_id: int, reach: Reach, found: Reached) -> None:
+    def _add_user(self, user_id: int, reach: UserReachability, found: StepRecipients) -> None:
         name = self.names.get(Target(TargetKind.USER, user_id))
         if name is None:
             found.gaps.append("the account of a user was deleted")
             return
-        if reach in {Reach.REACHABLE, Reach.QUIET}:
+        if reach in {UserReachability.REACHABLE, UserReachability.QUIET}:
             found.user_ids.append(user_id)
-        if reach is not Reach.REACHABLE:
-            found.unreached[Person(user_id, name)] = reach
+        if reach is not UserReachability.REACHABLE:
+            found.unreached[NamedUser(user_id, name)] = reach
 
 
-def read_recipients(
-    plans: Mapping[tuple[Namespace, bool], Iterable[Plan]],
+def load_recipients(
+    plans: Mapping[tuple[Namespace, bool], Iterable[EscalationPlan]],
     *,
     sends_mail: bool,
     session: Session,
     now: datetime,
-) -> Recipients:
+) -> RecipientLookup:
     """Return the recipients that plans can page now.
 
     The keys of `plans` are a project, or a group for all projects below it, and whether the alerts
@@ -131,34 +131,34 @@ def read_recipients(
     }
     everything = {target for some in targets.values() for target in some}
     schedules = {each.id for each in everything if each.kind is TargetKind.SCHEDULE}
-    on_call = who_is_on_call(schedules, at=now, session=session) if schedules else {}
+    on_call = find_users_on_call(schedules, at=now, session=session) if schedules else {}
     users = {
-        key: {number for each in some for number in _users(each, on_call)}
+        key: {number for each in some for number in _list_target_users(each, on_call)}
         for key, some in targets.items()
     }
     people = {Target(TargetKind.USER, each) for some in users.values() for each in some}
-    return Recipients(
-        reaches=_reaches(users, sends_mail=sends_mail, session=session, now=now),
+    return RecipientLookup(
+        reaches=_load_reachability(users, sends_mail=sends_mail, session=session, now=now),
         on_call=on_call,
-        names=names_of(everything | people, session=session),
+        names=find_target_names(everything | people, session=session),
     )
 
 
-def _users(target: Target, on_call: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
+def _list_target_users(target: Target, on_call: Mapping[int, tuple[int, ...]]) -> tuple[int, ...]:
     if target.kind is TargetKind.SCHEDULE:
         return on_call.get(target.id, ())
     return (target.id,) if target.kind is TargetKind.USER else ()
 
 
-def _reaches(
+def _load_reachability(
     users: Mapping[tuple[Namespace, bool], Collection[int]],
     *,
     sends_mail: bool,
     session: Session,
     now: datetime,
-) -> _Reaches:
+) -> _ReachabilityByNamespace:
     return {
-        (place, is_critical): reachable(
+        (place, is_critical): find_reachability(
             user_ids,
             place,
             is_critical=is_critical,

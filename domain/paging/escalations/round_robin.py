@@ -11,11 +11,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into
-from domain.paging.escalations.steps import Plan, Step, Target, TargetKind
+from domain.paging.escalations.steps import EscalationPlan, Step, Target, TargetKind
 from models import EscalationPolicy, EscalationTurn
 
 
-class Turns:
+class RoundRobinTurns:
     """The last turns of steps, by policy and the number of the step."""
 
     def __init__(self, rows: Collection[EscalationTurn] = ()) -> None:
@@ -24,33 +24,37 @@ class Turns:
     def order(self, policy_id: int | None, number: int, step: Step) -> Sequence[Target]:
         """Return the targets of a step, starting with the next target in the rotation."""
         row = self._rows.get((policy_id or 0, number))
-        return from_next(step.targets, target_of(row.target) if row and row.target else None)
+        return rotate_targets(
+            step.targets, parse_stored_target(row.target) if row and row.target else None
+        )
 
     def take(self, policy_id: int | None, number: int, target: Target) -> None:
         """Store the target of the latest turn."""
         row = self._rows.get((policy_id or 0, number))
         if row is not None:
-            row.target = stored_target(target)
+            row.target = serialize_target(target)
 
 
-def from_next(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
+def rotate_targets(targets: Sequence[Target], last: Target | None) -> Sequence[Target]:
     """Return the targets in the order of the rotation, starting after the last target."""
     begin = targets.index(last) + 1 if last in targets else 0
     return [*targets[begin:], *targets[:begin]]
 
 
-def stored_target(target: Target) -> list[Any]:
+def serialize_target(target: Target) -> list[Any]:
     """Return a target in its stored format."""
     return [target.kind.value, target.id]
 
 
-def target_of(stored: Sequence[Any]) -> Target:
+def parse_stored_target(stored: Sequence[Any]) -> Target:
     """Return a target from its stored format."""
     kind, number = stored
     return Target(TargetKind(kind), number)
 
 
-def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
+def lock_round_robin_turns(
+    plans: Mapping[int | None, EscalationPlan], *, session: Session
+) -> RoundRobinTurns:
     """Lock and return the last turns of the steps of policies."""
     wanted = sorted(
         (policy_id, number)
@@ -60,7 +64,7 @@ def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
         if step.takes_turns
     )
     if not wanted:
-        return Turns()
+        return RoundRobinTurns()
     # The lock makes a deletion of the policy wait. If the policy is already gone, its turns are not
     # needed.
     present = session.scalars(
@@ -71,11 +75,11 @@ def lock_turns(plans: Mapping[int | None, Plan], *, session: Session) -> Turns:
     ).all()
     values = [{"policy_id": each, "step": number} for each, number in wanted if each in present]
     if not values:
-        return Turns()
+        return RoundRobinTurns()
     session.execute(
         insert_into(EscalationTurn, session=session).values(values).on_conflict_do_nothing()
     )
-    return Turns(
+    return RoundRobinTurns(
         session.scalars(
             select(EscalationTurn)
             .where(EscalationTurn.policy_id.in_(present))

@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.paging.escalations.steps import Plan, Progress, shifted
-from domain.paging.silences.flapping import Return, returns
+from domain.paging.escalations.steps import EscalationPlan, EscalationProgress, shift_progress
+from domain.paging.silences.flapping import AlertRecurrence, find_alert_recurrences
 from domain.projects.views import Namespace
 from models import Alert, Escalation, Project
 
@@ -18,7 +18,7 @@ _TRIGGERED = "triggered"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlertInBrief:
+class PageableAlert:
     """The properties of an alert that escalations need."""
 
     id: int
@@ -38,7 +38,9 @@ class AlertInBrief:
         return Namespace(project_id=self.project_id, path=self.project_path)
 
 
-def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[int, AlertInBrief]:
+def find_pageable_alerts(
+    alert_ids: Collection[int], *, session: Session
+) -> Mapping[int, PageableAlert]:
     """Return the alerts with the given ids, by id.
 
     Ids without an alert are left out.
@@ -61,7 +63,7 @@ def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[
         .where(Alert.id.in_(alert_ids))
     )
     return {
-        row.id: AlertInBrief(
+        row.id: PageableAlert(
             id=row.id,
             iid=row.iid,
             title=row.title,
@@ -76,11 +78,11 @@ def alerts_in_brief(alert_ids: Collection[int], *, session: Session) -> Mapping[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Story:
+class FormerProgress:
     """The progress of a former escalation, which a recurring alert resumes."""
 
     policy_id: int | None
-    progress: Progress
+    progress: EscalationProgress
     has_reached: bool
     #: Time between the end of the former alert and the start of this alert.
     calm: timedelta
@@ -92,36 +94,38 @@ class Story:
     turns: dict[str, Any] | None
 
 
-def find_stories(
+def find_former_progress(
     alerts: Mapping[int, int], *, session: Session, now: datetime
-) -> Mapping[int, Story]:
+) -> Mapping[int, FormerProgress]:
     """Return the former progress of alerts that recur, by alert id.
 
     `alerts` maps the ids of alerts to the ids of their projects.
     """
-    found = returns(alerts, at=now, session=session)
+    found = find_alert_recurrences(alerts, at=now, session=session)
     before = {each.previous_id for each in found.values()}
     rows = session.scalars(select(Escalation).where(Escalation.alert_id.in_(before)))
     by_alert = {row.alert_id: row for row in rows}
     return {
-        alert_id: _story(by_alert[each.previous_id], each, now=now)
+        alert_id: _build_former_progress(by_alert[each.previous_id], each, now=now)
         for alert_id, each in found.items()
         if each.previous_id in by_alert
     }
 
 
-def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
+def _build_former_progress(
+    row: Escalation, back: AlertRecurrence, *, now: datetime
+) -> FormerProgress:
     # A clock that was ahead may have recorded the end of the former escalation.
-    ahead = time_ahead(row, now)
-    progress = shifted(progress_of(row), -ahead)
+    ahead = compute_clock_lead(row, now)
+    progress = shift_progress(get_progress(row), -ahead)
     held = (row.ended_at or now) - row.held_since if row.held_since else timedelta()
     last = row.last_paged_at
     if last is not None and last > now:
         last = min(last - ahead, now)
     again_at = last + back.between_repeats if last else now
-    return Story(
+    return FormerProgress(
         policy_id=row.policy_id,
-        progress=shifted(progress, back.calm + max(held, timedelta())),
+        progress=shift_progress(progress, back.calm + max(held, timedelta())),
         has_reached=row.has_reached,
         calm=back.calm,
         last_paged_at=last,
@@ -130,7 +134,7 @@ def _story(row: Escalation, back: Return, *, now: datetime) -> Story:
     )
 
 
-def time_ahead(row: Escalation, now: datetime) -> timedelta:
+def compute_clock_lead(row: Escalation, now: datetime) -> timedelta:
     """Return by how much the clock that recorded the times of an escalation was ahead.
 
     Return zero if it was not ahead, or by less than the tolerance.
@@ -144,25 +148,25 @@ class NamedPlan:
     """A plan with the name of its policy."""
 
     name: str
-    plan: Plan
+    plan: EscalationPlan
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beginnings:
+class StartReasons:
     """Special reasons why escalations start, by alert id. New alerts need no entry."""
 
-    stories: Mapping[int, Story] = field(default_factory=dict)
+    stories: Mapping[int, FormerProgress] = field(default_factory=dict)
     #: Alerts whose severity increased.
     raised: Collection[int] = ()
     #: Former escalations of alerts that a user escalated.
     escalated: Mapping[int, Escalation] = field(default_factory=dict)
 
 
-def place(row: Escalation, progress: Progress) -> None:
+def store_progress(row: Escalation, progress: EscalationProgress) -> None:
     """Store the progress of an escalation in its row."""
     row.round, row.step, row.round_began_at = progress.round, progress.step, progress.began_at
 
 
-def progress_of(row: Escalation) -> Progress:
+def get_progress(row: Escalation) -> EscalationProgress:
     """Return the progress that the row of an escalation stores."""
-    return Progress(row.round, row.step, row.round_began_at)
+    return EscalationProgress(row.round, row.step, row.round_began_at)

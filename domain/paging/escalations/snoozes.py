@@ -11,37 +11,44 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.acknowledgements import last_acknowledgements
-from domain.alerts.handling.activity import BY_ITSELF
-from domain.alerts.handling.status import StatusChange, change_all
-from domain.alerts.listing.status_notes import last_status_notes
-from domain.audit.events import Actor
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.acknowledgements import find_last_acknowledgements
+from domain.alerts.handling.activity import AUTOMATIC_VIA
+from domain.alerts.handling.status import StatusChange, change_statuses_in_bulk
+from domain.alerts.listing.status_notes import find_last_status_notes
+from domain.audit.events import EventActor
 from domain.core.clock import CLOCK_TOLERANCE
 from domain.core.database.rows import update_rows
 from domain.paging.escalations.first_look import choose_policies
-from domain.paging.escalations.state import Event, State, after, moved_by
-from domain.paging.notifications.paging import withdraw_pages
+from domain.paging.escalations.state import (
+    EscalationEvent,
+    EscalationState,
+    find_states_before,
+    get_next_state,
+)
+from domain.paging.notifications.paging import cancel_pages
 from models import Alert, Escalation, EscalationPolicy
 
 ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
 #: Events that end each waiting state, and their wording in the activity.
-_ENDS = {
-    State.ACKNOWLEDGED: (Event.LAPSE, "when its acknowledgement ran out"),
-    State.SNOOZED: (Event.WOKEN, "when its snooze ended"),
+_END_EVENTS = {
+    EscalationState.ACKNOWLEDGED: (EscalationEvent.LAPSE, "when its acknowledgement expired"),
+    EscalationState.SNOOZED: (EscalationEvent.SNOOZE_ENDED, "when its snooze ended"),
 }
-_RAISED = "because it is more severe now"
-_BECAME_CRITICAL = "because it became critical"
-_CRITICAL = 0
+_SEVERITY_INCREASED_VIA = "because it became more severe"
+_BECAME_CRITICAL_VIA = "because it became critical"
+_CRITICAL_RANK = 0
 
 
-def is_resting(row: Escalation) -> bool:
+def is_waiting_for_time(row: Escalation) -> bool:
     """Return whether an escalation only waits for a time."""
-    return State(row.state) in _ENDS
+    return EscalationState(row.state) in _END_EVENTS
 
 
-def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: datetime) -> None:
+def stop_acknowledged_escalations(
+    alert_ids: Collection[int], *, session: Session, now: datetime
+) -> None:
     """Stop the locked escalations of acknowledged alerts.
 
     Escalations whose policies have an acknowledgement timeout wait until it expires. Alerts that
@@ -51,22 +58,29 @@ def hold_acknowledged(alert_ids: Collection[int], *, session: Session, now: date
         return
     answered = select(Alert.id).where(Alert.id.in_(alert_ids), Alert.status == ACKNOWLEDGED)
     is_theirs = Escalation.alert_id.in_(answered)
-    timed = _hold_timed(is_theirs, session=session, now=now)
+    timed = _start_acknowledgement_timeouts(is_theirs, session=session, now=now)
     session.execute(
         update_rows(Escalation)
         .where(
             is_theirs,
             Escalation.id.not_in(timed),
-            Escalation.state.in_(moved_by(Event.ANSWERED, State.STOPPED)),
+            Escalation.state.in_(
+                find_states_before(EscalationEvent.ANSWERED, EscalationState.STOPPED)
+            ),
         )
-        .values(state=State.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
+        .values(state=EscalationState.STOPPED.value, next_at=None, ended_at=now, decided_at=now)
     )
-    withdraw_pages(sorted(alert_ids), keeps_asked=True, session=session, now=now)
+    cancel_pages(sorted(alert_ids), keeps_asked=True, session=session, now=now)
 
 
-def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: datetime) -> list[int]:
+def _start_acknowledgement_timeouts(
+    is_theirs: ColumnElement[bool], *, session: Session, now: datetime
+) -> list[int]:
     """Start the acknowledgement timeouts of escalations; return the ids of the escalations."""
-    states = (*moved_by(Event.TIMED, State.ACKNOWLEDGED), State.ACKNOWLEDGED)
+    states = (
+        *find_states_before(EscalationEvent.ANSWERED_WITH_TIMEOUT, EscalationState.ACKNOWLEDGED),
+        EscalationState.ACKNOWLEDGED,
+    )
     rows = session.execute(
         select(Escalation, EscalationPolicy.acknowledgement_timeout)
         .join(EscalationPolicy, EscalationPolicy.id == Escalation.policy_id)
@@ -76,10 +90,12 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
             EscalationPolicy.acknowledgement_timeout.is_not(None),
         )
     ).all()
-    given = last_status_notes([row.alert_id for row, _ in rows], session=session)
+    given = find_last_status_notes([row.alert_id for row, _ in rows], session=session)
     for row, seconds in rows:
         note = given.get(row.alert_id)
-        row.state = after(State(row.state), Event.TIMED).value
+        row.state = get_next_state(
+            EscalationState(row.state), EscalationEvent.ANSWERED_WITH_TIMEOUT
+        ).value
         row.answered_by_id = note.user_id if note else None
         row.next_at = (min(note.created_at, now) if note else now) + timedelta(seconds=seconds or 0)
         row.ended_at, row.decided_at = None, now
@@ -87,23 +103,30 @@ def _hold_timed(is_theirs: ColumnElement[bool], *, session: Session, now: dateti
     return [row.id for row, _ in rows]
 
 
-def end_rests(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
+def retrigger_expired(rows: Sequence[Escalation], *, session: Session, now: datetime) -> None:
     """Trigger alerts again whose snooze or acknowledgement is over; the rows are locked."""
-    over: dict[tuple[int, State], list[int]] = {}
+    over: dict[tuple[int, EscalationState], list[int]] = {}
     for row in rows:
-        state = State(row.state)
+        state = EscalationState(row.state)
         ahead = row.decided_at - now if row.decided_at else timedelta()
         if ahead > CLOCK_TOLERANCE and row.next_at is not None:
-            row.state, row.next_at = after(state, Event.CLOCK_BACK).value, row.next_at - ahead
+            row.state, row.next_at = (
+                get_next_state(state, EscalationEvent.CLOCK_SET_BACK).value,
+                row.next_at - ahead,
+            )
         row.decided_at = now
         if row.next_at is not None and row.next_at <= now:
-            end(row, _ENDS[state][0], now=now)
+            end_waiting(row, _END_EVENTS[state][0], now=now)
             over.setdefault((row.project_id, state), []).append(row.alert_id)
     for (project_id, state), alert_ids in sorted(over.items()):
-        _trigger_by_itself(project_id, alert_ids, _ENDS[state][1], session=session, now=now)
+        _trigger_automatically(
+            project_id, alert_ids, _END_EVENTS[state][1], session=session, now=now
+        )
 
 
-def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) -> set[int]:
+def end_snoozes_on_severity_increase(
+    alert_ids: Collection[int], *, session: Session, now: datetime
+) -> set[int]:
     """End the snoozes of alerts whose severity increased since; return the ids of the alerts.
 
     The escalations of the alerts are locked.
@@ -111,24 +134,26 @@ def wake_raised(alert_ids: Collection[int], *, session: Session, now: datetime) 
     found = session.execute(
         select(Escalation, Alert.severity)
         .join(Alert, Alert.id == Escalation.alert_id)
-        .where(Escalation.alert_id.in_(alert_ids), Escalation.state == State.SNOOZED.value)
+        .where(
+            Escalation.alert_id.in_(alert_ids), Escalation.state == EscalationState.SNOOZED.value
+        )
     ).all()
     if not found:
         return set()
-    given = last_acknowledgements([row.alert_id for row, _ in found], session=session)
+    given = find_last_acknowledgements([row.alert_id for row, _ in found], session=session)
     rows = [
         row
         for row, severity in found
         if row.alert_id not in given or severity < given[row.alert_id].severity
     ]
     for row in rows:
-        end(row, Event.RAISED, now=now)
-    _trigger_all(rows, _RAISED, session=session, now=now)
+        end_waiting(row, EscalationEvent.RAISED, now=now)
+    _trigger_by_project(rows, _SEVERITY_INCREASED_VIA, session=session, now=now)
     return {row.alert_id for row in rows}
 
 
 def retrigger_critical(
-    alert_ids: Collection[int], *, session: Session, now: datetime, reading: Reading
+    alert_ids: Collection[int], *, session: Session, now: datetime, reading: ParserSettings
 ) -> set[int]:
     """Trigger acknowledged alerts that have become critical; return the ids of the alerts.
 
@@ -139,15 +164,17 @@ def retrigger_critical(
         .join(Alert, Alert.id == Escalation.alert_id)
         .where(
             Escalation.alert_id.in_(alert_ids),
-            Escalation.state.in_(moved_by(Event.CRITICAL, State.LAPSED)),
+            Escalation.state.in_(
+                find_states_before(EscalationEvent.CRITICAL, EscalationState.LAPSED)
+            ),
             Alert.status == ACKNOWLEDGED,
-            Alert.severity == _CRITICAL,
+            Alert.severity == _CRITICAL_RANK,
         )
     ).all()
     if not found:
         return set()
     ids = [row.alert_id for row in found]
-    given = last_acknowledgements(ids, session=session)
+    given = find_last_acknowledgements(ids, session=session)
     choices = choose_policies(ids, session=session, reading=reading)
     chosen = {choice.policy_id for choice in choices.values()}
     policies = select(EscalationPolicy.id).where(
@@ -157,41 +184,45 @@ def retrigger_critical(
     rows = []
     for row in found:
         answer = given.get(row.alert_id)
-        is_known = answer is not None and answer.severity == _CRITICAL
+        is_known = answer is not None and answer.severity == _CRITICAL_RANK
         if is_known or choices[row.alert_id].policy_id not in retriggering:
             continue
-        end(row, Event.CRITICAL, now=now)
+        end_waiting(row, EscalationEvent.CRITICAL, now=now)
         row.answered_by_id = answer.user_id if answer else None
         rows.append(row)
-    _trigger_all(rows, _BECAME_CRITICAL, session=session, now=now)
+    _trigger_by_project(rows, _BECAME_CRITICAL_VIA, session=session, now=now)
     return {row.alert_id for row in rows}
 
 
-def _trigger_all(rows: Sequence[Escalation], why: str, *, session: Session, now: datetime) -> None:
+def _trigger_by_project(
+    rows: Sequence[Escalation], why: str, *, session: Session, now: datetime
+) -> None:
     by_project: dict[int, list[int]] = {}
     for row in rows:
         by_project.setdefault(row.project_id, []).append(row.alert_id)
     for project_id, some in sorted(by_project.items()):
-        _trigger_by_itself(project_id, some, why, session=session, now=now)
+        _trigger_automatically(project_id, some, why, session=session, now=now)
 
 
-def end(row: Escalation, event: Event, *, now: datetime) -> None:
+def end_waiting(row: Escalation, event: EscalationEvent, *, now: datetime) -> None:
     """End a waiting state; nothing is due until the alert is triggered again."""
-    row.state = after(State(row.state), event).value
+    row.state = get_next_state(EscalationState(row.state), event).value
     row.next_at, row.ended_at, row.decided_at = None, now, now
 
 
-def _trigger_by_itself(
+def _trigger_automatically(
     project_id: int, alert_ids: Sequence[int], why: str, *, session: Session, now: datetime
 ) -> None:
-    trigger(project_id, alert_ids, by=None, via=f"{BY_ITSELF} {why}", session=session, now=now)
+    trigger_alerts(
+        project_id, alert_ids, by=None, via=f"{AUTOMATIC_VIA} {why}", session=session, now=now
+    )
 
 
-def trigger(
+def trigger_alerts(
     project_id: int,
     alert_ids: Sequence[int],
     *,
-    by: Actor | None,
+    by: EventActor | None,
     via: str,
     session: Session,
     now: datetime,
@@ -200,4 +231,6 @@ def trigger(
     session.flush()  # Escalations are written before alerts are locked.
     change = StatusChange(status=_TRIGGERED, by=by, via=via)
     ids = select(Alert.id).where(Alert.id.in_(alert_ids))
-    change_all(project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now)
+    change_statuses_in_bulk(
+        project_id, ids, change, among=(ACKNOWLEDGED,), session=session, now=now
+    )

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class State(StrEnum):
+class EscalationState(StrEnum):
     """The state of the paging for an alert. All values but UNPROCESSED are stored."""
 
     #: The worker has not processed the alert yet, so its row is missing or outdated.
@@ -41,13 +41,13 @@ class State(StrEnum):
 
 
 #: States in which the worker acts when `next_at` is reached.
-UNDER_WAY = (State.RUNNING, State.HELD)
+ACTIVE_STATES = (EscalationState.RUNNING, EscalationState.HELD)
 
 
-class Event(StrEnum):
+class EscalationEvent(StrEnum):
     """The events that change the state of an escalation."""
 
-    FIRST_LOOK = "the worker processes the alert, which is triggered"
+    FIRST_PROCESSED = "the worker processes the alert, which is triggered"
     STEP_DUE = "a step is due"
     ACCEPTED = "a contact accepts a page"
     FAILED = "all pages of the last step have failed"
@@ -58,287 +58,409 @@ class Event(StrEnum):
     LOWERED = "the alert becomes less severe"
     CRITICAL = "the alert was acknowledged below critical and becomes critical"
     ANSWERED = "the alert is acknowledged, and its policy has no acknowledgement timeout"
-    TIMED = "the alert is acknowledged, and its policy has an acknowledgement timeout"
+    ANSWERED_WITH_TIMEOUT = (
+        "the alert is acknowledged, and its policy has an acknowledgement timeout"
+    )
     RENEWED = "somebody presses *Still on it*"
     LAPSE = "the acknowledgement expires"
     SNOOZE = "somebody snoozes the alert"
-    WOKEN = "the snooze ends, or somebody ends it early"
+    SNOOZE_ENDED = "the snooze ends, or somebody ends it early"
     ESCALATE = "somebody escalates the alert"
     OVER = "the alert is ignored, resolved or deleted"
     REOPENED = "the alert is triggered again"
-    BACK = "an alert with the same fingerprint opens soon after this one ended"
+    RECURRED = "an alert with the same fingerprint opens soon after this one ended"
     HOLD = "a silence or maintenance window begins, or the project is archived"
-    RELEASE = "nothing holds the escalation back any more"
+    RELEASE = "nothing holds the escalation back anymore"
     POLICY_CHANGED = "the policy is changed"
     POLICY_GONE = "the policy is deleted, or belongs to a group that the project leaves"
-    CLOCK_BACK = "the clock is set back"
+    CLOCK_SET_BACK = "the clock is set back"
 
 
-class Move(NamedTuple):
+class EscalationTransition(NamedTuple):
     """The next state after an event, with a description of the effect in sentences."""
 
-    to: State
+    to: EscalationState
     what: str
 
 
-_ANEW = "The routes choose a policy again. The escalation starts at its step 1."
-_STOPS = Move(State.STOPPED, "Unsent pages are cancelled.")
-_TIMED = Move(
-    State.ACKNOWLEDGED,
+_POLICY_CHOSEN_AGAIN_TEXT = "The routes choose a policy again. The escalation starts at its step 1."
+_TO_STOPPED = EscalationTransition(EscalationState.STOPPED, "Unsent pages are cancelled.")
+_TO_ACKNOWLEDGED = EscalationTransition(
+    EscalationState.ACKNOWLEDGED,
     "Unsent pages are cancelled. The acknowledgement expires after the timeout.",
 )
-_SNOOZED = Move(
-    State.SNOOZED,
+_TO_SNOOZED = EscalationTransition(
+    EscalationState.SNOOZED,
     "The alert is acknowledged. Unsent pages are cancelled, and nobody is paged until the snooze "
     "ends.",
 )
-_ESCALATED = Move(State.ESCALATED, "The alert is triggered again.")
-_AT_ONCE = Move(State.ESCALATED, "The next step is due immediately.")
-_CHOSEN = Move(
-    State.ESCALATED,
+_TO_ESCALATED = EscalationTransition(EscalationState.ESCALATED, "The alert is triggered again.")
+_TO_ESCALATED_NOW = EscalationTransition(
+    EscalationState.ESCALATED, "The next step is due immediately."
+)
+_TO_ESCALATED_WITH_POLICY = EscalationTransition(
+    EscalationState.ESCALATED,
     "If the routes now choose a policy, its step 1 runs immediately. Otherwise the request is "
     "rejected.",
 )
-_CRITICAL = Move(
-    State.LAPSED,
+_TO_LAPSED_WHEN_CRITICAL = EscalationTransition(
+    EscalationState.LAPSED,
     "The alert is triggered again, and the timeline gives the reason. The policy that the routes "
     "now choose can turn this off.",
 )
-_GOES_ON = Move(
-    State.RUNNING,
+_TO_RUNNING_NOW = EscalationTransition(
+    EscalationState.RUNNING,
     "The next step runs immediately. If the routes now choose another policy, or the round was "
     "over, step 1 runs.",
 )
-_SAME = "Nothing changes."
+_NO_CHANGE_TEXT = "Nothing changes."
 
 
-_ANSWERS = {
-    Event.ANSWERED: _STOPS,
-    Event.TIMED: _TIMED,
-    Event.SNOOZE: _SNOOZED,
-    Event.OVER: _STOPS,
+_ANSWER_TRANSITIONS = {
+    EscalationEvent.ANSWERED: _TO_STOPPED,
+    EscalationEvent.ANSWERED_WITH_TIMEOUT: _TO_ACKNOWLEDGED,
+    EscalationEvent.SNOOZE: _TO_SNOOZED,
+    EscalationEvent.OVER: _TO_STOPPED,
 }
 
 
-def _stays(state: State, *events: Event) -> dict[Event, Move]:
-    return {event: Move(state, _SAME) for event in events}
+def _build_unchanged(
+    state: EscalationState, *events: EscalationEvent
+) -> dict[EscalationEvent, EscalationTransition]:
+    return {event: EscalationTransition(state, _NO_CHANGE_TEXT) for event in events}
 
 
-_KEEPS = "The policy stays the same. Later pages show the new severity."
-_MOVED = "All stored times of the escalation move back by the same amount."
-_RISES = (
+_POLICY_KEPT_TEXT = "The policy stays the same. Later pages show the new severity."
+_TIMES_MOVED_TEXT = "All stored times of the escalation move back by the same amount."
+_SEVERITY_INCREASED_TEXT = (
     "If the routes now choose another policy, the escalation starts at its step 1. Otherwise it "
     "continues. If the alert is now critical, pages that wait for quiet hours are sent."
 )
-_ROUTED = (
+_POLICY_DELETED_TEXT = (
     "The routes choose a policy again, and the escalation starts at its step 1. If there is no "
     "policy, the activity shows this, and the maintainers are notified."
 )
 
 #: Transitions that the worker applies when it first processes the alert.
-_UNPROCESSED = {
-    Event.FIRST_LOOK: Move(
-        State.RUNNING,
+_UNPROCESSED_TRANSITIONS = {
+    EscalationEvent.FIRST_PROCESSED: EscalationTransition(
+        EscalationState.RUNNING,
         "The routes choose a policy, and the escalation starts at its step 1. Without a policy, "
         "nobody is paged.",
     ),
-    Event.ANSWERED: Move(State.STOPPED, "A policy is chosen, but nobody is paged."),
-    Event.TIMED: Move(
-        State.ACKNOWLEDGED,
+    EscalationEvent.ANSWERED: EscalationTransition(
+        EscalationState.STOPPED, "A policy is chosen, but nobody is paged."
+    ),
+    EscalationEvent.ANSWERED_WITH_TIMEOUT: EscalationTransition(
+        EscalationState.ACKNOWLEDGED,
         "A policy is chosen, but nobody is paged. The acknowledgement timeout counts from the "
         "acknowledgement.",
     ),
-    Event.SNOOZE: Move(
-        State.SNOOZED,
+    EscalationEvent.SNOOZE: EscalationTransition(
+        EscalationState.SNOOZED,
         "A policy is chosen immediately. Nobody is paged until the snooze ends.",
     ),
-    Event.OVER: Move(State.STOPPED, "A policy is chosen, but nobody is paged."),
-    Event.ESCALATE: Move(
-        State.ESCALATED, "A policy is chosen immediately. The worker runs its step 1."
+    EscalationEvent.OVER: EscalationTransition(
+        EscalationState.STOPPED, "A policy is chosen, but nobody is paged."
     ),
-    Event.HOLD: Move(State.UNPROCESSED, "The worker holds the escalation back when it starts."),
-    **_stays(State.UNPROCESSED, Event.RAISED, Event.LOWERED),
-    **_stays(State.UNPROCESSED, Event.POLICY_CHANGED, Event.POLICY_GONE),
+    EscalationEvent.ESCALATE: EscalationTransition(
+        EscalationState.ESCALATED, "A policy is chosen immediately. The worker runs its step 1."
+    ),
+    EscalationEvent.HOLD: EscalationTransition(
+        EscalationState.UNPROCESSED, "The worker holds the escalation back when it starts."
+    ),
+    **_build_unchanged(
+        EscalationState.UNPROCESSED, EscalationEvent.RAISED, EscalationEvent.LOWERED
+    ),
+    **_build_unchanged(
+        EscalationState.UNPROCESSED, EscalationEvent.POLICY_CHANGED, EscalationEvent.POLICY_GONE
+    ),
 }
 
-MOVES: Mapping[State, Mapping[Event, Move]] = {
-    State.UNPROCESSED: _UNPROCESSED,
-    State.RUNNING: {
-        Event.STEP_DUE: Move(
-            State.RUNNING,
+ESCALATION_TRANSITIONS: Mapping[EscalationState, Mapping[EscalationEvent, EscalationTransition]] = {
+    EscalationState.UNPROCESSED: _UNPROCESSED_TRANSITIONS,
+    EscalationState.RUNNING: {
+        EscalationEvent.STEP_DUE: EscalationTransition(
+            EscalationState.RUNNING,
             "The step pages its targets. If it reaches nobody, the activity gives the reason, and "
             "the next step is due immediately.",
         ),
-        Event.ACCEPTED: Move(State.RUNNING, "The round has reached somebody."),
-        Event.FAILED: Move(
-            State.RUNNING, "The activity shows this, and the next step is due immediately."
+        EscalationEvent.ACCEPTED: EscalationTransition(
+            EscalationState.RUNNING, "The round has reached somebody."
         ),
-        Event.ROUND_OVER: Move(
-            State.RUNNING,
+        EscalationEvent.FAILED: EscalationTransition(
+            EscalationState.RUNNING,
+            "The activity shows this, and the next step is due immediately.",
+        ),
+        EscalationEvent.ROUND_OVER: EscalationTransition(
+            EscalationState.RUNNING,
             "The next round starts after the pause between repeats. A round that reached nobody "
             "does not count. The maintainers are notified, and another round starts within half "
             "an hour.",
         ),
-        Event.ALL_TAKEN: Move(State.EXHAUSTED, "The activity shows that nobody else is paged."),
-        Event.RAISED: Move(State.RUNNING, _RISES),
-        Event.LOWERED: Move(State.RUNNING, _KEEPS),
-        Event.ESCALATE: Move(
-            State.RUNNING,
+        EscalationEvent.ALL_TAKEN: EscalationTransition(
+            EscalationState.EXHAUSTED, "The activity shows that nobody else is paged."
+        ),
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.RUNNING, _SEVERITY_INCREASED_TEXT
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(EscalationState.RUNNING, _POLICY_KEPT_TEXT),
+        EscalationEvent.ESCALATE: EscalationTransition(
+            EscalationState.RUNNING,
             "The next step runs immediately. After the last step of a round, step 1 runs.",
         ),
-        **_ANSWERS,
-        Event.HOLD: Move(State.HELD, "The activity gives the reason and the end."),
-        Event.POLICY_CHANGED: Move(
-            State.RUNNING, "The escalation continues with the new steps immediately."
+        **_ANSWER_TRANSITIONS,
+        EscalationEvent.HOLD: EscalationTransition(
+            EscalationState.HELD, "The activity gives the reason and the end."
         ),
-        Event.POLICY_GONE: Move(State.RUNNING, _ROUTED),
-        Event.CLOCK_BACK: Move(State.RUNNING, _MOVED),
+        EscalationEvent.POLICY_CHANGED: EscalationTransition(
+            EscalationState.RUNNING, "The escalation continues with the new steps immediately."
+        ),
+        EscalationEvent.POLICY_GONE: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_DELETED_TEXT
+        ),
+        EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
+            EscalationState.RUNNING, _TIMES_MOVED_TEXT
+        ),
     },
-    State.HELD: {
-        Event.ACCEPTED: Move(State.HELD, "The round has reached somebody."),
-        Event.FAILED: Move(
-            State.HELD, "The failure counts when nothing holds the escalation back any more."
+    EscalationState.HELD: {
+        EscalationEvent.ACCEPTED: EscalationTransition(
+            EscalationState.HELD, "The round has reached somebody."
         ),
-        Event.RAISED: Move(State.HELD, _RISES),
-        Event.LOWERED: Move(State.HELD, _KEEPS),
-        Event.ESCALATE: Move(
-            State.RUNNING,
+        EscalationEvent.FAILED: EscalationTransition(
+            EscalationState.HELD,
+            "The failure counts when nothing holds the escalation back anymore.",
+        ),
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.HELD, _SEVERITY_INCREASED_TEXT
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(EscalationState.HELD, _POLICY_KEPT_TEXT),
+        EscalationEvent.ESCALATE: EscalationTransition(
+            EscalationState.RUNNING,
             "The request is rejected while something still holds the escalation back. Otherwise "
             "the next step runs immediately.",
         ),
-        **_ANSWERS,
-        Event.HOLD: Move(State.HELD, "If the reason changes, the activity shows this."),
-        Event.RELEASE: Move(
-            State.RUNNING,
+        **_ANSWER_TRANSITIONS,
+        EscalationEvent.HOLD: EscalationTransition(
+            EscalationState.HELD, "If the reason changes, the activity shows this."
+        ),
+        EscalationEvent.RELEASE: EscalationTransition(
+            EscalationState.RUNNING,
             "The activity shows this. The delays of the steps continue where they stopped.",
         ),
-        Event.POLICY_CHANGED: Move(
-            State.HELD,
+        EscalationEvent.POLICY_CHANGED: EscalationTransition(
+            EscalationState.HELD,
             "The escalation continues with the new steps when it is no longer held back.",
         ),
-        Event.POLICY_GONE: Move(State.RUNNING, _ROUTED),
-        Event.CLOCK_BACK: Move(State.HELD, _MOVED),
+        EscalationEvent.POLICY_GONE: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_DELETED_TEXT
+        ),
+        EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
+            EscalationState.HELD, _TIMES_MOVED_TEXT
+        ),
     },
-    State.EXHAUSTED: {
-        Event.ACCEPTED: Move(State.EXHAUSTED, "Nothing changes."),
-        Event.FAILED: Move(State.EXHAUSTED, "Nothing changes: somebody was reached."),
-        Event.NO_ANSWER: Move(
-            State.UNANSWERED,
+    EscalationState.EXHAUSTED: {
+        EscalationEvent.ACCEPTED: EscalationTransition(
+            EscalationState.EXHAUSTED, "Nothing changes."
+        ),
+        EscalationEvent.FAILED: EscalationTransition(
+            EscalationState.EXHAUSTED, "Nothing changes: somebody was reached."
+        ),
+        EscalationEvent.NO_ANSWER: EscalationTransition(
+            EscalationState.UNANSWERED,
             "The activity shows this, the maintainers are notified, and lists of alerts show it.",
         ),
-        Event.HOLD: Move(
-            State.EXHAUSTED, "The maintainers are not notified while the alert is held back."
+        EscalationEvent.HOLD: EscalationTransition(
+            EscalationState.EXHAUSTED,
+            "The maintainers are not notified while the alert is held back.",
         ),
-        Event.RELEASE: Move(State.EXHAUSTED, "The time to answer starts again."),
-        Event.RAISED: Move(State.RUNNING, _ANEW),
-        Event.LOWERED: Move(State.EXHAUSTED, "Nothing changes."),
-        Event.ESCALATE: _AT_ONCE,
-        **_ANSWERS,
-        Event.POLICY_CHANGED: Move(State.EXHAUSTED, "Nothing changes."),
-        Event.POLICY_GONE: Move(State.EXHAUSTED, "Nothing changes."),
-        Event.CLOCK_BACK: Move(State.EXHAUSTED, _MOVED),
+        EscalationEvent.RELEASE: EscalationTransition(
+            EscalationState.EXHAUSTED, "The time to answer starts again."
+        ),
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(
+            EscalationState.EXHAUSTED, "Nothing changes."
+        ),
+        EscalationEvent.ESCALATE: _TO_ESCALATED_NOW,
+        **_ANSWER_TRANSITIONS,
+        EscalationEvent.POLICY_CHANGED: EscalationTransition(
+            EscalationState.EXHAUSTED, "Nothing changes."
+        ),
+        EscalationEvent.POLICY_GONE: EscalationTransition(
+            EscalationState.EXHAUSTED, "Nothing changes."
+        ),
+        EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
+            EscalationState.EXHAUSTED, _TIMES_MOVED_TEXT
+        ),
     },
-    State.UNANSWERED: {
-        Event.ACCEPTED: Move(State.UNANSWERED, "Nothing changes."),
-        Event.FAILED: Move(State.UNANSWERED, "Nothing changes."),
-        Event.RAISED: Move(State.RUNNING, _ANEW),
-        Event.LOWERED: Move(State.UNANSWERED, "Nothing changes."),
-        Event.ESCALATE: _AT_ONCE,
-        **_ANSWERS,
-        Event.POLICY_CHANGED: Move(State.UNANSWERED, "Nothing changes."),
-        Event.POLICY_GONE: Move(State.UNANSWERED, "Nothing changes."),
+    EscalationState.UNANSWERED: {
+        EscalationEvent.ACCEPTED: EscalationTransition(
+            EscalationState.UNANSWERED, "Nothing changes."
+        ),
+        EscalationEvent.FAILED: EscalationTransition(
+            EscalationState.UNANSWERED, "Nothing changes."
+        ),
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(
+            EscalationState.UNANSWERED, "Nothing changes."
+        ),
+        EscalationEvent.ESCALATE: _TO_ESCALATED_NOW,
+        **_ANSWER_TRANSITIONS,
+        EscalationEvent.POLICY_CHANGED: EscalationTransition(
+            EscalationState.UNANSWERED, "Nothing changes."
+        ),
+        EscalationEvent.POLICY_GONE: EscalationTransition(
+            EscalationState.UNANSWERED, "Nothing changes."
+        ),
     },
-    State.STOPPED: {
-        Event.REOPENED: Move(State.RUNNING, _ANEW),
-        Event.BACK: Move(
-            State.RUNNING,
+    EscalationState.STOPPED: {
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.RECURRED: EscalationTransition(
+            EscalationState.RUNNING,
             "If nobody had answered, the new alert continues where this one ended, and the same "
             "people are paged again: immediately, or less often while the alert is flapping. "
             "Otherwise the escalation starts at step 1.",
         ),
-        Event.TIMED: Move(
-            State.ACKNOWLEDGED, "A step that was due at the same moment had already stopped it."
+        EscalationEvent.ANSWERED_WITH_TIMEOUT: EscalationTransition(
+            EscalationState.ACKNOWLEDGED,
+            "A step that was due at the same moment had already stopped it.",
         ),
-        Event.ESCALATE: _ESCALATED,
-        Event.SNOOZE: _SNOOZED,
-        Event.CRITICAL: _CRITICAL,
+        EscalationEvent.ESCALATE: _TO_ESCALATED,
+        EscalationEvent.SNOOZE: _TO_SNOOZED,
+        EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
     },
-    State.ACKNOWLEDGED: {
-        Event.RENEWED: Move(
-            State.ACKNOWLEDGED, "The acknowledgement expires after the full timeout again."
+    EscalationState.ACKNOWLEDGED: {
+        EscalationEvent.RENEWED: EscalationTransition(
+            EscalationState.ACKNOWLEDGED,
+            "The acknowledgement expires after the full timeout again.",
         ),
-        Event.LAPSE: Move(State.LAPSED, "The alert is triggered again."),
-        Event.CRITICAL: _CRITICAL,
-        Event.ESCALATE: _ESCALATED,
-        **_ANSWERS,
-        Event.REOPENED: Move(State.RUNNING, _ANEW),
-        Event.CLOCK_BACK: Move(State.ACKNOWLEDGED, _MOVED),
-        **_stays(State.ACKNOWLEDGED, Event.RAISED, Event.LOWERED),
-        **_stays(State.ACKNOWLEDGED, Event.POLICY_CHANGED, Event.POLICY_GONE),
+        EscalationEvent.LAPSE: EscalationTransition(
+            EscalationState.LAPSED, "The alert is triggered again."
+        ),
+        EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
+        EscalationEvent.ESCALATE: _TO_ESCALATED,
+        **_ANSWER_TRANSITIONS,
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
+            EscalationState.ACKNOWLEDGED, _TIMES_MOVED_TEXT
+        ),
+        **_build_unchanged(
+            EscalationState.ACKNOWLEDGED, EscalationEvent.RAISED, EscalationEvent.LOWERED
+        ),
+        **_build_unchanged(
+            EscalationState.ACKNOWLEDGED,
+            EscalationEvent.POLICY_CHANGED,
+            EscalationEvent.POLICY_GONE,
+        ),
     },
-    State.LAPSED: {
-        Event.REOPENED: Move(
-            State.RUNNING,
+    EscalationState.LAPSED: {
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING,
             "The user who acknowledged the alert last is paged first. Step 1 of the policy that "
             "the routes now choose follows after five minutes, or immediately if that user cannot "
             "be reached.",
         ),
-        Event.ESCALATE: _ESCALATED,
-        **_ANSWERS,
-        **_stays(State.LAPSED, Event.RAISED, Event.LOWERED),
+        EscalationEvent.ESCALATE: _TO_ESCALATED,
+        **_ANSWER_TRANSITIONS,
+        **_build_unchanged(EscalationState.LAPSED, EscalationEvent.RAISED, EscalationEvent.LOWERED),
     },
-    State.SNOOZED: {
-        Event.WOKEN: Move(State.STOPPED, "The alert is triggered again."),
-        Event.RAISED: Move(State.STOPPED, "The alert is triggered again."),
-        Event.ESCALATE: _ESCALATED,
-        Event.SNOOZE: Move(State.SNOOZED, "The new end replaces the old one."),
-        Event.OVER: _STOPS,
-        Event.REOPENED: Move(State.RUNNING, _ANEW),
-        Event.CLOCK_BACK: Move(State.SNOOZED, _MOVED),
-        **_stays(State.SNOOZED, Event.ANSWERED, Event.TIMED, Event.LOWERED),
-        **_stays(State.SNOOZED, Event.POLICY_CHANGED, Event.POLICY_GONE),
-    },
-    State.ESCALATED: {
-        Event.REOPENED: _GOES_ON,
-        Event.STEP_DUE: _GOES_ON,
-        **_ANSWERS,
-        **_stays(State.ESCALATED, Event.RAISED, Event.LOWERED, Event.ESCALATE),
-    },
-    State.NO_POLICY: {
-        Event.RAISED: Move(
-            State.RUNNING, "If the routes now choose a policy, the escalation starts at its step 1."
+    EscalationState.SNOOZED: {
+        EscalationEvent.SNOOZE_ENDED: EscalationTransition(
+            EscalationState.STOPPED, "The alert is triggered again."
         ),
-        Event.LOWERED: Move(State.NO_POLICY, "Nothing changes."),
-        Event.SNOOZE: _SNOOZED,
-        Event.ESCALATE: _CHOSEN,
-        Event.CRITICAL: _CRITICAL,
-        **_stays(State.NO_POLICY, Event.ANSWERED, Event.OVER),
-        Event.REOPENED: Move(State.RUNNING, _ANEW),
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.STOPPED, "The alert is triggered again."
+        ),
+        EscalationEvent.ESCALATE: _TO_ESCALATED,
+        EscalationEvent.SNOOZE: EscalationTransition(
+            EscalationState.SNOOZED, "The new end replaces the old one."
+        ),
+        EscalationEvent.OVER: _TO_STOPPED,
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.CLOCK_SET_BACK: EscalationTransition(
+            EscalationState.SNOOZED, _TIMES_MOVED_TEXT
+        ),
+        **_build_unchanged(
+            EscalationState.SNOOZED,
+            EscalationEvent.ANSWERED,
+            EscalationEvent.ANSWERED_WITH_TIMEOUT,
+            EscalationEvent.LOWERED,
+        ),
+        **_build_unchanged(
+            EscalationState.SNOOZED, EscalationEvent.POLICY_CHANGED, EscalationEvent.POLICY_GONE
+        ),
     },
-    State.POLICY_DELETED: {
-        Event.RAISED: Move(State.RUNNING, _ANEW),
-        Event.LOWERED: Move(State.POLICY_DELETED, "Nothing changes."),
-        Event.SNOOZE: _SNOOZED,
-        Event.ESCALATE: _CHOSEN,
-        Event.CRITICAL: _CRITICAL,
-        **_stays(State.POLICY_DELETED, Event.ANSWERED, Event.OVER),
-        Event.REOPENED: Move(State.RUNNING, _ANEW),
+    EscalationState.ESCALATED: {
+        EscalationEvent.REOPENED: _TO_RUNNING_NOW,
+        EscalationEvent.STEP_DUE: _TO_RUNNING_NOW,
+        **_ANSWER_TRANSITIONS,
+        **_build_unchanged(
+            EscalationState.ESCALATED,
+            EscalationEvent.RAISED,
+            EscalationEvent.LOWERED,
+            EscalationEvent.ESCALATE,
+        ),
+    },
+    EscalationState.NO_POLICY: {
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.RUNNING,
+            "If the routes now choose a policy, the escalation starts at its step 1.",
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(
+            EscalationState.NO_POLICY, "Nothing changes."
+        ),
+        EscalationEvent.SNOOZE: _TO_SNOOZED,
+        EscalationEvent.ESCALATE: _TO_ESCALATED_WITH_POLICY,
+        EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
+        **_build_unchanged(
+            EscalationState.NO_POLICY, EscalationEvent.ANSWERED, EscalationEvent.OVER
+        ),
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+    },
+    EscalationState.POLICY_DELETED: {
+        EscalationEvent.RAISED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
+        EscalationEvent.LOWERED: EscalationTransition(
+            EscalationState.POLICY_DELETED, "Nothing changes."
+        ),
+        EscalationEvent.SNOOZE: _TO_SNOOZED,
+        EscalationEvent.ESCALATE: _TO_ESCALATED_WITH_POLICY,
+        EscalationEvent.CRITICAL: _TO_LAPSED_WHEN_CRITICAL,
+        **_build_unchanged(
+            EscalationState.POLICY_DELETED, EscalationEvent.ANSWERED, EscalationEvent.OVER
+        ),
+        EscalationEvent.REOPENED: EscalationTransition(
+            EscalationState.RUNNING, _POLICY_CHOSEN_AGAIN_TEXT
+        ),
     },
 }
 
 
-def after(state: State, event: Event) -> State:
+def get_next_state(state: EscalationState, event: EscalationEvent) -> EscalationState:
     """Return the state that follows an event.
 
     Raise LookupError if the event cannot happen in this state.
     """
-    return MOVES[state][event].to
+    return ESCALATION_TRANSITIONS[state][event].to
 
 
-def moved_by(event: Event, to: State) -> tuple[State, ...]:
+def find_states_before(event: EscalationEvent, to: EscalationState) -> tuple[EscalationState, ...]:
     """Return the other states from which an event leads to a state."""
     return tuple(
         state
-        for state, moves in MOVES.items()
+        for state, moves in ESCALATION_TRANSITIONS.items()
         if state is not to and event in moves and moves[event].to is to
     )

@@ -12,31 +12,31 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from domain.alerts.matching.conditions import Conditions
-from domain.core.durations import length_words, parse_duration
+from domain.alerts.matching.conditions import AlertConditions
+from domain.core.durations import format_duration_words, parse_duration
 from domain.core.errors import InvalidError
 from domain.paging.silences.muting import Mute
 from domain.paging.silences.types import MuteKind
 
-MOST_STEPS = 20
-MOST_TARGETS = 20
-MOST_REPEATS = 9
-LONGEST_DELAY = timedelta(days=1)
+MAX_STEPS = 20
+MAX_TARGETS = 20
+MAX_REPEATS = 9
+MAX_STEP_DELAY = timedelta(days=1)
 #: Shortest pause between rounds. It prevents a round that reaches nobody from looping.
-SHORTEST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(days=1)
-USUAL_PAUSE = timedelta(minutes=5)
-SHORTEST_TIMEOUT = timedelta(minutes=5)
-LONGEST_TIMEOUT = timedelta(days=1)
+MIN_REPEAT_PAUSE = timedelta(minutes=1)
+MAX_REPEAT_PAUSE = timedelta(days=1)
+DEFAULT_REPEAT_PAUSE = timedelta(minutes=5)
+MIN_ACKNOWLEDGEMENT_TIMEOUT = timedelta(minutes=5)
+MAX_ACKNOWLEDGEMENT_TIMEOUT = timedelta(days=1)
 #: Tolerance for late steps. If a step is later because no worker ran, the following steps move too.
 #: Users then have the full time to respond.
-_PUNCTUAL = timedelta(seconds=30)
+_LATE_STEP_TOLERANCE = timedelta(seconds=30)
 #: Bounds of the pause after a round that reached nobody. The pause is a quarter of the elapsed
 #: time. It is at least five minutes, or the pause of the plan if that is shorter.
-_SOON = timedelta(minutes=5)
-LONGEST_UNREACHED = timedelta(minutes=30)
+_MIN_UNREACHED_PAUSE = timedelta(minutes=5)
+MAX_UNREACHED_PAUSE = timedelta(minutes=30)
 #: Phrases for the reasons of mutes; `{}` is the name.
-_MUTE_WORDS = {
+_MUTE_PHRASES = {
     MuteKind.SILENCE: "silence “{}”",
     MuteKind.MAINTENANCE: "maintenance window “{}”",
     MuteKind.FLAPPING: "the alert is flapping, {}",
@@ -95,13 +95,13 @@ class NamedStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EscalationPlan:
     """The steps of a policy and how often they repeat."""
 
     steps: tuple[Step, ...]
     repeats: int = 0
     #: Pause between the last step and the next round.
-    pause: timedelta = USUAL_PAUSE
+    pause: timedelta = DEFAULT_REPEAT_PAUSE
     #: Time for which an acknowledgement is valid. None if it does not expire.
     timeout: timedelta | None = None
     #: True if an alert that was acknowledged below critical is triggered again when it becomes
@@ -109,45 +109,49 @@ class Plan:
     retriggers: bool = True
 
 
-def asking(user_id: int) -> Step:
+def build_direct_step(user_id: int) -> Step:
     """Return an additional step that pages a user immediately."""
     return Step(timedelta(), (Target(TargetKind.USER, user_id),))
 
 
-def check_plan(plan: Plan) -> None:
+def check_plan(plan: EscalationPlan) -> None:
     """Raise InvalidError if a policy cannot have this plan.
 
     Stored plans are not checked again, since a new limit must not stop existing policies.
     """
     _check_steps(plan.steps)
-    if not 0 <= plan.repeats <= MOST_REPEATS:
-        raise InvalidError(f"Steps can be repeated at most {MOST_REPEATS} times.", field="repeats")
-    if not SHORTEST_PAUSE <= plan.pause <= LONGEST_PAUSE:
-        message = "The pause before a repetition is between 1 minute and 24 hours."
+    if not 0 <= plan.repeats <= MAX_REPEATS:
+        raise InvalidError(f"Steps can be repeated at most {MAX_REPEATS} times.", field="repeats")
+    if not MIN_REPEAT_PAUSE <= plan.pause <= MAX_REPEAT_PAUSE:
+        message = "The pause before a repetition must be between 1 minute and 24 hours."
         raise InvalidError(message, field="repeat_pause")
-    if plan.timeout is not None and not SHORTEST_TIMEOUT <= plan.timeout <= LONGEST_TIMEOUT:
-        message = "An acknowledgement holds for 5 minutes to 24 hours, or without an end."
+    if (
+        plan.timeout is not None
+        and not MIN_ACKNOWLEDGEMENT_TIMEOUT <= plan.timeout <= MAX_ACKNOWLEDGEMENT_TIMEOUT
+    ):
+        message = "The acknowledgement timeout must be between 5 minutes and 24 hours."
         raise InvalidError(message, field="acknowledgement_timeout")
 
 
 def _check_steps(steps: Sequence[Step]) -> None:
-    if not 1 <= len(steps) <= MOST_STEPS:
-        raise InvalidError(f"A policy has between 1 and {MOST_STEPS} steps.", field="steps")
+    if not 1 <= len(steps) <= MAX_STEPS:
+        raise InvalidError(f"A policy must have between 1 and {MAX_STEPS} steps.", field="steps")
     if any(earlier.after > later.after for earlier, later in pairwise(steps)):
-        message = "Put the steps in order of time: delays count from the start of a round."
+        message = "Sort the steps by delay. Delays are counted from the start of a round."
         raise InvalidError(message, field="steps")
     for number, step in enumerate(steps, 1):
-        if not timedelta() <= step.after <= LONGEST_DELAY:
-            raise InvalidError(f"Step {number}: a delay has at most 24 hours.", field="steps")
-        if not 1 <= len(step.targets) <= MOST_TARGETS:
-            message = f"Step {number}: choose between 1 and {MOST_TARGETS} targets."
+        if not timedelta() <= step.after <= MAX_STEP_DELAY:
+            message = f"Step {number}: the delay can be at most 24 hours."
+            raise InvalidError(message, field="steps")
+        if not 1 <= len(step.targets) <= MAX_TARGETS:
+            message = f"Step {number}: choose between 1 and {MAX_TARGETS} targets."
             raise InvalidError(message, field="steps")
 
 
-_KINDS = "|".join(TargetKind)
-_IN_TURN = "round-robin"
-_NEXT_TARGET = re.compile(rf"[\s,]+(?=(?:{_KINDS}):)")
-_TARGET = re.compile(rf"({_KINDS}):\s*(\S.*)", re.DOTALL)
+_KIND_PATTERN = "|".join(TargetKind)
+_ROUND_ROBIN_WORD = "round-robin"
+_TARGET_SEPARATOR = re.compile(rf"[\s,]+(?=(?:{_KIND_PATTERN}):)")
+_TARGET_PATTERN = re.compile(rf"({_KIND_PATTERN}):\s*(\S.*)", re.DOTALL)
 
 
 def parse_step(text: str) -> NamedStep:
@@ -156,9 +160,9 @@ def parse_step(text: str) -> NamedStep:
     In a step such as `5m round-robin user:alice user:bob`, the targets take turns. Raise
     InvalidError if the text is invalid.
     """
-    first, *targets = _NEXT_TARGET.split(text.strip())
+    first, *targets = _TARGET_SEPARATOR.split(text.strip())
     delay, _, words = first.partition(" ")
-    takes_turns = words.strip().lower() == _IN_TURN
+    takes_turns = words.strip().lower() == _ROUND_ROBIN_WORD
     return NamedStep(
         after=parse_duration(delay if takes_turns else first, field="steps"),
         targets=tuple(map(parse_target, targets)),
@@ -171,16 +175,16 @@ def parse_target(text: str, field: str = "steps") -> NamedTarget:
 
     Raise InvalidError if the text is invalid.
     """
-    found = _TARGET.fullmatch(text.strip().rstrip(","))
+    found = _TARGET_PATTERN.fullmatch(text.strip().rstrip(","))
     if found is None:
-        message = f"“{text[:50]}” is not a target: write user:NAME, schedule:NAME or channel:NAME."
+        message = f'"{text[:50]}" is not a target. Use user:NAME, schedule:NAME or channel:NAME.'
         raise InvalidError(message, field=field)
     kind = TargetKind(found[1])
     name = found[2].strip()
     return NamedTarget(kind, name.removeprefix("@") if kind is TargetKind.USER else name)
 
 
-def stored_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def serialize_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Return steps in their stored format."""
     return [
         {
@@ -192,7 +196,7 @@ def stored_steps(steps: Sequence[Step]) -> list[dict[str, Any]]:
     ]
 
 
-def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def parse_stored_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
     """Return steps from their stored format."""
     return tuple(
         Step(
@@ -205,7 +209,7 @@ def read_steps(stored: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EscalationProgress:
     """The progress of an escalation."""
 
     #: Number of the round, starting at 1.
@@ -216,59 +220,65 @@ class Progress:
     began_at: datetime
 
 
-def beginning(now: datetime) -> Progress:
+def build_first_progress(now: datetime) -> EscalationProgress:
     """Return the progress of a new escalation."""
-    return Progress(round=1, step=0, began_at=now)
+    return EscalationProgress(round=1, step=0, began_at=now)
 
 
-def next_due(plan: Plan, progress: Progress) -> datetime | None:
+def find_next_due(plan: EscalationPlan, progress: EscalationProgress) -> datetime | None:
     """Return when the next step is due; None if all steps of the round were taken."""
     if progress.step >= len(plan.steps):
         return None
     return progress.began_at + plan.steps[progress.step].after
 
 
-def after_step(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
+def advance_after_step(
+    plan: EscalationPlan, progress: EscalationProgress, *, now: datetime
+) -> EscalationProgress:
     """Return the progress after the next step was taken, possibly late."""
     after = plan.steps[progress.step].after
     late = now - (progress.began_at + after)
-    began_at = now - after if late > _PUNCTUAL else progress.began_at
-    return Progress(round=progress.round, step=progress.step + 1, began_at=began_at)
+    began_at = now - after if late > _LATE_STEP_TOLERANCE else progress.began_at
+    return EscalationProgress(round=progress.round, step=progress.step + 1, began_at=began_at)
 
 
-def after_failure(plan: Plan, progress: Progress, *, now: datetime) -> Progress:
+def advance_after_failure(
+    plan: EscalationPlan, progress: EscalationProgress, *, now: datetime
+) -> EscalationProgress:
     """Return the progress after a step reached nobody; the following step is due immediately."""
-    due = next_due(plan, progress)
+    due = find_next_due(plan, progress)
     if due is None or due <= now:
         return progress
     return replace(progress, began_at=now - plan.steps[progress.step].after)
 
 
-def after_round(plan: Plan, progress: Progress, *, now: datetime) -> Progress | None:
+def advance_after_round(
+    plan: EscalationPlan, progress: EscalationProgress, *, now: datetime
+) -> EscalationProgress | None:
     """Return the progress after a round that reached anyone; None if it was the last round."""
     if progress.round > plan.repeats:
         return None
-    return Progress(round=progress.round + 1, step=0, began_at=now + plan.pause)
+    return EscalationProgress(round=progress.round + 1, step=0, began_at=now + plan.pause)
 
 
-def after_unreached_round(
-    plan: Plan, progress: Progress, *, started_at: datetime, now: datetime
-) -> Progress:
+def advance_after_unreached_round(
+    plan: EscalationPlan, progress: EscalationProgress, *, started_at: datetime, now: datetime
+) -> EscalationProgress:
     """Return the progress after a round that reached nobody.
 
     `started_at` is the start of the escalation.
     """
     passed = max(now - started_at, timedelta())
-    pause = min(max(min(plan.pause, _SOON), passed / 4), LONGEST_UNREACHED)
-    return Progress(round=progress.round + 1, step=0, began_at=now + pause)
+    pause = min(max(min(plan.pause, _MIN_UNREACHED_PAUSE), passed / 4), MAX_UNREACHED_PAUSE)
+    return EscalationProgress(round=progress.round + 1, step=0, began_at=now + pause)
 
 
-def shifted(progress: Progress, length: timedelta) -> Progress:
+def shift_progress(progress: EscalationProgress, length: timedelta) -> EscalationProgress:
     """Return the progress moved by a length of time, which may be negative."""
     return replace(progress, began_at=progress.began_at + length)
 
 
-def target_words(kind: TargetKind, name: str | None) -> str:
+def format_target(kind: TargetKind, name: str | None) -> str:
     """Return the recipients of a target in words; the name is None if the target was deleted."""
     if name is None:
         return f"a deleted {kind}"
@@ -277,53 +287,55 @@ def target_words(kind: TargetKind, name: str | None) -> str:
     return f"the people on call in {name}" if kind is TargetKind.SCHEDULE else f"channel {name}"
 
 
-def step_words(after: timedelta, targets: Sequence[str], *, takes_turns: bool = False) -> str:
+def format_step(after: timedelta, targets: Sequence[str], *, takes_turns: bool = False) -> str:
     """Return a step as a sentence."""
-    when = f"After {length_words(after)}" if after else "Immediately"
-    how = ", one after the other, a new alert each" if takes_turns else ""
-    return f"{when}{how}: {listed(targets)}."
+    when = f"After {format_duration_words(after)}" if after else "Immediately"
+    how = ", round-robin" if takes_turns else ""
+    return f"{when}{how}: {join_words(targets)}."
 
 
-def repeat_words(repeats: int, pause: timedelta) -> str:
+def format_repeats(repeats: int, pause: timedelta) -> str:
     """Return the number of repeats as a sentence."""
     if not repeats:
         return "No repeats."
     times = "once" if repeats == 1 else f"{repeats} times"
-    return f"Repeats {times}, {length_words(pause)} after the last step."
+    return f"Repeats {times}, {format_duration_words(pause)} after the last step."
 
 
-def timeout_words(timeout: timedelta) -> str:
+def format_timeout(timeout: timedelta) -> str:
     """Return the time for which an acknowledgement is valid, as a sentence."""
-    return f"An acknowledgement holds for {length_words(timeout)}."
+    return f"Acknowledgements expire after {format_duration_words(timeout)}."
 
 
-RETRIGGERS_NEVER = "An acknowledged alert that becomes critical stays acknowledged."
+NO_RETRIGGER_SENTENCE = "An acknowledged alert that becomes critical stays acknowledged."
 
 
-def listed(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """Return the parts as a list in words: `a, b and c`."""
     *first, last = parts or ("nobody",)
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def conditions_words(conditions: Conditions) -> str:
+def format_conditions(conditions: AlertConditions) -> str:
     """Return the alerts that meet conditions as the subject of a sentence."""
-    severities = f"{_either(conditions.severities)} alerts" if conditions.severities else "Alerts"
+    severities = (
+        f"{_join_alternatives(conditions.severities)} alerts" if conditions.severities else "Alerts"
+    )
     parts = [severities[0].upper() + severities[1:]]
     if conditions.environments:
-        parts.append(f"of environment {_either(conditions.environments)}")
+        parts.append(f"in environment {_join_alternatives(conditions.environments)}")
     if conditions.services:
-        parts.append(f"of service {_either(conditions.services)}")
+        parts.append(f"for service {_join_alternatives(conditions.services)}")
     if conditions.labels:
         parts.append(f"with {conditions.labels_text}")
     return " ".join(parts) if len(parts) > 1 or conditions.severities else "All alerts"
 
 
-def _either(words: Sequence[str]) -> str:
+def _join_alternatives(words: Sequence[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
 
 
-def mute_words(mute: Mute) -> str:
+def format_mute_reason(mute: Mute) -> str:
     """Return the reason why an alert is muted as part of a sentence."""
-    return _MUTE_WORDS[mute.kind].format(mute.name.rstrip("."))
+    return _MUTE_PHRASES[mute.kind].format(mute.name.rstrip("."))

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.database.locks import AdvisoryLock
 from domain.core.errors import ConflictError
-from domain.paging.escalations.locks import wake_escalations
-from domain.paging.escalations.policies import lock_rules
-from domain.paging.escalations.state import UNDER_WAY
-from domain.paging.escalations.steps import Target, TargetKind, read_steps
-from domain.paging.on_call.dependent_rules import check_not_called
-from domain.projects.owners import is_in, lineage_of, projects_of
-from domain.projects.paths import ancestors
-from domain.projects.views import Holder
+from domain.paging.escalations.locks import make_escalations_due
+from domain.paging.escalations.policies import lock_policies_and_routes
+from domain.paging.escalations.state import ACTIVE_STATES
+from domain.paging.escalations.steps import Target, TargetKind, parse_stored_steps
+from domain.paging.on_call.dependent_rules import check_no_dependent_rules
+from domain.projects.owners import find_group_chain, is_owned_at_or_below, select_project_ids
+from domain.projects.paths import list_ancestor_paths
+from domain.projects.views import ProjectOrGroup
 from models import (
     AlertRoute,
     Contact,
@@ -30,7 +30,7 @@ from models import (
 from models.folding import fold
 
 
-def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
+def prepare_transfer(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> None:
     """Check a transfer into a group or to the top level, and update the escalations under way.
 
     Escalations whose policy is left behind choose another policy immediately. Raise ConflictError
@@ -41,35 +41,35 @@ def prepare_move(work: Work, holder: Holder, above: str | None) -> None:
     table: type[Group | Project] = Group if holder.is_group else Project
     path = work.session.scalar(select(table.path).where(table.id == holder.id))
     holder = replace(holder, path=path or holder.path)
-    lock_rules(holder, session=work.session)
-    left = _groups_left(work, holder, above)
+    lock_policies_and_routes(holder, session=work.session)
+    left = _find_groups_left(work, holder, above)
     if not left:
         return
     _check_policies(work, holder, left)
     _check_routes(work, holder, left)
     schedules = select(OnCallSchedule.id).where(OnCallSchedule.group_id.in_(left))
     ids = work.session.scalars(schedules).all()
-    check_not_called(ids, holder, field="path", session=work.session)
-    wake_escalations(
-        Escalation.project_id.in_(projects_of(holder)),
-        Escalation.state.in_([each.value for each in UNDER_WAY]),
+    check_no_dependent_rules(ids, holder, field="path", session=work.session)
+    make_escalations_due(
+        Escalation.project_id.in_(select_project_ids(holder)),
+        Escalation.state.in_([each.value for each in ACTIVE_STATES]),
         session=work.session,
         now=work.now,
     )
 
 
-def _groups_left(work: Work, holder: Holder, above: str | None) -> list[int]:
+def _find_groups_left(work: UnitOfWork, holder: ProjectOrGroup, above: str | None) -> list[int]:
     """Return the ids of the groups above that the transfer leaves."""
-    kept = [fold(path) for path in (*ancestors(above), above)] if above else []
+    kept = [fold(path) for path in (*list_ancestor_paths(above), above)] if above else []
     own = [holder.id] if holder.is_group else []
-    present = lineage_of(holder, session=work.session).group_ids
+    present = find_group_chain(holder, session=work.session).group_ids
     statement = select(Group.id).where(
         Group.id.in_(present), Group.id.not_in(own), Group.path_key.not_in(kept)
     )
     return list(work.session.scalars(statement))
 
 
-def _check_policies(work: Work, holder: Holder, left: list[int]) -> None:
+def _check_policies(work: UnitOfWork, holder: ProjectOrGroup, left: list[int]) -> None:
     named = {
         Target(kind, row.id): row
         for kind, table, name in (
@@ -84,30 +84,30 @@ def _check_policies(work: Work, holder: Holder, left: list[int]) -> None:
     }
     policies = work.session.execute(
         select(EscalationPolicy.name, EscalationPolicy.steps)
-        .where(is_in(EscalationPolicy, holder))
+        .where(is_owned_at_or_below(EscalationPolicy, holder))
         .order_by(EscalationPolicy.id)
     )
     for policy in policies if named else ():
-        targets = {target for step in read_steps(policy.steps) for target in step.targets}
+        targets = {target for step in parse_stored_steps(policy.steps) for target in step.targets}
         for target in sorted(targets & named.keys(), key=lambda each: (each.kind, each.id)):
             message = (
                 f"The escalation policy {policy.name} pages the {target.kind} "
-                f"{named[target].name} of {named[target].path}. Take it out of the policy first."
+                f"{named[target].name} of {named[target].path}. Remove it from the policy first."
             )
             raise ConflictError(message, field="path")
 
 
-def _check_routes(work: Work, holder: Holder, left: list[int]) -> None:
+def _check_routes(work: UnitOfWork, holder: ProjectOrGroup, left: list[int]) -> None:
     found = work.session.execute(
         select(AlertRoute.name, EscalationPolicy.name.label("policy"), Group.path)
         .join(EscalationPolicy, EscalationPolicy.id == AlertRoute.policy_id)
         .join(Group, Group.id == EscalationPolicy.group_id)
-        .where(is_in(AlertRoute, holder), Group.id.in_(left))
+        .where(is_owned_at_or_below(AlertRoute, holder), Group.id.in_(left))
         .order_by(AlertRoute.id)
     ).first()
     if found is not None:
         message = (
-            f"The route {found.name} leads to the escalation policy {found.policy} of "
+            f"The route {found.name} uses the escalation policy {found.policy} of "
             f"{found.path}. Change or delete the route first."
         )
         raise ConflictError(message, field="path")

@@ -8,61 +8,61 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from domain.alerts.matching.conditions import (
-    Conditions,
+    AlertConditions,
     ConditionsBody,
     ConditionsResource,
-    conditions_from,
+    parse_conditions,
 )
 from domain.core.types.base import (
     Argument,
     Body,
     Duration,
-    GivenTime,
     Id,
     IncludeAncestorGroups,
     OffsetQuery,
     Option,
+    RequestTime,
     RequiredText,
     Resource,
     Text,
     Time,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.steps import (
-    MOST_REPEATS,
-    MOST_STEPS,
-    MOST_TARGETS,
-    RETRIGGERS_NEVER,
-    USUAL_PAUSE,
+    DEFAULT_REPEAT_PAUSE,
+    MAX_REPEATS,
+    MAX_STEPS,
+    MAX_TARGETS,
+    NO_RETRIGGER_SENTENCE,
     AnyTarget,
+    EscalationPlan,
     NamedStep,
-    Plan,
     Step,
     Target,
     TargetKind,
-    conditions_words,
+    format_conditions,
+    format_repeats,
+    format_step,
+    format_target,
+    format_timeout,
     parse_step,
     parse_target,
-    repeat_words,
-    step_words,
-    target_words,
-    timeout_words,
 )
 from domain.paging.notifications.states import MessageState, PageState
 
-LONGEST_NAME = 255
+MAX_POLICY_NAME_LENGTH = 255
 #: Retention period of page records and their outcomes. No report starts earlier. Entries in the
 #: activity of an alert are kept as long as the alert.
-PAGES_KEPT_FOR = timedelta(days=90)
-_Kind = Literal["user", "schedule", "channel"]
+PAGE_RETENTION = timedelta(days=90)
+_TargetType = Literal["user", "schedule", "channel"]
 
 
 class EscalationTarget(Resource):
     """Target of an escalation step."""
 
-    type: _Kind
+    type: _TargetType
     id: int
     name: str | None = Field(description="Name of the target. Null if it was deleted.")
 
@@ -75,7 +75,7 @@ class EscalationTarget(Resource):
 class EscalationStep(Resource):
     """Targets that are paged together."""
 
-    delay_seconds: int = Field(description="Since the beginning of the round.")
+    delay_seconds: int = Field(description="Delay from the start of the round, in seconds.")
     targets: list[EscalationTarget]
     round_robin: bool = Field(
         description="True if the targets take turns, so that each new alert pages only the next "
@@ -96,39 +96,41 @@ class EscalationStep(Resource):
     @property
     def words(self) -> str:
         """Return the step as a sentence."""
-        targets = [target_words(TargetKind(each.type), each.name) for each in self.targets]
-        return step_words(self.after, targets, takes_turns=self.round_robin)
+        targets = [format_target(TargetKind(each.type), each.name) for each in self.targets]
+        return format_step(self.after, targets, takes_turns=self.round_robin)
 
 
 class EscalationPolicy(Resource):
     """An escalation policy."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the policy. Null if a project owns it."
+    )
     name: str
     default: bool
     steps: list[EscalationStep]
     repeats: int
     repeat_pause_seconds: int
     acknowledgement_timeout_seconds: int | None = Field(
-        description="Null: an acknowledgement holds without an end."
+        description="Number of seconds after which an acknowledgement expires. Null for never."
     )
     retrigger_when_critical: bool = Field(
-        description="True if an alert that was acknowledged below critical is triggered again when "
-        "it becomes critical."
+        description="True if an alert that was acknowledged with a lower severity is triggered "
+        "again when it becomes critical."
     )
-    summary: str = Field(description="Summary of the policy as a sentence.")
+    summary: str = Field(description="Summary of the policy.")
     created_at: Time
     updated_at: Time
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> EscalationPlan:
         """Return the plan of the policy."""
         steps = tuple(each.step for each in self.steps)
         pause = timedelta(seconds=self.repeat_pause_seconds)
         seconds = self.acknowledgement_timeout_seconds
         timeout = timedelta(seconds=seconds) if seconds else None
-        return Plan(
+        return EscalationPlan(
             steps=steps,
             repeats=self.repeats,
             pause=pause,
@@ -139,7 +141,7 @@ class EscalationPolicy(Resource):
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence for each step and one for the repeats."""
-        return describe(self.plan, self.steps)
+        return describe_plan(self.plan, self.steps)
 
     @property
     def has_gone_targets(self) -> bool:
@@ -147,18 +149,18 @@ class EscalationPolicy(Resource):
         return any(target.name is None for step in self.steps for target in step.targets)
 
 
-def describe(plan: Plan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
+def describe_plan(plan: EscalationPlan, steps: Sequence[EscalationStep]) -> tuple[str, ...]:
     """Return the description of a plan as sentences."""
-    timeout = [timeout_words(plan.timeout)] if plan.timeout else []
-    stays = [] if plan.retriggers else [RETRIGGERS_NEVER]
-    repeats = repeat_words(plan.repeats, plan.pause)
+    timeout = [format_timeout(plan.timeout)] if plan.timeout else []
+    stays = [] if plan.retriggers else [NO_RETRIGGER_SENTENCE]
+    repeats = format_repeats(plan.repeats, plan.pause)
     return (*(step.words for step in steps), repeats, *timeout, *stays)
 
 
 class GivenTarget(Body):
     """Target of an escalation step, by id or by name."""
 
-    type: _Kind
+    type: _TargetType
     id: Id | None = None
     name: Text = ""
 
@@ -177,10 +179,13 @@ class GivenStep(Body):
     """Targets that are paged together, and the delay before they are paged."""
 
     delay: Duration = Field(
-        default=timedelta(), description="Since the beginning of the round, such as `5m`."
+        default=timedelta(), description="Delay from the start of the round, such as `5m`."
     )
-    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MOST_TARGETS)] = (
-        Field(description="Objects, or texts such as `user:alice` and `schedule:primary`.")
+    targets: Annotated[list[GivenTarget | Text], Field(min_length=1, max_length=MAX_TARGETS)] = (
+        Field(
+            description="Targets as objects, or as texts such as `user:alice` and "
+            "`schedule:primary`."
+        )
     )
     round_robin: bool = Field(
         default=False,
@@ -209,35 +214,35 @@ class NewPolicy(Body):
         Option("--step"),
         Field(
             min_length=1,
-            max_length=MOST_STEPS,
-            description="Steps in order of time: objects, or texts such as `5m schedule:primary`. "
-            "In `0s round-robin user:alice user:bob`, the targets take turns.",
+            max_length=MAX_STEPS,
+            description="Steps in the order of their delays, as objects or as texts such as `5m "
+            "schedule:primary`. In `0s round-robin user:alice user:bob`, the targets take turns.",
         ),
     ]
-    repeats: Annotated[int, Field(ge=0, le=MOST_REPEATS)] = Field(
-        default=0, description="Number of repetitions of the steps."
+    repeats: Annotated[int, Field(ge=0, le=MAX_REPEATS)] = Field(
+        default=0, description="Number of times that the steps are repeated."
     )
     repeat_pause: Duration = Field(
-        default=USUAL_PAUSE, description="Between the last step and the next round."
+        default=DEFAULT_REPEAT_PAUSE, description="Pause between the last step and the next round."
     )
     acknowledgement_timeout: Annotated[
         Duration | None,
         Option("--acknowledgement-timeout", null="--no-acknowledgement-timeout"),
         Field(
-            description="An alert that is not resolved so long after it was acknowledged is "
-            "triggered again: 5 minutes to 24 hours. Null for never."
+            description="Time after which an acknowledgement expires and the alert is triggered "
+            "again, from 5 minutes to 24 hours. Null for never."
         ),
     ] = None
     retrigger_when_critical: Annotated[
         bool,
         Option("--retrigger-when-critical/--no-retrigger-when-critical"),
         Field(
-            description="True to trigger an alert again that was acknowledged below critical, "
-            "when it becomes critical. The user who acknowledged it is notified first."
+            description="True to trigger an alert again when it becomes critical after it was "
+            "acknowledged with a lower severity. The user who acknowledged it is notified first."
         ),
     ] = True
     default: bool = Field(
-        default=False, description="True for the policy of alerts that match no route."
+        default=False, description="True to use the policy for alerts that match no route."
     )
 
     @property
@@ -249,7 +254,7 @@ class NewPolicy(Body):
         return [parse_step(each) if isinstance(each, str) else each.step for each in self.steps]
 
 
-@partial
+@make_fields_optional
 class PolicyChange(NewPolicy):
     """Changes to an escalation policy."""
 
@@ -266,7 +271,9 @@ class AlertRoute(ConditionsResource):
     """A route of alerts to an escalation policy."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the route. Null if a project owns it."
+    )
     name: str
     position: int
     escalation_policy_id: int | None = Field(
@@ -276,9 +283,9 @@ class AlertRoute(ConditionsResource):
     updated_at: Time
 
     @property
-    def conditions(self) -> Conditions:
+    def conditions(self) -> AlertConditions:
         """Return the conditions of the route."""
-        return conditions_from(
+        return parse_conditions(
             self.model_dump(include={"severities", "environments", "services", "labels"})
         )
 
@@ -286,7 +293,7 @@ class AlertRoute(ConditionsResource):
         """Return a sentence that describes the route; `policies` maps ids to names."""
         name = policies.get(self.escalation_policy_id or 0)
         what = f"go to {name}" if name else "page nobody"
-        return f"{conditions_words(self.conditions)} {what}."
+        return f"{format_conditions(self.conditions)} {what}."
 
 
 class NewRoute(ConditionsBody):
@@ -299,17 +306,17 @@ class NewRoute(ConditionsBody):
         Option("--policy", null="--nobody"),
         Field(
             union_mode="left_to_right",
-            description="Its id or name; null if matching alerts page nobody.",
+            description="Id or name of the policy. Null if matching alerts page nobody.",
         ),
     ]
     position: Annotated[int, Field(ge=1, le=1_000)] | None = Field(
         default=None,
-        description="Position of the route, from 1. The default is the last position, which also "
-        "replaces larger numbers.",
+        description="Position of the route, starting at 1. The default is the last position. "
+        "Larger numbers stand for the last position.",
     )
 
 
-@partial
+@make_fields_optional
 class RouteChange(NewRoute):
     """Changes to a route."""
 
@@ -325,10 +332,10 @@ class RouteQuery(OffsetQuery):
 class DryRunBody(Body):
     """Period of the alerts that the dry run checks."""
 
-    since: GivenTime | None = Field(
+    since: RequestTime | None = Field(
         default=None, description="Start of the period. The default is a week ago."
     )
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None, description="End of the period. The default is now."
     )
     days: Annotated[int, Field(ge=1, le=92)] | None = Field(
@@ -350,7 +357,7 @@ class DryRunAlert(Resource):
     """Course of an alert in a dry run."""
 
     iid: int
-    project: str = Field(description="The full path of its project.")
+    project: str = Field(description="Full path of the project.")
     title: str
     opened_at: Time
     route: str | None = Field(description="Name of the route. Null if no route matches.")
@@ -359,7 +366,7 @@ class DryRunAlert(Resource):
     )
     pages: list[DryRunPage]
     notes: list[str] = Field(
-        description="Remarks, for example about steps that would have reached nobody."
+        description="Notes, for example about steps that would have paged nobody."
     )
 
 
@@ -369,7 +376,7 @@ class AlertRouteDryRun(Resource):
     since: Time
     until: Time
     truncated: bool = Field(description="True if there were more alerts than the dry run checks.")
-    alerts: list[DryRunAlert] = Field(description="The newest first.")
+    alerts: list[DryRunAlert] = Field(description="Alerts of the period, newest first.")
 
     @property
     def totals(self) -> Sequence[tuple[str, int]]:
@@ -385,19 +392,19 @@ class AlertRouteDryRun(Resource):
 class ContactOutcome(Resource):
     """Outcome of a page at one contact."""
 
-    name: str = Field(description="`e-mail`, or the label of the contact.")
+    name: str = Field(description="`email`, or the label of the contact.")
     state: MessageState
     at: Time | None = Field(
         description="Time at which the message was accepted or given up. Null while it is queued."
     )
-    failures: int = Field(description="Failed attempts so far.")
+    failures: int = Field(description="Number of failed attempts.")
     reason: str | None = Field(
         description="Reason why the last attempt failed. Null if the message was accepted."
     )
     follows_at: Time | None = Field(
         default=None,
-        description="Time at which a notification rule of the user sends the message. Null for "
-        "immediately.",
+        description="Time until which a notification rule of the user delays the message. Null if "
+        "the message is not delayed.",
     )
 
 
@@ -405,11 +412,15 @@ class SentPage(Resource):
     """A page that was sent by a step or about an incident, with its outcome."""
 
     id: int
-    alert_id: int | None = Field(description="Null if it is about an incident.")
+    alert_id: int | None = Field(
+        description="Id of the alert. Null if the page is about an incident."
+    )
     at: Time = Field(description="Time at which the step was taken.")
-    name: str = Field(description="A person or channel, in words.")
+    name: str = Field(description="User or channel that was paged.")
     round: int
-    step: int = Field(description="0 for a person who was paged beside the steps.")
+    step: int = Field(
+        description="Number of the step. 0 if the page was not sent by a step of a policy."
+    )
     asked_by: str | None = Field(
         description="Name of the user or incident rule that caused the page. Null for a step of a "
         "policy."
@@ -421,48 +432,49 @@ class SentPage(Resource):
 class AlertPaging(Resource):
     """State of the paging for an alert."""
 
-    state: Annotated[str, one_of(*State)] | None = Field(
-        description="`unprocessed` if the background worker has not processed the alert yet; null "
-        "if nobody was ever to be paged for it."
+    state: Annotated[str, describe_choices(*EscalationState)] | None = Field(
+        description="State of the paging. `unprocessed` if the background worker has not processed "
+        "the alert yet. Null if the alert never had to page anyone."
     )
-    sentence: str = Field(description="The state in words.")
+    sentence: str = Field(description="Description of the state.")
     waiting_seconds: int | None = Field(
-        description="Number of seconds for which the background worker is late with this alert; "
-        "null if it is not late."
+        description="Delay of the background worker for this alert, in seconds. Null if it is on "
+        "time."
     )
-    escalation_policy: str | None = Field(description="The name of its policy.")
+    escalation_policy: str | None = Field(description="Name of the escalation policy.")
     round: int
-    next_step: int | None = Field(description="The number of the step that is next.")
+    next_step: int | None = Field(description="Number of the next step.")
     next_at: Time | None = Field(description="Time at which the next step is due.")
-    next_whom: str | None = Field(
-        description="The people and channels that the next step pages, in words."
-    )
+    next_whom: str | None = Field(description="Users and channels that the next step pages.")
     acknowledged_until: Time | None = Field(
         description="Time at which the acknowledgement expires."
     )
     snoozed_until: Time | None
     escalates_at: Time | None = Field(
-        description="Time of an escalation that somebody requested on the page and can still undo."
+        description="Time of an escalation that a user has requested on the page and can still "
+        "undo."
     )
 
 
 class AlertPageBody(Body):
     """User to page about an alert."""
 
-    user: Annotated[RequiredText, Argument("USER")] = Field(description="A user name.")
+    user: Annotated[RequiredText, Argument("USER")] = Field(
+        description="User name of the user to page."
+    )
 
 
 class AlertSnooze(Body):
-    """Length of a snooze. One of these fields is required."""
+    """Length of a snooze. Exactly one of the fields is required."""
 
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(description="A length such as `1h`, from now on; at most a week."),
+        Field(description="Length of the snooze, such as `1h`. At most one week."),
     ] = None
-    until: GivenTime | None = None
+    until: RequestTime | None = Field(default=None, description="End of the snooze.")
     tomorrow: Annotated[
         bool,
         Option("--tomorrow"),
-        Field(description="True to snooze until 9:00 of the next day in your time zone."),
+        Field(description="True to snooze until 9:00 tomorrow in your time zone."),
     ] = False

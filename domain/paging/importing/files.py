@@ -10,23 +10,23 @@ from zlib import error as ZlibError  # noqa: N812 - an exception, whose name end
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from domain.alerts.reading.body import read_json
-from domain.alerts.reading.incoming import UnreadableBody
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.body import parse_json
+from domain.alerts.reading.incoming import UnreadableBodyError
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import InvalidError
-from domain.paging.importing.plan import LeftOut
+from domain.paging.importing.plan import SkippedEntity
 
 #: Maximum size of a file and of an export, in uncompressed bytes.
-LARGEST_FILE, LARGEST_EXPORT = 20_000_000, 100_000_000
-MOST_FILES = 20_000
-_DEEPEST = 50
+MAX_FILE_BYTES, MAX_EXPORT_BYTES = 20_000_000, 100_000_000
+MAX_EXPORT_FILES = 20_000
+_MAX_NESTING = 50
 _SUFFIX = ".json"
-_LONGEST = 10_000
-_SHOWN_NAME = 100
+_MAX_TEXT_LENGTH = 10_000
+_MAX_SHOWN_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True)
-class Document:
+class ExportDocument:
     """A JSON document of an export."""
 
     #: Path inside the export.
@@ -44,49 +44,54 @@ class Document:
         return PurePosixPath(self.name).stem
 
 
-def read_documents(path: Path) -> list[Document]:
+def read_documents(path: Path) -> list[ExportDocument]:
     """Return the JSON documents at a path, ordered by name.
 
     Raise InvalidError if a file cannot be read, or if there are no JSON files.
     """
     try:
-        found = [Document(name, _parsed(name, content)) for name, content in _contents(path)]
+        found = [
+            ExportDocument(name, _parse_json(name, content))
+            for name, content in _read_contents(path)
+        ]
     except OSError as error:
         message = f"{path} cannot be read: {error.strerror or type(error).__name__}."
         raise InvalidError(message) from error
     if not found:
-        raise InvalidError(f"{path} has no JSON files.")
+        raise InvalidError(f"{path} contains no JSON files.")
     return sorted(found, key=lambda each: each.name)
 
 
-def _contents(path: Path) -> Iterator[tuple[str, bytes]]:
-    left = LARGEST_EXPORT
-    for number, (name, content) in enumerate(_files(path), 1):
+def _read_contents(path: Path) -> Iterator[tuple[str, bytes]]:
+    left = MAX_EXPORT_BYTES
+    for number, (name, content) in enumerate(_read_files(path), 1):
         left -= len(content)
-        if number > MOST_FILES:
-            raise InvalidError(f"An export can have at most {MOST_FILES:,} files.")
+        if number > MAX_EXPORT_FILES:
+            raise InvalidError(f"An export can have at most {MAX_EXPORT_FILES:,} files.")
         if left < 0:
-            raise InvalidError(f"An export can have at most {LARGEST_EXPORT:,} bytes.")
+            raise InvalidError(f"An export can have at most {MAX_EXPORT_BYTES:,} bytes.")
         yield name, content
 
 
-def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+def _read_files(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
-        yield from _of_folder(path)
+        yield from _read_folder(path)
     elif zipfile.is_zipfile(path):
-        yield from _of_archive(path)
+        yield from _read_archive(path)
     else:
         with path.open("rb") as file:
-            yield path.name, _limited(path.name, file.read(LARGEST_FILE + 1))
+            yield path.name, _check_size(path.name, file.read(MAX_FILE_BYTES + 1))
 
 
-def _limited(name: str, content: bytes) -> bytes:
-    if len(content) > LARGEST_FILE:
-        raise InvalidError(f"{name}: a file can have at most {LARGEST_FILE:,} bytes.")
+def _check_size(name: str, content: bytes) -> bytes:
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidError(
+            f"{name} is too large. A file can have at most {MAX_FILE_BYTES:,} bytes."
+        )
     return content
 
 
-def _of_folder(root: Path) -> Iterator[tuple[str, bytes]]:
+def _read_folder(root: Path) -> Iterator[tuple[str, bytes]]:
     for folder, _, names in os.walk(root):
         for name in names:
             file = Path(folder) / name
@@ -94,10 +99,10 @@ def _of_folder(root: Path) -> Iterator[tuple[str, bytes]]:
                 continue
             shown = file.relative_to(root).as_posix()
             with file.open("rb") as opened:
-                yield shown, _limited(shown, opened.read(LARGEST_FILE + 1))
+                yield shown, _check_size(shown, opened.read(MAX_FILE_BYTES + 1))
 
 
-def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
+def _read_archive(path: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of an archive without extracting them to disk."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -106,81 +111,87 @@ def _of_archive(path: Path) -> Iterator[tuple[str, bytes]]:
                     continue
                 # Limit the size, since the sizes in the archive may be wrong.
                 with archive.open(entry) as opened:
-                    content = opened.read(LARGEST_FILE + 1)
-                yield entry.filename, _limited(entry.filename, content)
+                    content = opened.read(MAX_FILE_BYTES + 1)
+                yield entry.filename, _check_size(entry.filename, content)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ZlibError) as error:
-        raise InvalidError(f"{path} is not a zip archive that can be read: {error}.") from error
+        raise InvalidError(f"{path} is not a readable zip archive: {error}.") from error
 
 
-def _parsed(name: str, content: bytes) -> object:
+def _parse_json(name: str, content: bytes) -> object:
     try:
-        return read_json(content.removeprefix(b"\xef\xbb\xbf"), nesting_limit=_DEEPEST)
-    except UnreadableBody as error:
+        return parse_json(content.removeprefix(b"\xef\xbb\xbf"), nesting_limit=_MAX_NESTING)
+    except UnreadableBodyError as error:
         raise InvalidError(f"{name}: {str(error).replace('The body', 'The file')}") from error
 
 
-def _text(value: Any) -> Any:
+def _clean_text(value: Any) -> Any:
     """Return a text that can be stored; null becomes an empty text, and numbers become digits."""
     if value is None:
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    return storable(value)[:_LONGEST].strip() if isinstance(value, str) else value
+    return replace_unstorable(value)[:_MAX_TEXT_LENGTH].strip() if isinstance(value, str) else value
 
 
-def _listed(value: Any) -> Any:
+def _replace_null_list(value: Any) -> Any:
     return () if value is None else value
 
 
-Text = Annotated[str, BeforeValidator(_text)]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed)]
+ExportText = Annotated[str, BeforeValidator(_clean_text)]
+ExportTexts = Annotated[tuple[ExportText, ...], BeforeValidator(_replace_null_list)]
 
 
-class Entity(BaseModel):
+class ExportEntity(BaseModel):
     """Base class of the entities of an export."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-Found = TypeVar("Found", bound=Entity)
+AnyEntity = TypeVar("AnyEntity", bound=ExportEntity)
 
 
 class EntityReader:
     """Validates entities, and collects the reasons why some are left out."""
 
-    def __init__(self, left_out: list[LeftOut]) -> None:
+    def __init__(self, left_out: list[SkippedEntity]) -> None:
         """Initialize the reader with a list that collects the omissions."""
         self.left_out = left_out
 
-    def all(self, schema: type[Found], values: Iterable[object], kind: str) -> list[Found]:
+    def all(self, schema: type[AnyEntity], values: Iterable[object], kind: str) -> list[AnyEntity]:
         """Return the entities that match a schema."""
         found = []
         for value in values:
             try:
                 found.append(schema.model_validate(value))
             except ValidationError as error:
-                self.left_out.append(LeftOut(kind=kind, name=name_of(value), reason=_why(error)))
+                self.left_out.append(
+                    SkippedEntity(
+                        kind=kind,
+                        name=find_entity_name(value),
+                        reason=_format_validation_error(error),
+                    )
+                )
         return found
 
 
-def _why(error: ValidationError) -> str:
+def _format_validation_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"])
-    return f"The export is not as expected: {where + ': ' if where else ''}{first['msg']}."
+    return f"The export has an unexpected format: {where + ': ' if where else ''}{first['msg']}."
 
 
-def name_of(value: object) -> str:
+def find_entity_name(value: object) -> str:
     """Return the name of any entity, or an empty text."""
     if not isinstance(value, Mapping):
         return ""
     for key in ("name", "username", "id"):
         if isinstance(value.get(key), str):
-            return storable(value[key])[:_SHOWN_NAME]
+            return replace_unstorable(value[key])[:_MAX_SHOWN_NAME_LENGTH]
     nested = [each for each in value.values() if isinstance(each, Mapping)]
-    return name_of(nested[0]) if nested else ""
+    return find_entity_name(nested[0]) if nested else ""
 
 
-def items_of(value: object) -> Sequence[object]:
+def list_items(value: object) -> Sequence[object]:
     """Return the items of a list, or of a page of the API: `{"results": […]}`."""
     if isinstance(value, Mapping):
         for key in ("results", "data"):

@@ -13,8 +13,14 @@ from pydantic import BeforeValidator
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.core.time_zones import zone
-from domain.paging.importing.files import Document, Entity, EntityReader, Text, items_of
+from domain.core.time_zones import get_zone
+from domain.paging.importing.files import (
+    EntityReader,
+    ExportDocument,
+    ExportEntity,
+    ExportText,
+    list_items,
+)
 from domain.paging.importing.plan import (
     ImportedIntegration,
     ImportedOverride,
@@ -24,30 +30,30 @@ from domain.paging.importing.plan import (
     ImportedStep,
     ImportedUser,
     ImportPlan,
-    LeftOut,
-    known_zone,
-    merged,
-    since_monday,
-    week_time,
+    SkippedEntity,
+    build_week_restrictions,
+    compute_offset_from_monday,
+    merge_restrictions,
+    resolve_time_zone,
 )
-from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ROTATION_UNITS = {"hourly": Unit.HOURS, "daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_ROTATION_UNITS = {"hourly": TurnUnit.HOURS, "daily": TurnUnit.DAYS, "weekly": TurnUnit.WEEKS}
 _WEEK = timedelta(weeks=1)
-_UNITS = {
+_DELAY_UNITS = {
     "minutes": timedelta(minutes=1),
     "hours": timedelta(hours=1),
     "days": timedelta(days=1),
     "": timedelta(minutes=1),
 }
-_MOST_REPEATS, _LONGEST_DELAY = 9, 1_000_000
+_MAX_REPEATS, _MAX_DELAY_AMOUNT = 9, 1_000_000
 #: Kinds of entities, which are folders of the backup.
-_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
+_ENTITY_KINDS = ("users", "teams", "schedules", "escalations", "integrations")
 #: Integrations that send in Alertmanager's format.
-_ALERTMANAGER = frozenset({"Prometheus", "GrafanaV2"})
+_ALERTMANAGER_TYPES = frozenset({"Prometheus", "GrafanaV2"})
 #: Types that do not receive alerts by HTTP.
-_NO_SOURCES = frozenset(
+_TYPES_WITHOUT_HTTP = frozenset(
     {
         *("Email", "Slack", "SlackApp", "Jira", "JiraServiceDesk", "Webhook", "Zendesk", "Marid"),
         *("MSTeams", "MSTeamsV2", "Mattermost", "ServiceNowV2", "ServiceNowV3", "Oec", "Incoming"),
@@ -56,23 +62,23 @@ _NO_SOURCES = frozenset(
 )
 
 
-def _moment(value: Any) -> Any:
+def _parse_timestamp(value: Any) -> Any:
     """Convert milliseconds since 1970 to a datetime; the backup may also contain texts."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return datetime.fromtimestamp(value / 1000, UTC) if abs(value) < 10**14 else value
     return value
 
 
-_Moment = Annotated[datetime, BeforeValidator(_moment)]
+_Timestamp = Annotated[datetime, BeforeValidator(_parse_timestamp)]
 
 
-class _Reference(Entity):
+class _Reference(ExportEntity):
     """A reference to another entity."""
 
-    type: Text = ""
-    id: Text = ""
-    name: Text = ""
-    username: Text = ""
+    type: ExportText = ""
+    id: ExportText = ""
+    name: ExportText = ""
+    username: ExportText = ""
 
     @property
     def shown(self) -> str:
@@ -80,72 +86,72 @@ class _Reference(Entity):
         return self.username or self.name or self.id
 
 
-class _WeekTime(Entity):
-    startDay: Text = ""
-    endDay: Text = ""
+class _WeekTime(ExportEntity):
+    startDay: ExportText = ""
+    endDay: ExportText = ""
     startHour: int = 0
     startMin: int = 0
     endHour: int = 0
     endMin: int = 0
 
 
-class _TimeRestriction(Entity):
-    type: Text = ""
+class _TimeRestriction(ExportEntity):
+    type: ExportText = ""
     restriction: _WeekTime | None = None
     restrictions: tuple[_WeekTime, ...] | None = None
 
 
-class _Rotation(Entity):
-    name: Text = ""
-    type: Text
+class _Rotation(ExportEntity):
+    name: ExportText = ""
+    type: ExportText
     length: int | None = 1
-    startDate: _Moment
-    endDate: _Moment | None = None
+    startDate: _Timestamp
+    endDate: _Timestamp | None = None
     participants: tuple[_Reference, ...] | None = None
     timeRestriction: _TimeRestriction | None = None
 
 
-class _Override(Entity):
+class _Override(ExportEntity):
     user: _Reference | None = None
-    startDate: _Moment
-    endDate: _Moment
+    startDate: _Timestamp
+    endDate: _Timestamp
     rotations: tuple[_Reference, ...] | None = None
 
 
-class _Schedule(Entity):
-    id: Text
-    name: Text
-    description: Text = ""
-    timezone: Text = ""
+class _Schedule(ExportEntity):
+    id: ExportText
+    name: ExportText
+    description: ExportText = ""
+    timezone: ExportText = ""
     enabled: bool | None = True
     ownerTeam: _Reference | None = None
     rotations: tuple[_Rotation, ...] | None = None
 
 
-class _ScheduleFile(Entity):
+class _ScheduleFile(ExportEntity):
     """A file of the folder `schedules`."""
 
     schedule: _Schedule
     scheduleOverrideList: tuple[_Override, ...] | None = None
 
 
-def _schedule_of(
-    file: _ScheduleFile, left_out: list[LeftOut], *, now: datetime
+def _convert_schedule(
+    file: _ScheduleFile, left_out: list[SkippedEntity], *, now: datetime
 ) -> ImportedSchedule:
     """Return a schedule with the supported rotations and overrides."""
     found, notes = file.schedule, list[str]()
-    place = known_zone(found.timezone, notes)
+    place = resolve_time_zone(found.timezone, notes)
     rotations = []
     for number, each in enumerate(found.rotations or (), 1):
         name = each.name or f"Rotation {number}"
         try:
-            rotations.append(_rotation(each, name, place, notes, now))
+            rotations.append(_convert_rotation(each, name, place, notes, now))
         except (InvalidError, ValueError, OverflowError) as error:
             left_out.append(
-                LeftOut(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
+                SkippedEntity(kind="rotation", name=f"{found.name}: {name}", reason=str(error))
             )
     if found.enabled is False:
-        notes.append("It was disabled; here it is active.")
+        notes.append("It was disabled. Here, it is active.")
     return ImportedSchedule(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
@@ -153,86 +159,95 @@ def _schedule_of(
         description=found.description,
         time_zone=place,
         rotations=tuple(rotations),
-        overrides=tuple(_overrides(file, notes, now)),
+        overrides=tuple(_convert_overrides(file, notes, now)),
         notes=tuple(notes),
     )
 
 
-def _rotation(
+def _convert_rotation(
     found: _Rotation, name: str, place: str, notes: list[str], now: datetime
 ) -> ImportedRotation:
     unit = _ROTATION_UNITS.get(found.type)
     if unit is None:
-        raise InvalidError(f"There are no rotations of the type {found.type or '(none)'}.")
-    if found.endDate is not None and _aware(found.endDate, place) <= now:
-        raise InvalidError("It is over.")
+        raise InvalidError(f"Rotations of the type {found.type or '(none)'} are not supported.")
+    if found.endDate is not None and _add_time_zone(found.endDate, place) <= now:
+        raise InvalidError("It has ended.")
     if found.endDate is not None:
-        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}; here it continues: remove it then.")
-    starts_at = _aware(found.startDate, place).astimezone(zone(place)).replace(tzinfo=None)
+        notes.append(f"{name} ends on {found.endDate:%Y-%m-%d}. Remove it manually on that day.")
+    starts_at = (
+        _add_time_zone(found.startDate, place).astimezone(get_zone(place)).replace(tzinfo=None)
+    )
     at = starts_at.time().replace(second=0, microsecond=0)
     return ImportedRotation(
         name=name,
-        users=_participants(found, name, notes),
+        users=_list_participants(found, name, notes),
         cadence=Cadence(unit=unit, every=found.length or 1, at=at, weekdays=(starts_at.weekday(),)),
         # All rotations of a schedule are on call at the same time.
         layer=1,
         starts_at=starts_at,
-        restrictions=_restrictions(found.timeRestriction),
+        restrictions=_convert_restrictions(found.timeRestriction),
     )
 
 
-def _aware(moment: datetime, place: str) -> datetime:
+def _add_time_zone(moment: datetime, place: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(place))
 
 
-def _participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
+def _list_participants(found: _Rotation, name: str, notes: list[str]) -> tuple[str, ...]:
     users = []
     for each in found.participants or ():
         if each.type in {"user", ""}:
             users.append(each.id)
         elif each.type == "none":
-            raise InvalidError("It has turns without a user, which rotations here cannot have.")
+            raise InvalidError("It has turns without a user, which are not supported.")
         else:
-            notes.append(f"{name}: the {each.type} {each.shown} has no turn here.")
+            notes.append(f"{name}: the {each.type} {each.shown} is left out.")
     if not users:
-        raise InvalidError("None of its turns is a user's.")
+        raise InvalidError("It has no turns of users.")
     return tuple(users)
 
 
-def _restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
+def _convert_restrictions(found: _TimeRestriction | None) -> tuple[Restriction, ...]:
     if found is None:
         return ()
     if found.type == "time-of-day" and found.restriction is not None:
-        start, end = _clock(found.restriction)
+        start, end = _parse_clock_times(found.restriction)
         return (Restriction(start=start, end=end),)
-    return merged(part for each in found.restrictions or () for part in _week_parts(each))
+    return merge_restrictions(
+        part for each in found.restrictions or () for part in _convert_week_time(each)
+    )
 
 
-def _week_parts(found: _WeekTime) -> tuple[Restriction, ...]:
+def _convert_week_time(found: _WeekTime) -> tuple[Restriction, ...]:
     try:
         days = _DAYS.index(found.startDay.lower()), _DAYS.index(found.endDay.lower())
     except ValueError as error:
-        raise InvalidError("A restriction is not of weekdays.") from error
-    start, end = (since_monday(day, at) for day, at in zip(days, _clock(found), strict=True))
-    return week_time(start, (end - start) % _WEEK or _WEEK)
+        raise InvalidError("A restriction has an invalid weekday.") from error
+    start, end = (
+        compute_offset_from_monday(day, at)
+        for day, at in zip(days, _parse_clock_times(found), strict=True)
+    )
+    return build_week_restrictions(start, (end - start) % _WEEK or _WEEK)
 
 
-def _clock(found: _WeekTime) -> tuple[time, time]:
+def _parse_clock_times(found: _WeekTime) -> tuple[time, time]:
     try:
         return time(found.startHour % 24, found.startMin), time(found.endHour % 24, found.endMin)
     except ValueError as error:
-        raise InvalidError("A restriction has an hour or a minute that no day has.") from error
+        raise InvalidError("A restriction has an invalid time of day.") from error
 
 
-def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[ImportedOverride]:
-    place, taken = known_zone(file.schedule.timezone, []), []
+def _convert_overrides(
+    file: _ScheduleFile, notes: list[str], now: datetime
+) -> list[ImportedOverride]:
+    place, taken = resolve_time_zone(file.schedule.timezone, []), []
     for each in file.scheduleOverrideList or ():
-        start, end = _aware(each.startDate, place), _aware(each.endDate, place)
+        start, end = _add_time_zone(each.startDate, place), _add_time_zone(each.endDate, place)
         if end <= now:
             continue
         if each.user is None or each.user.type not in {"user", ""}:
             notes.append(
-                f"The override from {start:%Y-%m-%d %H:%M} is not for a user, so it is left out."
+                f"The override from {start:%Y-%m-%d %H:%M} has no user, so it is left out."
             )
             continue
         if each.rotations:
@@ -241,169 +256,170 @@ def _overrides(file: _ScheduleFile, notes: list[str], now: datetime) -> list[Imp
     return taken
 
 
-class _Delay(Entity):
+class _Delay(ExportEntity):
     timeAmount: int = 0
-    timeUnit: Text = ""
+    timeUnit: ExportText = ""
 
 
-class _Rule(Entity):
-    condition: Text = ""
-    notifyType: Text = ""
+class _Rule(ExportEntity):
+    condition: ExportText = ""
+    notifyType: ExportText = ""
     delay: _Delay | None = None
     recipient: _Reference | None = None
 
 
-class _Repeat(Entity):
+class _Repeat(ExportEntity):
     waitInterval: int | None = 0
     count: int | None = 0
     closeAlertAfterAll: bool | None = False
 
 
-class _Escalation(Entity):
+class _Escalation(ExportEntity):
     """A file of the folder `escalations`."""
 
-    id: Text
-    name: Text
+    id: ExportText
+    name: ExportText
     ownerTeam: _Reference | None = None
     rules: tuple[_Rule, ...] | None = None
     repeat: _Repeat | None = None
 
 
-def _policy_of(
+def _convert_escalation(
     found: _Escalation,
     members: Mapping[str, tuple[str, ...]],
     defaults: frozenset[str],
-    left_out: list[LeftOut],
+    left_out: list[SkippedEntity],
 ) -> ImportedPolicy:
     """Return a policy with the rules that are supported, ordered by delay."""
     steps, notes = [], list[str]()
     for number, rule in enumerate(found.rules or (), 1):
         try:
-            steps.append(_step(rule, number, members, notes))
+            steps.append(_convert_rule(rule, number, members, notes))
         except InvalidError as error:
             name = f"{found.name}: rule {number}"
-            left_out.append(LeftOut(kind="step", name=name, reason=str(error)))
+            left_out.append(SkippedEntity(kind="step", name=name, reason=str(error)))
     repeat = found.repeat or _Repeat()
     count = repeat.count or 0
-    if count > _MOST_REPEATS:
-        notes.append(f"It was repeated {count} times; here it is repeated {_MOST_REPEATS} times.")
+    if count > _MAX_REPEATS:
+        notes.append(f"It was repeated {count} times. Here, it is repeated {_MAX_REPEATS} times.")
     if repeat.closeAlertAfterAll:
-        notes.append("It closed the alert in the end; here the alert stays open.")
+        notes.append("It closed the alert at the end. Here, the alert stays open.")
     wait = repeat.waitInterval or 0
     return ImportedPolicy(
         key=found.id,
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name,
         steps=tuple(sorted(steps, key=lambda each: each.after)),
-        repeats=max(min(count, _MOST_REPEATS), 0),
+        repeats=max(min(count, _MAX_REPEATS), 0),
         pause=timedelta(minutes=wait) if wait > 0 else None,
         is_default=found.id in defaults,
         notes=tuple(notes),
     )
 
 
-def _step(
+def _convert_rule(
     rule: _Rule, number: int, members: Mapping[str, tuple[str, ...]], notes: list[str]
 ) -> ImportedStep:
     recipient = rule.recipient or _Reference()
     if recipient.type not in {"user", "schedule", "team"}:
-        raise InvalidError(f"A {recipient.type or 'recipient of no type'} cannot be paged here.")
+        kind = recipient.type or "(none)"
+        raise InvalidError(f"Recipients of the type {kind} are not supported.")
     if rule.condition == "if-not-closed":
-        notes.append(f"Rule {number} also paged for acknowledged alerts; here it does not.")
-    after = _after(rule.delay)
+        notes.append(f"Rule {number} also paged for acknowledged alerts. Here, it does not.")
+    after = _parse_delay(rule.delay)
     if recipient.type == "schedule":
         if rule.notifyType not in {"default", ""}:
             said = f"Rule {number} paged “{rule.notifyType}” of the schedule"
-            notes.append(f"{said}; here, the people on call are paged.")
+            notes.append(f"{said}. Here, the people on call are paged.")
         return ImportedStep(after=after, schedules=(recipient.id,))
     if recipient.type == "user":
         return ImportedStep(after=after, users=(recipient.id,))
     is_random = rule.notifyType == "random"
     notes.append(
-        f"Rule {number} paged a random member of the team {recipient.shown}; here, those that it "
-        "had take turns."
+        f"Rule {number} paged a random member of the team {recipient.shown}. Here, the members in "
+        "this backup take turns."
         if is_random
-        else f"Rule {number} pages every member that the team {recipient.shown} had."
+        else f"Rule {number} pages all members of the team {recipient.shown} in this backup."
     )
-    return ImportedStep(after=after, users=_members_of(recipient, members), takes_turns=is_random)
+    return ImportedStep(after=after, users=_find_members(recipient, members), takes_turns=is_random)
 
 
-def _members_of(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def _find_members(team: _Reference, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     if not members.get(team.id):
         raise InvalidError(f"The team {team.shown} has no members in this backup.")
     return members[team.id]
 
 
-def _after(delay: _Delay | None) -> timedelta:
+def _parse_delay(delay: _Delay | None) -> timedelta:
     if delay is None:
         return timedelta()
-    unit = _UNITS.get(delay.timeUnit.lower())
-    if unit is None or not 0 <= delay.timeAmount <= _LONGEST_DELAY:
-        raise InvalidError(f"Its delay, {delay.timeAmount} {delay.timeUnit}, cannot be read.")
+    unit = _DELAY_UNITS.get(delay.timeUnit.lower())
+    if unit is None or not 0 <= delay.timeAmount <= _MAX_DELAY_AMOUNT:
+        raise InvalidError(f"The delay {delay.timeAmount} {delay.timeUnit} is invalid.")
     return delay.timeAmount * unit
 
 
-_NOT_TAKEN = {
-    "policies": "Alert policies have no counterpart: use routes, silences and incident rules.",
-    "policiesV2": "Alert policies have no counterpart: use routes, silences and incident rules.",
-    "forwardings": "Forwarding rules are not imported: add an override to the schedule.",
-    "maintenance": "Maintenance is not imported: create a maintenance window.",
-    "heartbeats": "Heartbeats are not imported: create them, since their URLs change anyway.",
-    "customUserRoles": "Roles of users are not imported.",
-    "notifications": "Notification rules are not imported: each user adds contacts.",
+_UNSUPPORTED_KINDS = {
+    "policies": "Alert policies have no equivalent. Use routes, silences and incident rules.",
+    "policiesV2": "Alert policies have no equivalent. Use routes, silences and incident rules.",
+    "forwardings": "Forwarding rules are not imported. Add an override to the schedule.",
+    "maintenance": "Maintenance is not imported. Create a maintenance window.",
+    "heartbeats": "Heartbeats are not imported. Create them again, since their URLs change anyway.",
+    "customUserRoles": "User roles are not imported.",
+    "notifications": "Notification rules are not imported. Each user adds contacts.",
     "groups": "Groups are not imported.",
 }
 
 
-class _User(Entity):
-    id: Text
-    username: Text
-    fullName: Text = ""
+class _User(ExportEntity):
+    id: ExportText
+    username: ExportText
+    fullName: ExportText = ""
     blocked: bool = False
 
 
-class _UserFile(Entity):
+class _UserFile(ExportEntity):
     user: _User
 
 
-class _Member(Entity):
+class _Member(ExportEntity):
     user: _Reference
 
 
-class _Team(Entity):
-    id: Text
-    name: Text
+class _Team(ExportEntity):
+    id: ExportText
+    name: ExportText
     members: tuple[_Member, ...] | None = None
 
 
-class _RoutingRule(Entity):
-    name: Text = ""
+class _RoutingRule(ExportEntity):
+    name: ExportText = ""
     isDefault: bool | None = False
     notify: _Reference | None = None
 
 
-class _TeamFile(Entity):
+class _TeamFile(ExportEntity):
     team: _Team
     teamRoutingRules: tuple[_RoutingRule, ...] | None = None
 
 
-class _Integration(Entity):
-    name: Text
-    type: Text
+class _Integration(ExportEntity):
+    name: ExportText
+    type: ExportText
     enabled: bool | None = True
     ownerTeam: _Reference | None = None
 
 
-class _IntegrationFile(Entity):
+class _IntegrationFile(ExportEntity):
     integration: _Integration
 
 
-def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan:
+def read_opsgenie(documents: Iterable[ExportDocument], *, now: datetime) -> ImportPlan:
     """Return the import plan of a backup.
 
     Raise InvalidError if the documents are not a backup of Opsgenie.
     """
-    given, left_out = _by_kind(documents)
+    given, left_out = _group_by_kind(documents)
     read = EntityReader(left_out)
     teams = read.all(_TeamFile, given["teams"], "team")
     schedules = read.all(_ScheduleFile, given["schedules"], "schedule")
@@ -413,61 +429,63 @@ def read_opsgenie(documents: Iterable[Document], *, now: datetime) -> ImportPlan
         each.team.id: tuple(one.user.id for one in each.team.members or () if one.user.id)
         for each in teams
     }
-    defaults = _defaults(teams, left_out)
-    sources = [each for one in integrations if (each := _source(one.integration, left_out))]
+    defaults = _find_default_escalations(teams, left_out)
+    sources = [
+        each for one in integrations if (each := _convert_integration(one.integration, left_out))
+    ]
     return ImportPlan(
         teams={each.team.id: each.team.name for each in teams},
-        users=_users(read.all(_UserFile, given["users"], "user"), left_out),
-        schedules=[_schedule_of(each, left_out, now=now) for each in schedules],
-        policies=[_policy_of(each, members, defaults, left_out) for each in escalations],
+        users=_convert_users(read.all(_UserFile, given["users"], "user"), left_out),
+        schedules=[_convert_schedule(each, left_out, now=now) for each in schedules],
+        policies=[_convert_escalation(each, members, defaults, left_out) for each in escalations],
         integrations=sources,
         left_out=left_out,
     )
 
 
-def _by_kind(
-    documents: Iterable[Document],
-) -> tuple[Mapping[str, list[object]], list[LeftOut]]:
-    given: dict[str, list[object]] = {kind: [] for kind in _KINDS}
+def _group_by_kind(
+    documents: Iterable[ExportDocument],
+) -> tuple[Mapping[str, list[object]], list[SkippedEntity]]:
+    given: dict[str, list[object]] = {kind: [] for kind in _ENTITY_KINDS}
     others: dict[str, list[str]] = {}
     for document in documents:
-        for kind, value in _parts(document):
+        for kind, value in _find_entities(document):
             if kind in given:
                 given[kind].append(value)
-            elif kind in _NOT_TAKEN:
+            elif kind in _UNSUPPORTED_KINDS:
                 others.setdefault(kind, []).append(document.stem)
     if not any(given.values()):
         message = (
-            "This is not a backup of Opsgenie: it has none of the folders "
-            f"{', '.join(_KINDS)} with JSON files."
+            "This is not a backup of Opsgenie. It has none of the folders "
+            f"{', '.join(_ENTITY_KINDS)} with JSON files."
         )
         raise InvalidError(message)
     return given, [
-        LeftOut(kind=kind, name=name[:100], reason=_NOT_TAKEN[kind])
+        SkippedEntity(kind=kind, name=name[:100], reason=_UNSUPPORTED_KINDS[kind])
         for kind, names in sorted(others.items())
         for name in names
     ]
 
 
-def _parts(document: Document) -> Iterable[tuple[str, object]]:
+def _find_entities(document: ExportDocument) -> Iterable[tuple[str, object]]:
     """Yield the kinds and values of entities in a document.
 
     A document is a file in the folder of its kind, or an object with several kinds.
     """
-    if document.folder in _KINDS or document.folder in _NOT_TAKEN:
+    if document.folder in _ENTITY_KINDS or document.folder in _UNSUPPORTED_KINDS:
         yield document.folder, document.value
     elif isinstance(document.value, Mapping):
         for kind, value in document.value.items():
-            for each in items_of(value):
+            for each in list_items(value):
                 yield kind, each
 
 
-def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[ImportedUser]:
+def _convert_users(found: Iterable[_UserFile], left_out: list[SkippedEntity]) -> list[ImportedUser]:
     users = []
     for user in (each.user for each in found):
         if user.blocked:
             reason = "The account is blocked."
-            left_out.append(LeftOut(kind="user", name=user.username, reason=reason))
+            left_out.append(SkippedEntity(kind="user", name=user.username, reason=reason))
             continue
         name = user.username.partition("@")[0]
         email = user.username if "@" in user.username else ""
@@ -475,7 +493,9 @@ def _users(found: Iterable[_UserFile], left_out: list[LeftOut]) -> list[Imported
     return users
 
 
-def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[str]:
+def _find_default_escalations(
+    teams: Sequence[_TeamFile], left_out: list[SkippedEntity]
+) -> frozenset[str]:
     """Return the keys of escalations that teams use for alerts without a matching rule."""
     found = set()
     for team in teams:
@@ -485,26 +505,28 @@ def _defaults(teams: Sequence[_TeamFile], left_out: list[LeftOut]) -> frozenset[
                 found.add(notify.id)
                 continue
             reason = (
-                "Routing rules are not imported: add a route with conditions on severity, "
+                "Routing rules are not imported. Add a route with conditions on severity, "
                 "environment, service and labels."
             )
             if rule.isDefault:
-                reason = "Its alerts go to no escalation: add a policy, and make it the default."
+                reason = "Its alerts go to no escalation. Add a policy, and make it the default."
             name = f"{team.team.name}: {rule.name or 'rule'}"
-            left_out.append(LeftOut(kind="route", name=name[:200], reason=reason))
+            left_out.append(SkippedEntity(kind="route", name=name[:200], reason=reason))
     return frozenset(found)
 
 
-def _source(found: _Integration, left_out: list[LeftOut]) -> ImportedIntegration | None:
-    if found.type in _NO_SOURCES:
+def _convert_integration(
+    found: _Integration, left_out: list[SkippedEntity]
+) -> ImportedIntegration | None:
+    if found.type in _TYPES_WITHOUT_HTTP:
         reason = (
-            f"The type {found.type} does not receive alerts by HTTP. What it sends elsewhere can "
-            "be a channel or a webhook of the project."
+            f"The type {found.type} does not receive alerts by HTTP. To send messages elsewhere, "
+            "add a channel or a webhook to the project."
         )
-        left_out.append(LeftOut(kind="integration", name=found.name, reason=reason))
+        left_out.append(SkippedEntity(kind="integration", name=found.name, reason=reason))
         return None
-    is_metrics = found.type in _ALERTMANAGER
-    note = f"It had the type {found.type or 'API'}: add a mapping if its payload has other fields."
+    is_metrics = found.type in _ALERTMANAGER_TYPES
+    note = f"Its type was {found.type or 'API'}. Add a mapping if its payload has other fields."
     return ImportedIntegration(
         team=found.ownerTeam.id if found.ownerTeam else None,
         name=found.name or found.type,

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 
-from domain.alerts.formats.base import Format
+from domain.alerts.formats.base import AlertFormat
 from domain.core.errors import InvalidError
-from domain.core.time_zones import check_zone
+from domain.core.time_zones import normalize_zone_name
 from domain.paging.on_call.schedule_values import Cadence, Restriction
 
 _DAY = timedelta(days=1)
@@ -14,7 +14,7 @@ _WEEK = timedelta(weeks=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class SkippedEntity:
     """An entity that cannot be imported, with the reason."""
 
     kind: str
@@ -100,7 +100,7 @@ class ImportedIntegration:
 
     team: str | None
     name: str
-    type: Format
+    type: AlertFormat
     is_active: bool = True
     notes: tuple[str, ...] = ()
 
@@ -115,19 +115,19 @@ class ImportPlan:
     schedules: Sequence[ImportedSchedule] = ()
     policies: Sequence[ImportedPolicy] = ()
     integrations: Sequence[ImportedIntegration] = ()
-    left_out: Sequence[LeftOut] = ()
+    left_out: Sequence[SkippedEntity] = ()
 
 
-def known_zone(name: str, notes: list[str]) -> str:
+def resolve_time_zone(name: str, notes: list[str]) -> str:
     """Return a time zone, or UTC with a note if the zone is unknown."""
     try:
-        return check_zone(name or "UTC")
+        return normalize_zone_name(name or "UTC")
     except InvalidError:
-        notes.append(f"The time zone {name[:50]} is unknown, so UTC is used.")
+        notes.append(f"The time zone {name[:50]} is unknown. UTC is used instead.")
         return "UTC"
 
 
-def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
+def build_week_restrictions(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
     """Return restrictions for a period of the week, each of at most a day.
 
     `start` is counted from Monday 00:00. A whole week or more needs no restriction.
@@ -141,29 +141,35 @@ def week_time(start: timedelta, length: timedelta) -> tuple[Restriction, ...]:
         # A part ends at midnight, or earlier at the end of the period.
         until = min(end, (day + 1) * _DAY)
         parts.append(
-            Restriction(start=_clock(begins), end=_clock(until % _DAY), weekdays=(day % 7,))
+            Restriction(
+                start=_get_time_of_day(begins),
+                end=_get_time_of_day(until % _DAY),
+                weekdays=(day % 7,),
+            )
         )
         position = until
     return tuple(parts)
 
 
-def daily_time(start: time, length: timedelta, weekdays: tuple[int, ...]) -> Restriction:
+def build_daily_restriction(
+    start: time, length: timedelta, weekdays: tuple[int, ...]
+) -> Restriction:
     """Return a restriction on weekdays with a length of at most a day."""
-    end = _clock((since_monday(0, start) + length) % _DAY)
+    end = _get_time_of_day((compute_offset_from_monday(0, start) + length) % _DAY)
     return Restriction(start=start, end=end, weekdays=weekdays)
 
 
-def since_monday(weekday: int, at: time) -> timedelta:
+def compute_offset_from_monday(weekday: int, at: time) -> timedelta:
     """Return the offset of a time of the week from Monday 00:00."""
     return timedelta(days=weekday, hours=at.hour, minutes=at.minute, seconds=at.second)
 
 
-def _clock(after_midnight: timedelta) -> time:
+def _get_time_of_day(after_midnight: timedelta) -> time:
     minutes, seconds = divmod(int(after_midnight.total_seconds()), 60)
     return time(*divmod(minutes, 60), seconds)
 
 
-def merged(found: Iterable[Restriction]) -> tuple[Restriction, ...]:
+def merge_restrictions(found: Iterable[Restriction]) -> tuple[Restriction, ...]:
     """Return equivalent restrictions, with one restriction for each time of day."""
     days: dict[tuple[time, time], set[int]] = {}
     for each in found:

@@ -7,115 +7,142 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, func, or_, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.alerts.matching.conditions import conditions_from
-from domain.alerts.reading.text import storable
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.matching.conditions import parse_conditions
+from domain.alerts.reading.text import replace_unstorable
 from domain.audit.events import EventKind
-from domain.core.database.paging import ListPart, Page, Slice, fetch_page, fetch_part
+from domain.core.database.paging import (
+    KeysetPage,
+    KeysetRange,
+    PageRequest,
+    fetch_list_page,
+    fetch_page,
+)
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.time_zones import check_zone
-from domain.core.types.base import Found, columns_of
-from domain.paging.maintenance_windows.recurrence import Frequency, Recurrence, parse_rule
+from domain.core.time_zones import normalize_zone_name
+from domain.core.types.base import ListPage, get_column_values
+from domain.paging.maintenance_windows.recurrence import (
+    Frequency,
+    Recurrence,
+    parse_recurrence_rule,
+)
 from domain.paging.maintenance_windows.types import (
-    LONGEST_NAME,
+    MAX_WINDOW_NAME_LENGTH,
     MaintenanceWindow,
     NewWindow,
     WindowChange,
     WindowOccurrence,
     WindowQuery,
 )
-from domain.paging.maintenance_windows.windows import WindowTimes, times_of, wall_time_of
-from domain.projects.owners import belongs_to, is_above, is_listed_by, owner_columns
-from domain.projects.views import Holder
+from domain.paging.maintenance_windows.windows import (
+    WindowTimes,
+    build_window_times,
+    convert_to_wall_time,
+)
+from domain.projects.owners import (
+    belongs_to,
+    build_owner_columns,
+    is_owned_above,
+    is_owned_here_or_above,
+)
+from domain.projects.views import ProjectOrGroup
 from models import Group, User
 from models import MaintenanceWindow as WindowRow
 
 #: Maximum number of unexpired windows of a project or group. Each is checked before alerts page.
-MOST_LIVE = 200
-_NEXT_SHOWN = 5
+MAX_UNEXPIRED_WINDOWS = 200
+_MAX_SHOWN_OCCURRENCES = 5
 _MINUTE = timedelta(minutes=1)
 
 
-@question("maintenance_windows.index")
-def list_windows(work: Work, holder: Holder, query: WindowQuery) -> Found[MaintenanceWindow]:
+@read_action("maintenance_windows.index")
+def list_windows(
+    work: UnitOfWork, holder: ProjectOrGroup, query: WindowQuery
+) -> ListPage[MaintenanceWindow]:
     """List maintenance windows."""
-    part = ListPart(size=query.size, offset=query.offset, is_descending=True)
-    here = is_listed_by(
+    part = PageRequest(size=query.size, offset=query.offset, is_descending=True)
+    here = is_owned_here_or_above(
         WindowRow, holder, with_groups_above=query.include_ancestor_groups, session=work.session
     )
-    found = fetch_part(_rows(here), {"id": WindowRow.id}, part, session=work.session)
-    return Found.of(found, lambda row: _window(row, work.now))
+    found = fetch_list_page(_select_windows(here), {"id": WindowRow.id}, part, session=work.session)
+    return ListPage.of(found, lambda row: _build_window(row, work.now))
 
 
-@question("maintenance_windows.index")
-def show_page(work: Work, holder: Holder, part: Slice) -> Page[MaintenanceWindow]:
+@read_action("maintenance_windows.index")
+def get_window_page(
+    work: UnitOfWork, holder: ProjectOrGroup, part: KeysetRange
+) -> KeysetPage[MaintenanceWindow]:
     """Return a page of windows, the newest first."""
     return fetch_page(
-        _rows(belongs_to(WindowRow, holder)),
+        _select_windows(belongs_to(WindowRow, holder)),
         WindowRow.id,
         part,
         session=work.session,
-        view=lambda row: _window(row, work.now),
+        view=lambda row: _build_window(row, work.now),
     )
 
 
-@question("maintenance_windows.index")
-def show_above(work: Work, holder: Holder) -> Sequence[MaintenanceWindow]:
+@read_action("maintenance_windows.index")
+def list_inherited_windows(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[MaintenanceWindow]:
     """Return the windows of the groups above that have not ended, by name."""
     has_not_ended = or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now)
-    here = is_above(WindowRow, holder, session=work.session)
-    rows = _rows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)
-    return [_window(row, work.now) for row in work.session.execute(rows)]
+    here = is_owned_above(WindowRow, holder, session=work.session)
+    rows = _select_windows(here & has_not_ended).order_by(WindowRow.name, WindowRow.id)
+    return [_build_window(row, work.now) for row in work.session.execute(rows)]
 
 
-@question("maintenance_windows.show")
-def show_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
+@read_action("maintenance_windows.show")
+def show_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> MaintenanceWindow:
     """Show a maintenance window.
 
     Raise NotFoundError if there is no such window.
     """
     row = work.session.execute(
-        _rows(belongs_to(WindowRow, holder)).where(WindowRow.id == window_id)
+        _select_windows(belongs_to(WindowRow, holder)).where(WindowRow.id == window_id)
     ).first()
     if row is None:
-        raise _not_found(holder, window_id)
-    return _window(row, work.now)
+        raise _build_not_found_error(holder, window_id)
+    return _build_window(row, work.now)
 
 
 @action("maintenance_windows.create")
-def create_window(work: Work, holder: Holder, new: NewWindow) -> MaintenanceWindow:
+def create_window(work: UnitOfWork, holder: ProjectOrGroup, new: NewWindow) -> MaintenanceWindow:
     """Create a maintenance window.
 
     Raise InvalidError if a field is invalid, or ConflictError if there are too many windows.
     """
-    values = _checked(new, _recurrence(new), now=work.now)
+    values = _build_row_values(new, _parse_recurrence(new), now=work.now)
     live = select(func.count()).where(
         belongs_to(WindowRow, holder),
         or_(WindowRow.last_ends_at.is_(None), WindowRow.last_ends_at > work.now),
     )
-    if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"{holder.path} has {MOST_LIVE} maintenance windows: delete some first."
+    if (work.session.scalar(live) or 0) >= MAX_UNEXPIRED_WINDOWS:
+        message = (
+            f"{holder.path} already has {MAX_UNEXPIRED_WINDOWS} maintenance windows that have not "
+            "ended, which "
+            "is the maximum. Delete a window first."
+        )
         raise ConflictError(message, field="name")
     row = WindowRow(
-        **owner_columns(holder), created_at=work.now, created_by_id=work.actor.id, **values
+        **build_owner_columns(holder), created_at=work.now, created_by_id=work.actor.id, **values
     )
     work.session.add(row)
     work.session.flush()
-    _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_CREATED)
+    _record_window_event(work, holder, row, EventKind.MAINTENANCE_WINDOW_CREATED)
     return show_window(work, holder, row.id)
 
 
 @action("maintenance_windows.edit")
 def change_window(
-    work: Work, holder: Holder, window_id: int, change: WindowChange
+    work: UnitOfWork, holder: ProjectOrGroup, window_id: int, change: WindowChange
 ) -> MaintenanceWindow:
     """Change a maintenance window.
 
     Omitted fields are kept. Raise InvalidError if a field is invalid, or NotFoundError if there is
     no such window.
     """
-    row = _lock(work, holder, window_id)
+    row = _lock_window(work, holder, window_id)
     present = {
         "name": row.name,
         "starts_at": row.local_start,
@@ -127,29 +154,29 @@ def change_window(
     if change.repeat is not None:
         present["rule"] = ""
     wanted = NewWindow.model_validate({**present, **change.given})
-    for name, value in _checked(wanted, _recurrence(wanted), now=work.now).items():
+    for name, value in _build_row_values(wanted, _parse_recurrence(wanted), now=work.now).items():
         setattr(row, name, value)
     if work.session.is_modified(row):
         work.session.flush()
-        _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_CHANGED)
+        _record_window_event(work, holder, row, EventKind.MAINTENANCE_WINDOW_CHANGED)
     return show_window(work, holder, window_id)
 
 
 @action("maintenance_windows.delete")
-def delete_window(work: Work, holder: Holder, window_id: int) -> MaintenanceWindow:
+def delete_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> MaintenanceWindow:
     """Delete a maintenance window.
 
     Return the deleted window. Raise NotFoundError if there is no such window.
     """
-    row = _lock(work, holder, window_id)
+    row = _lock_window(work, holder, window_id)
     window = show_window(work, holder, window_id)
-    _record(work, holder, row, EventKind.MAINTENANCE_WINDOW_DELETED)
+    _record_window_event(work, holder, row, EventKind.MAINTENANCE_WINDOW_DELETED)
     work.session.delete(row)
     work.session.flush()
     return window
 
 
-def _rows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, str | None]:
+def _select_windows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, str | None]:
     return (
         select(WindowRow, User.username, Group.path)
         .outerjoin(User, User.id == WindowRow.created_by_id)
@@ -158,12 +185,14 @@ def _rows(here: ColumnElement[bool]) -> Select[WindowRow, str | None, str | None
     )
 
 
-def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
+def _build_window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
     row, author, group = found
-    occurrences = list(islice(times_of(row).ending_after(now), _NEXT_SHOWN))
+    occurrences = list(
+        islice(build_window_times(row).find_ending_after(now), _MAX_SHOWN_OCCURRENCES)
+    )
     return MaintenanceWindow(
-        **columns_of(row, MaintenanceWindow)
-        | {"rule": row.rule or "", **conditions_from(row.conditions).to_json()},
+        **get_column_values(row, MaintenanceWindow)
+        | {"rule": row.rule or "", **parse_conditions(row.conditions).to_json()},
         group=group,
         starts_at=row.local_start,
         duration=row.minutes * _MINUTE,
@@ -173,18 +202,20 @@ def _window(found: Row[*tuple[Any, ...]], now: datetime) -> MaintenanceWindow:
     )
 
 
-def _checked(
+def _build_row_values(
     wanted: NewWindow, recurrence: Recurrence | None, *, now: datetime
 ) -> Mapping[str, object]:
     """Return the values of a row.
 
     Raise InvalidError if a field is invalid.
     """
-    name = storable(wanted.name).strip()
-    if not name or len(name) > LONGEST_NAME:
-        raise InvalidError(f"A name has 1 to {LONGEST_NAME} characters.", field="name")
-    zone = check_zone(wanted.time_zone)
-    local_start = _read_local_time(wanted.starts_at, zone)
+    name = replace_unstorable(wanted.name).strip()
+    if not name or len(name) > MAX_WINDOW_NAME_LENGTH:
+        raise InvalidError(
+            f"The name must have 1 to {MAX_WINDOW_NAME_LENGTH} characters.", field="name"
+        )
+    zone = normalize_zone_name(wanted.time_zone)
+    local_start = _parse_local_time(wanted.starts_at, zone)
     times = WindowTimes(
         local_start=local_start.replace(second=0, microsecond=0, tzinfo=None),
         length=wanted.duration,
@@ -192,7 +223,7 @@ def _checked(
         recurrence=recurrence,
     )
     times.check()
-    if next(times.ending_after(now), None) is None:
+    if next(times.find_ending_after(now), None) is None:
         raise InvalidError("The window has already ended.", field="starts_at")
     return {
         "name": name,
@@ -206,47 +237,49 @@ def _checked(
     }
 
 
-def _recurrence(wanted: NewWindow) -> Recurrence | None:
+def _parse_recurrence(wanted: NewWindow) -> Recurrence | None:
     if wanted.rule and wanted.repeat:
-        raise InvalidError("Send repeat or rule, not both.", field="rule")
+        raise InvalidError("`repeat` and `rule` cannot be combined. Use one.", field="rule")
     if wanted.rule:
-        return parse_rule(wanted.rule)
+        return parse_recurrence_rule(wanted.rule)
     return Recurrence(frequency=Frequency(wanted.repeat.upper())) if wanted.repeat else None
 
 
-def _read_local_time(text: str, time_zone: str) -> datetime:
+def _parse_local_time(text: str, time_zone: str) -> datetime:
     """Return the local time for a text.
 
     Raise InvalidError if the text is not a time.
     """
     try:
         found = datetime.fromisoformat(text.strip())
-        return found if found.tzinfo is None else wall_time_of(found, time_zone)
+        return found if found.tzinfo is None else convert_to_wall_time(found, time_zone)
     except (ValueError, OverflowError) as error:
         message = (
-            "starts_at must be a time such as 2026-12-06T02:00, which is local time of the time "
-            "zone, or one with an offset, such as 2026-12-06T01:00Z."
+            "`starts_at` must be a local time such as 2026-12-06T02:00, or a time with an offset "
+            "such as 2026-12-06T01:00Z."
         )
         raise InvalidError(message, field="starts_at") from error
 
 
-def _lock(work: Work, holder: Holder, window_id: int) -> WindowRow:
+def _lock_window(work: UnitOfWork, holder: ProjectOrGroup, window_id: int) -> WindowRow:
     row = work.session.scalar(
         select(WindowRow)
         .where(belongs_to(WindowRow, holder), WindowRow.id == window_id)
         .with_for_update()
     )
     if row is None:
-        raise _not_found(holder, window_id)
+        raise _build_not_found_error(holder, window_id)
     return row
 
 
-def _not_found(holder: Holder, window_id: int) -> NotFoundError:
+def _build_not_found_error(holder: ProjectOrGroup, window_id: int) -> NotFoundError:
     word = holder.namespace.resource_type
     return NotFoundError(f"Maintenance window {window_id} not found in this {word}.")
 
 
-def _record(work: Work, holder: Holder, row: WindowRow, kind: EventKind) -> None:
+def _record_window_event(
+    work: UnitOfWork, holder: ProjectOrGroup, row: WindowRow, kind: EventKind
+) -> None:
     details = {
         holder.namespace.resource_type: holder.path,
         "window": row.id,
@@ -254,6 +287,6 @@ def _record(work: Work, holder: Holder, row: WindowRow, kind: EventKind) -> None
         "time_zone": row.time_zone,
         "minutes": row.minutes,
         "rule": row.rule or "",
-        **conditions_from(row.conditions).to_json(),
+        **parse_conditions(row.conditions).to_json(),
     }
     work.record(kind, subject=row.name, details=details)

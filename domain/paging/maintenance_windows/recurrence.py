@@ -15,16 +15,16 @@ from dateutil import rrule
 
 from domain.core.errors import InvalidError
 
-LONGEST_RULE = 200
-LARGEST_INTERVAL = 99
+MAX_RULE_LENGTH = 200
+MAX_INTERVAL = 99
 #: Last day of recurrences without an end.
-LAST_DAY = date(2199, 12, 31)
-_MONTHS = 12
-_FIFTH = 5
-_LONGEST_MONTH = 31
+LAST_RECURRENCE_DAY = date(2199, 12, 31)
+_MONTHS_PER_YEAR = 12
+_FIFTH_WEEKDAY = 5
+_MAX_MONTH_DAYS = 31
 _DAY = timedelta(days=1)
 #: Names of weekdays by their abbreviations in rules.
-WEEKDAYS = {
+WEEKDAY_NAMES = {
     "MO": "Monday",
     "TU": "Tuesday",
     "WE": "Wednesday",
@@ -33,8 +33,8 @@ WEEKDAYS = {
     "SA": "Saturday",
     "SU": "Sunday",
 }
-_BY_DAY = re.compile(r"(-?[1-5])?(MO|TU|WE|TH|FR|SA|SU)")
-_UNTIL = re.compile(r"[0-9]{8}")
+_BY_DAY_PATTERN = re.compile(r"(-?[1-5])?(MO|TU|WE|TH|FR|SA|SU)")
+_UNTIL_PATTERN = re.compile(r"[0-9]{8}")
 
 
 class Frequency(StrEnum):
@@ -45,7 +45,7 @@ class Frequency(StrEnum):
     MONTHLY = "MONTHLY"
 
 
-_LIBRARY_WORDS = {
+_RRULE_FREQUENCIES = {
     Frequency.DAILY: rrule.DAILY,
     Frequency.WEEKLY: rrule.WEEKLY,
     Frequency.MONTHLY: rrule.MONTHLY,
@@ -85,12 +85,12 @@ class Recurrence:
         """
         found: Iterator[datetime] = iter(
             rrule.rrule(
-                _LIBRARY_WORDS[self.frequency],
+                _RRULE_FREQUENCIES[self.frequency],
                 dtstart=self._begin(first, after),
                 interval=self.interval,
-                byweekday=[_weekday(each) for each in self.by_day] or None,
+                byweekday=[_build_weekday(each) for each in self.by_day] or None,
                 bymonthday=self._month_days(first) or None,
-                until=datetime.combine(self.until or LAST_DAY, time.max),
+                until=datetime.combine(self.until or LAST_RECURRENCE_DAY, time.max),
                 byhour=first.hour,
                 byminute=first.minute,
                 bysecond=0,
@@ -108,11 +108,13 @@ class Recurrence:
         if after <= first:
             return first
         if self.frequency is Frequency.MONTHLY:
-            months = (after.year - first.year) * _MONTHS + after.month - first.month
+            months = (after.year - first.year) * _MONTHS_PER_YEAR + after.month - first.month
             whole = months - months % self.interval
             if not whole:
                 return first
-            year, month = divmod(first.year * _MONTHS + first.month - 1 + whole, _MONTHS)
+            year, month = divmod(
+                first.year * _MONTHS_PER_YEAR + first.month - 1 + whole, _MONTHS_PER_YEAR
+            )
             return first.replace(year=year, month=month + 1, day=1)
         step = self.interval * (7 if self.frequency is Frequency.WEEKLY else 1) * _DAY
         # Start one interval earlier, since a week may have occurrences on weekdays before the first
@@ -120,99 +122,101 @@ class Recurrence:
         return first + max((after - first) // step - 1, 0) * step
 
 
-def _weekday(text: str) -> Any:
-    found = _BY_DAY.fullmatch(text)
+def _build_weekday(text: str) -> Any:
+    found = _BY_DAY_PATTERN.fullmatch(text)
     if found is None:  # The parser has already checked the text.
         raise ValueError(text)
-    return rrule.weekday([*WEEKDAYS].index(found[2]), int(found[1]) if found[1] else None)
+    return rrule.weekday([*WEEKDAY_NAMES].index(found[2]), int(found[1]) if found[1] else None)
 
 
-def monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
+def build_monthly_by_day(first: date, *, interval: int, until: date | None) -> Recurrence:
     """Return the rule for the same day of each month; months without that day are skipped."""
     return Recurrence(
         frequency=Frequency.MONTHLY, interval=interval, by_month_day=(first.day,), until=until
     )
 
 
-def monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
+def build_monthly_by_weekday(first: date, *, interval: int, until: date | None) -> Recurrence:
     """Return the rule for the same weekday of each month, where the fifth means the last."""
     number = (first.day - 1) // 7 + 1
-    day = f"{number if number < _FIFTH else -1}{tuple(WEEKDAYS)[first.weekday()]}"
+    day = f"{number if number < _FIFTH_WEEKDAY else -1}{tuple(WEEKDAY_NAMES)[first.weekday()]}"
     return Recurrence(frequency=Frequency.MONTHLY, interval=interval, by_day=(day,), until=until)
 
 
-def parse_rule(text: str) -> Recurrence:
+def parse_recurrence_rule(text: str) -> Recurrence:
     """Return the recurrence of a rule such as `FREQ=WEEKLY;BYDAY=SU`.
 
     Raise InvalidError if the rule is not supported.
     """
-    if len(text) > LONGEST_RULE:
-        raise _refusal(f"can have at most {LONGEST_RULE} characters")
-    parts = _parts(text.strip().upper().removeprefix("RRULE:"))
-    frequency = _frequency(parts.pop("FREQ", ""))
+    if len(text) > MAX_RULE_LENGTH:
+        raise _build_rule_error(f"can have at most {MAX_RULE_LENGTH} characters")
+    parts = _parse_parts(text.strip().upper().removeprefix("RRULE:"))
+    frequency = _parse_frequency(parts.pop("FREQ", ""))
     found = Recurrence(
         frequency=frequency,
-        interval=_whole_number(parts.pop("INTERVAL", "1"), "INTERVAL", LARGEST_INTERVAL),
-        by_day=_days(parts.pop("BYDAY", "")),
-        by_month_day=_month_days(parts.pop("BYMONTHDAY", "")),
-        until=_until(parts.pop("UNTIL", "")),
+        interval=_parse_whole_number(parts.pop("INTERVAL", "1"), "INTERVAL", MAX_INTERVAL),
+        by_day=_parse_days(parts.pop("BYDAY", "")),
+        by_month_day=_parse_month_days(parts.pop("BYMONTHDAY", "")),
+        until=_parse_until(parts.pop("UNTIL", "")),
     )
     if parts.pop("WKST", "MO") != "MO" or parts:
         known = "FREQ, INTERVAL, BYDAY, BYMONTHDAY and UNTIL"
-        raise _refusal(f"can have {known}; a week begins on Monday")
+        raise _build_rule_error(f"can only have {known}, and weeks have to start on Monday")
     _check_days(found)
     return found
 
 
-def _refusal(reason: str) -> InvalidError:
+def _build_rule_error(reason: str) -> InvalidError:
     return InvalidError(f"The rule {reason}.", field="rule")
 
 
-def _parts(text: str) -> dict[str, str]:
+def _parse_parts(text: str) -> dict[str, str]:
     parts = [part.partition("=") for part in text.removesuffix(";").split(";")]
     names = [name for name, _, value in parts if name and value]
     if len(set(names)) < len(parts):
-        raise _refusal("must be parts such as FREQ=WEEKLY;BYDAY=SU, each of them once")
+        raise _build_rule_error("must consist of unique parts, such as FREQ=WEEKLY;BYDAY=SU")
     return {name: value for name, _, value in parts}
 
 
-def _frequency(word: str) -> Frequency:
+def _parse_frequency(word: str) -> Frequency:
     if word not in set(Frequency):
-        raise _refusal("needs FREQ=DAILY, FREQ=WEEKLY or FREQ=MONTHLY")
+        raise _build_rule_error("must contain FREQ=DAILY, FREQ=WEEKLY or FREQ=MONTHLY")
     return Frequency(word)
 
 
-def _whole_number(text: str, name: str, largest: int) -> int:
+def _parse_whole_number(text: str, name: str, largest: int) -> int:
     number = int(text) if re.fullmatch(r"[0-9]{1,3}", text) else 0
     if not 1 <= number <= largest:
-        raise _refusal(f"needs a number from 1 to {largest} as {name}")
+        raise _build_rule_error(f"must have a number from 1 to {largest} for {name}")
     return number
 
 
-def _days(text: str) -> tuple[str, ...]:
+def _parse_days(text: str) -> tuple[str, ...]:
     days = text.split(",") if text else []
-    if not all(_BY_DAY.fullmatch(day) for day in days):
-        raise _refusal("needs weekdays such as MO,TH as BYDAY, or 2TU or -1SU in a month")
+    if not all(_BY_DAY_PATTERN.fullmatch(day) for day in days):
+        raise _build_rule_error(
+            "must have weekdays such as MO,TH for BYDAY, or 2TU or -1SU if monthly"
+        )
     return tuple(dict.fromkeys(days))
 
 
-def _month_days(text: str) -> tuple[int, ...]:
+def _parse_month_days(text: str) -> tuple[int, ...]:
     days = text.split(",") if text else []
     numbers = [int(day) for day in days if re.fullmatch(r"-?[0-9]{1,2}", day)]
-    if len(numbers) < len(days) or not all(1 <= abs(day) <= _LONGEST_MONTH for day in numbers):
-        raise _refusal("needs days of the month such as 1,15 or -1 as BYMONTHDAY")
+    if len(numbers) < len(days) or not all(1 <= abs(day) <= _MAX_MONTH_DAYS for day in numbers):
+        raise _build_rule_error("must have days of the month such as 1,15 or -1 for BYMONTHDAY")
     return tuple(dict.fromkeys(numbers))
 
 
-def _until(text: str) -> date | None:
+def _parse_until(text: str) -> date | None:
     if not text:
         return None
     try:
-        day = date.fromisoformat(text) if _UNTIL.fullmatch(text) else None
+        day = date.fromisoformat(text) if _UNTIL_PATTERN.fullmatch(text) else None
     except ValueError:
         day = None
-    if day is None or day > LAST_DAY:
-        raise _refusal("needs a local day such as 20271231 as UNTIL")
+    if day is None or day > LAST_RECURRENCE_DAY:
+        raise _build_rule_error("must have a local date such as 20271231 for UNTIL")
     return day
 
 
@@ -221,45 +225,45 @@ def _check_days(rule: Recurrence) -> None:
     numbered = [len(day) > len("MO") for day in rule.by_day]
     if rule.frequency is not Frequency.MONTHLY:
         if rule.by_month_day or any(numbered):
-            raise _refusal("can have days of the month only with FREQ=MONTHLY")
+            raise _build_rule_error("can have days of the month only with FREQ=MONTHLY")
         if rule.frequency is Frequency.DAILY and rule.by_day:
-            raise _refusal("can have BYDAY only with FREQ=WEEKLY or FREQ=MONTHLY")
+            raise _build_rule_error("can have BYDAY only with FREQ=WEEKLY or FREQ=MONTHLY")
         return
     if rule.by_day and rule.by_month_day:
-        raise _refusal("can have BYDAY or BYMONTHDAY, not both")
+        raise _build_rule_error("cannot have both BYDAY and BYMONTHDAY")
     if not all(numbered):
-        raise _refusal("needs numbers before the weekdays of a month, such as 2TU or -1SU")
+        raise _build_rule_error("must have numbered weekdays if monthly, such as 2TU or -1SU")
 
 
 _UNITS = {Frequency.DAILY: "day", Frequency.WEEKLY: "week", Frequency.MONTHLY: "month"}
-_FROM_THE_END = {-1: "last", -2: "second to last", -3: "third to last", -4: "fourth to last"}
-_FROM_THE_BEGINNING = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
-_ORDINALS = {**_FROM_THE_END, **_FROM_THE_BEGINNING, -5: "fifth to last"}
+_ORDINALS_FROM_END = {-1: "last", -2: "second to last", -3: "third to last", -4: "fourth to last"}
+_ORDINALS_FROM_BEGINNING = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
+_ORDINALS = {**_ORDINALS_FROM_END, **_ORDINALS_FROM_BEGINNING, -5: "fifth to last"}
 
 
-def in_words(rule: Recurrence) -> str:
+def format_recurrence(rule: Recurrence) -> str:
     """Return the rule in words, such as `every 2 weeks on Saturday, until 2026-12-31`."""
     unit = _UNITS[rule.frequency]
     every = f"every {unit}" if rule.interval == 1 else f"every {rule.interval} {unit}s"
-    days = [_weekday_word(each) for each in rule.by_day] or [
-        _month_day(n) for n in rule.by_month_day
+    days = [_format_weekday(each) for each in rule.by_day] or [
+        _format_month_day(n) for n in rule.by_month_day
     ]
-    on = f" on {_listed(days)}" if days else ""
+    on = f" on {_join_words(days)}" if days else ""
     until = f", until {rule.until.isoformat()}" if rule.until else ""
     return f"{every}{on}{until}"
 
 
-def _weekday_word(text: str) -> str:
-    name = WEEKDAYS[text[-2:]]
+def _format_weekday(text: str) -> str:
+    name = WEEKDAY_NAMES[text[-2:]]
     return f"the {_ORDINALS[int(text[:-2])]} {name}" if text[:-2] else name
 
 
-def _month_day(number: int) -> str:
+def _format_month_day(number: int) -> str:
     if number > 0:
         return f"day {number}"
     return "the last day" if number == -1 else f"day {-number} from the end"
 
 
-def _listed(words: list[str]) -> str:
+def _join_words(words: list[str]) -> str:
     *some, last = words
     return f"{', '.join(some)} and {last}" if some else last

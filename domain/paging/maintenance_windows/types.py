@@ -14,11 +14,11 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    partial,
+    make_fields_optional,
 )
-from domain.paging.maintenance_windows.recurrence import in_words, parse_rule
+from domain.paging.maintenance_windows.recurrence import format_recurrence, parse_recurrence_rule
 
-LONGEST_NAME = 255
+MAX_WINDOW_NAME_LENGTH = 255
 
 
 class WindowOccurrence(Resource):
@@ -32,18 +32,22 @@ class MaintenanceWindow(ConditionsResource):
     """A single or recurring period in which alerts that meet its conditions page nobody."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the window. Null if a project owns it."
+    )
     name: str
-    starts_at: str = Field(description="Local time of the time zone.")
+    starts_at: str = Field(description="Start in the local time of `time_zone`.")
     time_zone: str
     duration: Duration
-    rule: str = Field(description="Empty for once.")
+    rule: str = Field(description="Recurrence rule. Empty if the window does not recur.")
     is_active: bool = Field(description="True if the window is active now.")
     occurrences: list[WindowOccurrence] = Field(
-        description="The next five, including the current one."
+        description="Next five occurrences, including the current occurrence."
     )
     created_at: Time
-    created_by: str | None = Field(description="A user name; null for the command line.")
+    created_by: str | None = Field(
+        description="User name. Null if the window was created on the command line."
+    )
 
     @property
     def local_start(self) -> datetime:
@@ -53,44 +57,45 @@ class MaintenanceWindow(ConditionsResource):
     @property
     def repeats(self) -> str:
         """Return the recurrence in words, or an empty text if there is none."""
-        return in_words(parse_rule(self.rule)) if self.rule else ""
+        return format_recurrence(parse_recurrence_rule(self.rule)) if self.rule else ""
 
 
 class NewWindow(ConditionsBody):
-    """A new window."""
+    """A new maintenance window."""
 
-    name: Text = Field(description=f"1 to {LONGEST_NAME} characters.")
+    name: Text = Field(description=f"Name of 1 to {MAX_WINDOW_NAME_LENGTH} characters.")
     starts_at: Annotated[
         Text,
         Option("--starts"),
         Field(
-            description="A local time of the time zone, such as `2026-12-06T02:00`. A time with an "
-            "offset, such as `2026-12-06T01:00Z`, is converted into that zone, and the window "
-            "recurs at the local time that it is there."
+            description="Start in the local time of `time_zone`, such as `2026-12-06T02:00`. A "
+            "time with an offset, such as `2026-12-06T01:00Z`, is converted to local time. The "
+            "window recurs at the same local time."
         ),
     ]
     duration: Annotated[
         Duration,
         Option("--for"),
-        Field(description="A length such as `90m` or `2h`, at most `7d`."),
+        Field(description="Length of the window, such as `90m` or `2h`. At most `7d`."),
     ]
-    time_zone: Annotated[
-        Text, Field(description="Time zone of the IANA database, such as `Europe/Berlin`.")
-    ] = "UTC"
+    time_zone: Annotated[Text, Field(description="IANA time zone, such as `Europe/Berlin`.")] = (
+        "UTC"
+    )
     rule: Annotated[
         Text,
         Field(
-            description="A recurrence rule of RFC 5545 with FREQ (DAILY, WEEKLY or MONTHLY), "
-            "INTERVAL, BYDAY, BYMONTHDAY and UNTIL (a local day); empty for once."
+            description="Recurrence rule (RFC 5545) with FREQ (DAILY, WEEKLY or MONTHLY), "
+            "INTERVAL, BYDAY, BYMONTHDAY and UNTIL (a local date). Empty for a window that does "
+            "not recur."
         ),
     ] = ""
     repeat: Annotated[
         Literal["daily", "weekly", "monthly"] | None,
-        Field(description="Recurrence of the window, instead of `rule`. The default is once."),
+        Field(description="Interval at which the window recurs, instead of `rule`."),
     ] = None
 
 
-@partial
+@make_fields_optional
 class WindowChange(NewWindow):
     """Changes to a window; omitted fields are kept."""
 

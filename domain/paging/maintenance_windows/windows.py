@@ -8,24 +8,24 @@ from itertools import islice, pairwise
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from domain.alerts.matching.conditions import Conditions, conditions_from
+from domain.alerts.matching.conditions import AlertConditions, parse_conditions
 from domain.core.errors import InvalidError
-from domain.core.time_zones import instant, wall_time, zone
-from domain.paging.maintenance_windows.recurrence import Recurrence, parse_rule
-from domain.projects.owners import Lineage, by_user, is_used_by
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
+from domain.paging.maintenance_windows.recurrence import Recurrence, parse_recurrence_rule
+from domain.projects.owners import GroupChain, group_rows_by_project, is_used_by
 from models import Group, MaintenanceWindow, User
 
 _DAY = timedelta(days=1)
-LONGEST = 7 * _DAY
-SHORTEST = timedelta(minutes=1)
-_EARLIEST, _LATEST = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
+MAX_WINDOW_LENGTH = 7 * _DAY
+MIN_WINDOW_LENGTH = timedelta(minutes=1)
+_EARLIEST_START, _LATEST_START = datetime(2000, 1, 1), datetime(2100, 1, 1)  # noqa: DTZ001 - local times
 #: Number of occurrences that are checked for overlaps.
-_COMPARED = 60
+_MAX_COMPARED_OCCURRENCES = 60
 _MINUTE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occurrence:
+class WindowPeriod:
     """An occurrence of a window, in UTC."""
 
     starts_at: datetime
@@ -47,19 +47,19 @@ class WindowTimes:
     time_zone: str
     recurrence: Recurrence | None = None
 
-    def ending_after(self, moment: datetime) -> Iterator[Occurrence]:
+    def find_ending_after(self, moment: datetime) -> Iterator[WindowPeriod]:
         """Yield the occurrences that end after a given time, in order."""
-        place = zone(self.time_zone)
+        place = get_zone(self.time_zone)
         # Start two days earlier to allow for clock changes.
-        earliest = wall_time(moment, place) - self.length - 2 * _DAY
+        earliest = convert_to_local(moment, place) - self.length - 2 * _DAY
         for local in self._starts(earliest):
-            found = self._occurrence(local)
+            found = self._build_occurrence(local)
             if found.ends_at > moment:
                 yield found
 
-    def at(self, moment: datetime) -> Occurrence | None:
+    def at(self, moment: datetime) -> WindowPeriod | None:
         """Return the occurrence at a given time, or None."""
-        found = next(self.ending_after(moment), None)
+        found = next(self.find_ending_after(moment), None)
         return found if found is not None and found.starts_at <= moment else None
 
     @property
@@ -68,10 +68,10 @@ class WindowTimes:
 
         Raise InvalidError if there is no occurrence.
         """
-        place = zone(self.time_zone)
-        first = next(self.ending_after(instant(self.local_start, place)), None)
+        place = get_zone(self.time_zone)
+        first = next(self.find_ending_after(convert_to_utc(self.local_start, place)), None)
         if first is None:
-            message = "The window never occurs: its rule ends before it starts."
+            message = "The window never occurs because its rule ends before the window starts."
             raise InvalidError(message, field="rule")
         return first.starts_at
 
@@ -79,7 +79,7 @@ class WindowTimes:
     def last_ends_at(self) -> datetime | None:
         """Return a time after which no occurrence ends; None for an endless recurrence."""
         if self.recurrence is None:
-            return self._occurrence(self.local_start).ends_at
+            return self._build_occurrence(self.local_start).ends_at
         until = self.recurrence.until
         if until is None:
             return None
@@ -88,18 +88,18 @@ class WindowTimes:
         midnight = self.local_start.replace(
             year=until.year, month=until.month, day=until.day, hour=0, minute=0
         )
-        return instant(midnight + _DAY + self.length, zone(self.time_zone)) + _DAY
+        return convert_to_utc(midnight + _DAY + self.length, get_zone(self.time_zone)) + _DAY
 
     def check(self) -> None:
         """Raise InvalidError if times are out of range or overlap."""
-        if not _EARLIEST <= self.local_start < _LATEST:
+        if not _EARLIEST_START <= self.local_start < _LATEST_START:
             message = "The start must be between the years 2000 and 2099."
             raise InvalidError(message, field="starts_at")
-        if not SHORTEST <= self.length <= LONGEST:
+        if not MIN_WINDOW_LENGTH <= self.length <= MAX_WINDOW_LENGTH:
             raise InvalidError("A window can last from one minute to seven days.", field="duration")
-        starts = islice(self._starts(self.local_start), _COMPARED)
+        starts = islice(self._starts(self.local_start), _MAX_COMPARED_OCCURRENCES)
         if any(later - earlier < self.length for earlier, later in pairwise(starts)):
-            message = "The window is longer than the time until it recurs: it would never end."
+            message = "The window is longer than the time until it recurs. Use a shorter duration."
             raise InvalidError(message, field="duration")
 
     def _starts(self, after: datetime) -> Iterator[datetime]:
@@ -107,28 +107,28 @@ class WindowTimes:
             return iter([self.local_start])
         return self.recurrence.starts(self.local_start, after=after)
 
-    def _occurrence(self, local: datetime) -> Occurrence:
-        place = zone(self.time_zone)
-        starts_at = instant(local, place)
-        ends_at = instant(local + self.length, place)
+    def _build_occurrence(self, local: datetime) -> WindowPeriod:
+        place = get_zone(self.time_zone)
+        starts_at = convert_to_utc(local, place)
+        ends_at = convert_to_utc(local + self.length, place)
         # A short window that starts in a skipped hour would otherwise end before it starts.
-        return Occurrence(
+        return WindowPeriod(
             starts_at=starts_at, ends_at=ends_at if ends_at > starts_at else starts_at + self.length
         )
 
 
-def wall_time_of(moment: datetime, time_zone: str) -> datetime:
+def convert_to_wall_time(moment: datetime, time_zone: str) -> datetime:
     """Convert a time to local time in a time zone.
 
     Raise InvalidError for the second pass of an hour that occurs twice, since a local time refers
     to the first pass. Raise OverflowError if the time is out of range.
     """
-    place = zone(time_zone)
-    local = wall_time(moment, place)
-    if instant(local, place) != moment:
+    place = get_zone(time_zone)
+    local = convert_to_local(moment, place)
+    if convert_to_utc(local, place) != moment:
         message = (
-            f"{local:%H:%M} occurs twice in {time_zone} on that day, and a window begins at the "
-            "first of both: choose an earlier or a later start."
+            f"{local:%H:%M} occurs twice in {time_zone} on that day, and a window can only start "
+            "the first time. Choose an earlier or later start."
         )
         raise InvalidError(message, field="starts_at")
     return local
@@ -146,22 +146,22 @@ class CurrentWindow:
     name: str
     #: User name. Empty for the command line.
     created_by: str
-    conditions: Conditions
-    occurrence: Occurrence
+    conditions: AlertConditions
+    occurrence: WindowPeriod
 
 
-def times_of(row: MaintenanceWindow) -> WindowTimes:
+def build_window_times(row: MaintenanceWindow) -> WindowTimes:
     """Return the times of the window of a row."""
     return WindowTimes(
         local_start=datetime.fromisoformat(row.local_start),
         length=row.minutes * _MINUTE,
         time_zone=row.time_zone,
-        recurrence=parse_rule(row.rule) if row.rule else None,
+        recurrence=parse_recurrence_rule(row.rule) if row.rule else None,
     )
 
 
-def find_current(
-    used: Mapping[int, Lineage], *, at: datetime, session: Session
+def find_current_windows(
+    used: Mapping[int, GroupChain], *, at: datetime, session: Session
 ) -> Mapping[int, Sequence[CurrentWindow]]:
     """Return the current windows of projects and of the groups above, by project id."""
     rows = session.execute(
@@ -183,10 +183,10 @@ def find_current(
             group=group,
             name=row.name,
             created_by=author or "",
-            conditions=conditions_from(row.conditions),
+            conditions=parse_conditions(row.conditions),
             occurrence=occurrence,
         )
         for row, author, group in rows
-        if (occurrence := times_of(row).at(at)) is not None
+        if (occurrence := build_window_times(row).at(at)) is not None
     ]
-    return by_user(current, used)
+    return group_rows_by_project(current, used)

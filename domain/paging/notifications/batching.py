@@ -12,73 +12,82 @@ from enum import StrEnum
 from sqlalchemy import ColumnElement, exists, func, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.database.failures import is_lost, is_of_database
-from domain.core.database.rows import slices, update_rows
-from domain.core.schedule_conditions import NOW, later
+from domain.core.database.failures import is_connection_lost, is_database_failure
+from domain.core.database.rows import split_into_batches, update_rows
+from domain.core.schedule_conditions import NOW, add_to_now
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPES
-from domain.paging.notifications.delivery_status import note_pages, pages_failed
-from domain.paging.notifications.paging import PageKind, earliest_leave
-from domain.paging.notifications.policy import PagingPolicy
-from domain.paging.notifications.queueing import account_contact, confirmed_contacts, queue_batch
-from domain.paging.notifications.recipients import GATHERING_PAUSE, held_until, quiet_hours_of
-from domain.paging.notifications.rules import Concern, rules_of
+from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
+from domain.paging.notifications.paging import PageKind, find_end_of_pause
+from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.queueing import (
+    build_confirmed_conditions,
+    get_or_create_account_contact,
+    queue_batch,
+)
+from domain.paging.notifications.recipients import BATCHING_PAUSE, find_hold_end, get_quiet_hours
+from domain.paging.notifications.rules import AlertSelection, find_user_rules
 from domain.paging.notifications.send_checks import (
     Recipient,
-    apply_verdicts,
+    apply_check_results,
+    build_viewer,
     check_pages,
-    is_person,
-    recipient_of,
-    viewer_of,
+    get_recipient,
+    is_active_human,
 )
 from domain.paging.notifications.states import PageEvent
-from domain.projects.access import Permissions, namespace_of, read_roles
+from domain.projects.access import Permissions, build_namespace, read_roles
 from domain.projects.views import Namespace
 from models import Contact, Group, Page, PageBatch, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
 #: Maximum number of recipients in a transaction. Writers wait briefly for each other in SQLite.
-_RECIPIENTS = 10
-_AFTER_FAILURE = timedelta(minutes=1)
+_RECIPIENT_BATCH_SIZE = 10
+_RETRY_DELAY = timedelta(minutes=1)
 #: Pause after a failure because of another transaction's lock.
-_AFTER_LOCK = timedelta(seconds=1)
-_AT_ONCE = timedelta()
-_NO_CONTACT = "could not be paged: there is no confirmed contact"
-_QUIET = "has quiet hours: the page that was held back waits until they end"
+_LOCK_RETRY_DELAY = timedelta(seconds=1)
+_NO_DELAY = timedelta()
+_NO_CONTACT_NOTE = "could not be paged: there is no confirmed contact"
+_QUIET_HOURS_NOTE = "has quiet hours, so the page that was held back waits until they end"
 
 
 #: Conditions that are true if pages can be batched now, or within the batching pause.
 RECIPIENTS_ARE_DUE = exists().where(PageRecipient.due_at <= NOW)
-RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= later(NOW, GATHERING_PAUSE))
+RECIPIENTS_ARE_DUE_SOON = exists().where(PageRecipient.due_at <= add_to_now(NOW, BATCHING_PAUSE))
 
 
-def gather_due(policy: PagingPolicy, *, session: Session, now: datetime) -> int:
+def batch_due_pages(policy: PagingSettings, *, session: Session, now: datetime) -> int:
     """Batch the pages of some recipients; return the number of recipients."""
     recipients = session.scalars(
         select(PageRecipient)
         .where(PageRecipient.due_at <= now)
         .order_by(PageRecipient.due_at, PageRecipient.id)
-        .limit(_RECIPIENTS)
+        .limit(_RECIPIENT_BATCH_SIZE)
         .with_for_update(skip_locked=True)
     ).all()
     for recipient in recipients:
-        gathering = _Gathering(recipient, policy, session=session, now=now)
+        gathering = _RecipientBatch(recipient, policy, session=session, now=now)
         try:
             with session.begin_nested():
                 gathering.run()
         except Exception as error:
-            if is_lost(error):
+            if is_connection_lost(error):
                 raise
             # Other recipients must not wait for a recipient whose batching fails.
-            _log.exception("pages could not be gathered", extra={"recipient_id": recipient.id})
-            recipient.due_at = now + (_AFTER_LOCK if is_of_database(error) else _AFTER_FAILURE)
+            _log.exception(
+                "Page preparation failed; the worker retries.",
+                extra={"event": "page.preparation_failed", "recipient_id": recipient.id},
+            )
+            recipient.due_at = now + (
+                _LOCK_RETRY_DELAY if is_database_failure(error) else _RETRY_DELAY
+            )
     return len(recipients)
 
 
-class _Gathering:
+class _RecipientBatch:
     """The pages of a recipient that are sent now."""
 
     def __init__(
-        self, recipient: PageRecipient, policy: PagingPolicy, *, session: Session, now: datetime
+        self, recipient: PageRecipient, policy: PagingSettings, *, session: Session, now: datetime
     ) -> None:
         self._recipient = recipient
         self._policy = policy
@@ -86,8 +95,8 @@ class _Gathering:
         self._now = now
 
     def run(self) -> None:
-        recipient = recipient_of(self._recipient, session=self._session)
-        self._wait_for_quiet_hours(recipient)
+        recipient = get_recipient(self._recipient, session=self._session)
+        self._delay_for_quiet_hours(recipient)
         verdicts = check_pages(
             recipient,
             *self._is_due(),
@@ -95,9 +104,9 @@ class _Gathering:
             session=self._session,
             now=self._now,
         )
-        apply_verdicts(verdicts, recipient, session=self._session, now=self._now)
-        if worst := verdicts.worst:
-            leave_at = _leave_at(self._recipient, worst, self._now)
+        apply_check_results(verdicts, recipient, session=self._session, now=self._now)
+        if worst := verdicts.worst_severities:
+            leave_at = _find_send_time(self._recipient, worst, self._now)
             if leave_at is not None and leave_at > self._now:
                 self._recipient.due_at = leave_at
                 return
@@ -115,14 +124,14 @@ class _Gathering:
 
     def _is_due(self) -> tuple[ColumnElement[bool], ...]:
         # Pages that are due within the pause are included, rather than sent half a minute later.
-        return (*self._is_waiting(), Page.due_at <= self._now + GATHERING_PAUSE)
+        return (*self._is_waiting(), Page.due_at <= self._now + BATCHING_PAUSE)
 
-    def _wait_for_quiet_hours(self, recipient: Recipient) -> None:
+    def _delay_for_quiet_hours(self, recipient: Recipient) -> None:
         """Delay held pages until the end of quiet hours that have started since."""
-        quiet = quiet_hours_of(self._recipient)
+        quiet = get_quiet_hours(self._recipient)
         for is_critical in (False, True):
-            until = held_until(quiet, is_critical=is_critical, now=self._now)
-            if until is None or until <= self._now + GATHERING_PAUSE:
+            until = find_hold_end(quiet, is_critical=is_critical, now=self._now)
+            if until is None or until <= self._now + BATCHING_PAUSE:
                 continue
             waiting = (
                 *self._is_due(),
@@ -131,26 +140,33 @@ class _Gathering:
             )
             user_id = recipient.user.id if recipient.user is not None else None
             name, now = recipient.name, self._now
-            note_pages(_QUIET, *waiting, user_id=user_id, name=name, session=self._session, now=now)
+            add_page_entries(
+                _QUIET_HOURS_NOTE,
+                *waiting,
+                user_id=user_id,
+                name=name,
+                session=self._session,
+                now=now,
+            )
             self._session.execute(
                 update_rows(Page).where(*waiting).values(due_at=until, held_by=None)
             )
 
     def _leave(self, worst: Mapping[PageKind, int], recipient: Recipient) -> None:
         if recipient.channel is not None:
-            self._send({recipient.channel.id: _AT_ONCE})
-        elif recipient.user is not None and not self._send_to_person(recipient.user.id):
-            self._withdraw_unreachable(recipient)
+            self._send({recipient.channel.id: _NO_DELAY})
+        elif recipient.user is not None and not self._send_to_user(recipient.user.id):
+            self._cancel_unreachable(recipient)
             return
         self._recipient.last_message_at = self._now
         if PageKind.FIRING in worst:
             self._recipient.last_page_at = self._now
             self._recipient.last_page_severity = worst[PageKind.FIRING]
 
-    def _withdraw_unreachable(self, recipient: Recipient) -> None:
+    def _cancel_unreachable(self, recipient: Recipient) -> None:
         user_id = recipient.user.id if recipient.user is not None else None
-        note_pages(
-            _NO_CONTACT,
+        add_page_entries(
+            _NO_CONTACT_NOTE,
             *self._is_due(),
             Page.kind == PageKind.FIRING.value,
             user_id=user_id,
@@ -159,7 +175,7 @@ class _Gathering:
             now=self._now,
         )
         due = self._is_due()
-        pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
+        record_pages_failed(PageEvent.NO_CONTACT, *due, session=self._session, now=self._now)
         self._session.execute(update_rows(Page).where(*due).values(withdrawn_at=self._now))
 
     def _send(self, told: Mapping[int, timedelta], *conditions: ColumnElement[bool]) -> None:
@@ -173,11 +189,13 @@ class _Gathering:
             due_at = self._now + delay if delay else None
             queue_batch(batch.id, [contact_id], session=self._session, now=self._now, due_at=due_at)
 
-    def _send_to_person(self, user_id: int) -> bool:
+    def _send_to_user(self, user_id: int) -> bool:
         """Page a user by the user's rules; return False if there is no contact."""
-        contacts = _confirmed(user_id, session=self._session)
-        rules = rules_of(user_id, session=self._session, now=self._now)
-        everywhere = self._with_account(user_id, dict.fromkeys(contacts, _AT_ONCE), contacts)
+        contacts = _find_confirmed_contacts(user_id, session=self._session)
+        rules = find_user_rules(user_id, session=self._session, now=self._now)
+        everywhere = self._add_account_contact(
+            user_id, dict.fromkeys(contacts, _NO_DELAY), contacts
+        )
         if not everywhere:
             return False
         if rules is None:
@@ -189,21 +207,23 @@ class _Gathering:
             told = everywhere
             # Follow-ups go to the contacts that got the page.
             if kind == PageKind.FIRING.value:
-                told = rules.told(Concern.CRITICAL if is_critical else Concern.OTHER, contacts)
-                told = self._with_account(user_id, told, contacts)
+                told = rules.told(
+                    AlertSelection.CRITICAL if is_critical else AlertSelection.OTHER, contacts
+                )
+                told = self._add_account_contact(user_id, told, contacts)
             self._send(told, Page.kind == kind, Page.is_critical.is_(is_critical))
         return True
 
-    def _with_account(
+    def _add_account_contact(
         self, user_id: int, told: Mapping[int, timedelta], contacts: Mapping[int, bool]
     ) -> Mapping[int, timedelta]:
         if not self._policy.sends_mail or any(contacts[each] for each in told):
             return told
-        account = account_contact(user_id, session=self._session, now=self._now)
-        return {**told, account: _AT_ONCE}
+        account = get_or_create_account_contact(user_id, session=self._session, now=self._now)
+        return {**told, account: _NO_DELAY}
 
 
-def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
+def _find_confirmed_contacts(user_id: int, *, session: Session) -> Mapping[int, bool]:
     """Return the contacts of a user, and whether messages may reach them.
 
     If there is no contact, or all of them fail, the account's address is used as well. A failing
@@ -213,12 +233,12 @@ def _confirmed(user_id: int, *, session: Session) -> Mapping[int, bool]:
     by_mail = [each.name for each in CONTACT_TYPES if each.uses_mail_server]
     is_on = or_(Contact.failing_since.is_(None), Contact.type.in_(by_mail))
     confirmed = session.execute(
-        select(Contact.id, is_on).where(*confirmed_contacts(user_id)).order_by(Contact.id)
+        select(Contact.id, is_on).where(*build_confirmed_conditions(user_id)).order_by(Contact.id)
     ).all()
     return {contact_id: bool(may_reach) for contact_id, may_reach in confirmed}
 
 
-def _who_see_alerts(
+def _find_users_seeing_alerts(
     users: Collection[User], place: Namespace, *, session: Session, now: datetime
 ) -> set[int]:
     """Return the ids of the users who can see the alerts of a project or group."""
@@ -228,10 +248,10 @@ def _who_see_alerts(
     if row is None:
         return set()
     ids = [user.id for user in users]
-    roles = read_roles(ids, [namespace_of(row)], today=now.date(), session=session)
+    roles = read_roles(ids, [build_namespace(row)], today=now.date(), session=session)
 
     def sees(user: User) -> bool:
-        permissions = Permissions(viewer_of(user, now), roles[user.id])
+        permissions = Permissions(build_viewer(user, now), roles[user.id])
         if isinstance(row, Project):
             return permissions.project(row).shows_alerts
         return permissions.group(row).shows_alerts
@@ -239,14 +259,14 @@ def _who_see_alerts(
     return {user.id for user in users if sees(user)}
 
 
-def _leave_at(
+def _find_send_time(
     recipient: PageRecipient, worst: Mapping[PageKind, int], now: datetime
 ) -> datetime | None:
     kind = PageKind.FIRING if PageKind.FIRING in worst else PageKind.FOLLOW_UP
-    return earliest_leave(recipient, kind, severity=worst[kind], now=now)
+    return find_end_of_pause(recipient, kind, severity=worst[kind], now=now)
 
 
-class Reach(StrEnum):
+class UserReachability(StrEnum):
     """Reachability of a user. The value follows the name of the user in a sentence."""
 
     REACHABLE = "can be paged"
@@ -257,7 +277,7 @@ class Reach(StrEnum):
     INACTIVE = "is not active"
 
 
-def reachable(
+def find_reachability(
     user_ids: Collection[int],
     place: Namespace,
     *,
@@ -265,7 +285,7 @@ def reachable(
     sends_mail: bool,
     session: Session,
     now: datetime,
-) -> Mapping[int, Reach]:
+) -> Mapping[int, UserReachability]:
     """Return whether pages about alerts of a project, or below a group, reach users.
 
     `sends_mail` is true if MAIL_URL is set; the account's address then replaces a missing contact.
@@ -274,10 +294,12 @@ def reachable(
     users: dict[int, User] = {}
     seeing, with_contact = set[int](), set[int | None]()
     quiet: dict[int | None, datetime | None] = {}
-    for some in slices([*user_ids]):
+    for some in split_into_batches([*user_ids]):
         found = session.scalars(select(User).where(User.id.in_(some))).all()
         users |= {user.id: user for user in found}
-        seeing |= _who_see_alerts([*filter(is_person, found)], place, session=session, now=now)
+        seeing |= _find_users_seeing_alerts(
+            [*filter(is_active_human, found)], place, session=session, now=now
+        )
         with_contact |= set(
             session.scalars(
                 select(Contact.user_id).where(
@@ -289,17 +311,17 @@ def reachable(
         )
         rows = session.scalars(select(PageRecipient).where(PageRecipient.user_id.in_(some)))
         quiet |= {
-            row.user_id: held_until(quiet_hours_of(row), is_critical=is_critical, now=now)
+            row.user_id: find_hold_end(get_quiet_hours(row), is_critical=is_critical, now=now)
             for row in rows
         }
 
-    def reach_of(user_id: int) -> Reach:
-        if user_id not in users or not is_person(users[user_id]):
-            return Reach.INACTIVE
+    def reach_of(user_id: int) -> UserReachability:
+        if user_id not in users or not is_active_human(users[user_id]):
+            return UserReachability.INACTIVE
         if user_id not in seeing:
-            return Reach.NO_ACCESS
+            return UserReachability.NO_ACCESS
         if not sends_mail and user_id not in with_contact:
-            return Reach.NO_CONTACT
-        return Reach.QUIET if quiet.get(user_id) else Reach.REACHABLE
+            return UserReachability.NO_CONTACT
+        return UserReachability.QUIET if quiet.get(user_id) else UserReachability.REACHABLE
 
     return {user_id: reach_of(user_id) for user_id in user_ids}

@@ -14,26 +14,26 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
-from domain.access.authorizations import has_not_ended
-from domain.accounts.message_limits import CONTACT_MESSAGES, Sending, claim_sending
+from domain.access.authorizations import has_live_access
+from domain.accounts.message_limits import CONTACT_MESSAGE_LIMIT, LimitedMessage, count_message
 from domain.core.database.rows import update_rows
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.randomness import random_letters
-from domain.core.types.base import Resource, Time, columns_of, one_of
-from domain.paging.notifications.contact_types.base import Address, ContactType
+from domain.core.types.base import Resource, Time, describe_choices, get_column_values
+from domain.paging.notifications.contact_types.base import ContactAddress, ContactType
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES, CONTACT_TYPES
-from domain.paging.notifications.delivery_status import contact_is_going
+from domain.paging.notifications.delivery_status import delete_contact_and_evaluate
 from domain.paging.notifications.queueing import MessageKind, queue_message
 from models import Contact as ContactRow
 
 #: Maximum number of contacts of an owner. Each contact gets every page.
-MOST_CONTACTS = 20
-_LONGEST_LABEL = 100
-_LONGEST_SHOWN = 255
+MAX_CONTACTS = 20
+_MAX_LABEL_LENGTH = 100
+_MAX_SHOWN_ADDRESS_LENGTH = 255
 _CODE_LIFETIME = timedelta(minutes=15)
 _CODE_DIGITS = 6
-_MOST_GUESSES = 5
+_MAX_CODE_GUESSES = 5
 
 
 class ContactState(StrEnum):
@@ -48,7 +48,7 @@ class Contact(Resource):
     """A contact of a user, or a channel of a project or group."""
 
     id: int
-    type: Annotated[str, one_of(*CONTACT_TYPE_NAMES)]
+    type: Annotated[str, describe_choices(*CONTACT_TYPE_NAMES)]
     label: str
     address: str = Field(description="Address of the contact, without its secrets.")
     state: ContactState
@@ -67,7 +67,7 @@ class Contact(Resource):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Owner:
+class ContactOwner:
     """The user, project or group that owns a contact."""
 
     user_id: int | None = None
@@ -75,14 +75,14 @@ class Owner:
     group_id: int | None = None
 
 
-def view_of(row: ContactRow) -> Contact:
+def build_contact(row: ContactRow) -> Contact:
     """Return the contact of a database row."""
     if row.confirmed_at is None:
         state = ContactState.UNCONFIRMED
     else:
         state = ContactState.FAILING if row.failing_since else ContactState.READY
     return Contact(
-        **columns_of(row, Contact),
+        **get_column_values(row, Contact),
         address=row.shown_address,
         state=state,
         is_account_email=row.address_ciphertext is None,
@@ -93,8 +93,8 @@ def view_of(row: ContactRow) -> Contact:
 class NewContact:
     """A contact to create; the label may be empty."""
 
-    owner: Owner
-    address: Address
+    owner: ContactOwner
+    address: ContactAddress
     label: str = ""
     #: True if the contact needs no code: a channel, or a contact that an administrator created.
     is_confirmed: bool = False
@@ -110,15 +110,18 @@ def create_contact(
     Raise InvalidError if the label is too long or the limit is reached. Raise ConflictError if the
     owner already has a contact with this address.
     """
-    label = " ".join(new.label.split()) or new.address.shown[:_LONGEST_LABEL]
-    if len(label) > _LONGEST_LABEL:
-        raise InvalidError(f"A label can have at most {_LONGEST_LABEL} characters.", field="label")
-    others = _rows_of(new.owner, session=session)
-    if len(others) >= MOST_CONTACTS:
-        message = f"There can be at most {MOST_CONTACTS}. Delete one first."
+    label = " ".join(new.label.split()) or new.address.shown[:_MAX_LABEL_LENGTH]
+    if len(label) > _MAX_LABEL_LENGTH:
+        raise InvalidError(
+            f"A label can have at most {_MAX_LABEL_LENGTH} characters.", field="label"
+        )
+    others = _list_contact_rows(new.owner, session=session)
+    if len(others) >= MAX_CONTACTS:
+        things = "channels" if new.owner.user_id is None else "contacts"
+        message = f"You can have at most {MAX_CONTACTS} {things}. Delete one first."
         raise InvalidError(message, field="address")
     if any(_has_address(row, new.address, keyring) for row in others):
-        raise ConflictError("There is already one with this address.", field="address")
+        raise ConflictError("This address has already been added.", field="address")
     row = ContactRow(
         user_id=new.owner.user_id,
         project_id=new.owner.project_id,
@@ -126,7 +129,7 @@ def create_contact(
         type=new.address.type.name,
         label=label,
         address_ciphertext=keyring.encrypt(new.address.clear),
-        shown_address=new.address.shown[:_LONGEST_SHOWN],
+        shown_address=new.address.shown[:_MAX_SHOWN_ADDRESS_LENGTH],
         lane=new.address.lane,
         created_at=now,
         confirmed_at=now if new.is_confirmed else None,
@@ -137,10 +140,10 @@ def create_contact(
     )
     session.add(row)
     session.flush()  # assigns the id
-    return view_of(row)
+    return build_contact(row)
 
 
-def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
+def _has_address(row: ContactRow, address: ContactAddress, keyring: Keyring) -> bool:
     if row.type != address.type.name or row.address_ciphertext is None:
         return False
     try:
@@ -149,18 +152,18 @@ def _has_address(row: ContactRow, address: Address, keyring: Keyring) -> bool:
         return False
 
 
-def list_contacts(owner: Owner, *, session: Session) -> Sequence[Contact]:
+def list_contacts(owner: ContactOwner, *, session: Session) -> Sequence[Contact]:
     """Return the contacts of a user, or the channels of a project or group, the oldest first."""
-    return [view_of(row) for row in _rows_of(owner, session=session)]
+    return [build_contact(row) for row in _list_contact_rows(owner, session=session)]
 
 
-def channels_of(groups: Collection[int], *, session: Session) -> Sequence[Contact]:
+def list_group_channels(groups: Collection[int], *, session: Session) -> Sequence[Contact]:
     """Return the channels of groups, the oldest first."""
     of_groups = select(ContactRow).where(ContactRow.group_id.in_(groups)).order_by(ContactRow.id)
-    return [view_of(row) for row in session.scalars(of_groups)]
+    return [build_contact(row) for row in session.scalars(of_groups)]
 
 
-def types_in_use(*, session: Session) -> Sequence[ContactType]:
+def list_types_in_use(*, session: Session) -> Sequence[ContactType]:
     """Return the types that have at least one contact."""
     return [
         each
@@ -170,41 +173,47 @@ def types_in_use(*, session: Session) -> Sequence[ContactType]:
     ]
 
 
-def get_contact(contact_id: int, owner: Owner, *, session: Session) -> Contact:
+def get_contact(contact_id: int, owner: ContactOwner, *, session: Session) -> Contact:
     """Return a contact of an owner.
 
     Raise NotFoundError if there is no such contact.
     """
-    return view_of(get_row(contact_id, owner, session=session))
+    return build_contact(get_contact_row(contact_id, owner, session=session))
 
 
-def delete_contact(contact_id: int, owner: Owner, *, session: Session, now: datetime) -> Contact:
+def delete_contact(
+    contact_id: int, owner: ContactOwner, *, session: Session, now: datetime
+) -> Contact:
     """Delete a contact with its queued messages; return the deleted contact."""
-    row = get_row(contact_id, owner, session=session)
+    row = get_contact_row(contact_id, owner, session=session)
     if row.address_ciphertext is None:
-        message = "Your account's e-mail address cannot be deleted. Add another contact instead."
+        message = "Your account's email address cannot be deleted. Add another contact instead."
         raise InvalidError(message, field="contact")
-    view = view_of(row)
-    contact_is_going(row, session=session, now=now)
+    view = build_contact(row)
+    delete_contact_and_evaluate(row, session=session, now=now)
     return view
 
 
-def get_row(contact_id: int, owner: Owner, *, session: Session) -> ContactRow:
+def get_contact_row(contact_id: int, owner: ContactOwner, *, session: Session) -> ContactRow:
     """Return the row of a contact of an owner.
 
     Raise NotFoundError if there is no such contact.
     """
-    row = session.scalar(select(ContactRow).where(ContactRow.id == contact_id, *_is_of(owner)))
+    row = session.scalar(
+        select(ContactRow).where(ContactRow.id == contact_id, *_is_owned_by(owner))
+    )
     if row is None:
         raise NotFoundError("Channel not found." if owner.user_id is None else "Contact not found.")
     return row
 
 
-def _rows_of(owner: Owner, *, session: Session) -> Sequence[ContactRow]:
-    return session.scalars(select(ContactRow).where(*_is_of(owner)).order_by(ContactRow.id)).all()
+def _list_contact_rows(owner: ContactOwner, *, session: Session) -> Sequence[ContactRow]:
+    return session.scalars(
+        select(ContactRow).where(*_is_owned_by(owner)).order_by(ContactRow.id)
+    ).all()
 
 
-def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
+def _is_owned_by(owner: ContactOwner) -> tuple[ColumnElement[bool], ...]:
     if owner.user_id is not None:
         return (ContactRow.user_id == owner.user_id,)
     if owner.group_id is not None:
@@ -214,7 +223,7 @@ def _is_of(owner: Owner) -> tuple[ColumnElement[bool], ...]:
 
 def send_code(
     contact_id: int,
-    owner: Owner,
+    owner: ContactOwner,
     *,
     sender_id: int | None,
     session: Session,
@@ -222,10 +231,10 @@ def send_code(
     now: datetime,
 ) -> int:
     """Send a new code to an unconfirmed contact; return the id of the message."""
-    row = get_row(contact_id, owner, session=session)
+    row = get_contact_row(contact_id, owner, session=session)
     if row.confirmed_at is not None:
         raise InvalidError("This contact is already confirmed.", field="code")
-    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
+    _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
     row.code_ciphertext = keyring.encrypt(random_letters("0123456789", _CODE_DIGITS))
     row.code_expires_at, row.code_tries = now + _CODE_LIFETIME, 0
     return queue_message(row.id, MessageKind.CODE, session=session, now=now)
@@ -233,7 +242,7 @@ def send_code(
 
 def send_test(
     contact_id: int,
-    owner: Owner,
+    owner: ContactOwner,
     *,
     sender_id: int | None,
     session: Session,
@@ -241,17 +250,17 @@ def send_test(
     now: datetime,
 ) -> int:
     """Send a test message to a confirmed contact; return the id of the message."""
-    row = get_row(contact_id, owner, session=session)
+    row = get_contact_row(contact_id, owner, session=session)
     if row.confirmed_at is None:
-        message = "Confirm the contact first. Until then it only gets codes."
+        message = "Confirm the contact first. Until then, only confirmation codes are sent to it."
         raise InvalidError(message, field="contact")
-    _count(row, owner, sender_id, session=session, keyring=keyring, now=now)
+    _claim_contact_sending(row, owner, sender_id, session=session, keyring=keyring, now=now)
     return queue_message(row.id, MessageKind.TEST, session=session, now=now)
 
 
-def _count(
+def _claim_contact_sending(
     row: ContactRow,
-    owner: Owner,
+    owner: ContactOwner,
     sender_id: int | None,
     *,
     session: Session,
@@ -263,21 +272,21 @@ def _count(
     except UndecipherableError:
         # The contact is the account's own address, or its address cannot be decrypted.
         address = f"contact {row.id}"
-    sending = Sending(
+    sending = LimitedMessage(
         recipient=address,
         sender_id=sender_id,
         place=f"contacts of {owner.user_id} {owner.project_id} {owner.group_id}",
     )
-    claim_sending(CONTACT_MESSAGES, sending, session=session, keyring=keyring, now=now)
+    count_message(CONTACT_MESSAGE_LIMIT, sending, session=session, keyring=keyring, now=now)
 
 
-def unconfirm_ended(*, session: Session, now: datetime) -> int:
+def unconfirm_contacts_without_access(*, session: Session, now: datetime) -> int:
     """Remove the confirmation of contacts whose application lost access; return their number."""
     ended = session.scalars(
         update_rows(ContactRow)
         .where(
             ContactRow.user_id.is_not(None),
-            ~has_not_ended(ContactRow.authorization_id, now),
+            ~has_live_access(ContactRow.authorization_id, now),
         )
         .values(confirmed_at=None, authorization_id=None)
         .returning(ContactRow.id)
@@ -293,37 +302,45 @@ def detach_from_application(contact_id: int, *, session: Session) -> None:
 
 
 def confirm_contact(
-    contact_id: int, code: str, owner: Owner, *, session: Session, keyring: Keyring, now: datetime
+    contact_id: int,
+    code: str,
+    owner: ContactOwner,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
 ) -> tuple[Contact, str | None]:
     """Confirm a contact by its code; return it and a problem with the code, or None.
 
     The problem is returned instead of raised, so that the failed guess is stored.
     """
-    get_row(contact_id, owner, session=session)
+    get_contact_row(contact_id, owner, session=session)
     row = session.scalars(
         select(ContactRow).where(ContactRow.id == contact_id).with_for_update()
     ).one()
     if row.confirmed_at is not None:
-        return view_of(row), None
-    problem = _problem(row, code, keyring=keyring, now=now)
+        return build_contact(row), None
+    problem = _find_code_problem(row, code, keyring=keyring, now=now)
     if problem is None:
         row.confirmed_at, row.code_ciphertext, row.code_expires_at = now, None, None
-    return view_of(row), problem
+    return build_contact(row), problem
 
 
-def _problem(row: ContactRow, code: str, *, keyring: Keyring, now: datetime) -> str | None:
-    expected = _code_of(row, keyring=keyring, now=now)
+def _find_code_problem(
+    row: ContactRow, code: str, *, keyring: Keyring, now: datetime
+) -> str | None:
+    expected = _get_valid_code(row, keyring=keyring, now=now)
     if expected is None:
-        return "This code has expired. Send a new one."
+        return "This code has expired. Send a new code."
     row.code_tries += 1
-    if row.code_tries > _MOST_GUESSES:
-        return "Too many wrong codes. Send a new one."
+    if row.code_tries > _MAX_CODE_GUESSES:
+        return "You entered too many wrong codes. Send a new code."
     given = "".join(code.split())
     is_right = hmac.compare_digest(given.encode(errors="replace"), expected.encode())
-    return None if is_right else "This is not the code that was sent."
+    return None if is_right else "The code is wrong. Enter the latest code that was sent."
 
 
-def _code_of(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:
+def _get_valid_code(row: ContactRow, *, keyring: Keyring, now: datetime) -> str | None:
     if row.code_ciphertext is None or row.code_expires_at is None or row.code_expires_at <= now:
         return None
     try:

@@ -15,15 +15,15 @@ from sqlalchemy.orm import Session
 from domain.access.roles import Ability
 from domain.alerts.handling.activity import NoteKind
 from domain.core.database.rows import update_rows
-from domain.delivery.mail.outbox import NewMessage, queue_messages
-from domain.paging.notifications.contact_types.registry import contact_type
-from domain.paging.notifications.notice_checks import about_projects
-from domain.paging.notifications.page_targets import PROJECT_ID, Subject
+from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.paging.notifications.contact_types.registry import get_contact_type
+from domain.paging.notifications.notice_checks import serialize_notice_subject
+from domain.paging.notifications.page_targets import SUBJECT_PROJECT_ID, SubjectKind
 from domain.paging.notifications.paging import PageKind
-from domain.paging.notifications.policy import PagingPolicy
-from domain.paging.notifications.queueing import is_due, queue_notice, wake_contact
-from domain.paging.notifications.states import PageEvent, PageState, outcomes_before
-from domain.projects.member_lists import able_people
+from domain.paging.notifications.policy import PagingSettings
+from domain.paging.notifications.queueing import is_message_due, queue_notice, schedule_contact
+from domain.paging.notifications.states import PageEvent, PageState, find_page_states_before
+from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import (
     Alert,
@@ -39,14 +39,14 @@ from models import (
 )
 
 _SENT = "sent"
-_MOST_MAINTAINERS = 50
-_FAILED = "was not reached: {by} failed ({reason}). Further attempts are made."
-_GIVEN_UP = "was not paged by {by}: {reason}. No further attempt is made."
+_MAX_MAINTAINERS = 50
+_FAILED_NOTE = "was not reached: {by} failed ({reason}). Further attempts follow."
+_GIVEN_UP_NOTE = "was not paged by {by}: {reason}. No further attempt is made."
 
 
-def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
+def _can_change_outcome(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool], ...]:
     """Return the condition for pages that an event changes to an outcome."""
-    before = outcomes_before(outcome, event)
+    before = find_page_states_before(outcome, event)
     stored = [each.value for each in before if each is PageState.FAILED]
     is_before = Page.outcome.is_(None)
     return (
@@ -56,20 +56,30 @@ def _is_live(event: PageEvent, outcome: PageState) -> tuple[ColumnElement[bool],
     )
 
 
-def pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
+def record_pages_accepted(batch_ids: Collection[int], *, session: Session, now: datetime) -> None:
     """Record that a contact accepted a message with the pages of batches."""
-    live = _is_live(PageEvent.TAKEN, PageState.ACCEPTED)
-    _end(PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now)
+    live = _can_change_outcome(PageEvent.TAKEN, PageState.ACCEPTED)
+    _store_outcome(
+        PageState.ACCEPTED, Page.batch_id.in_(batch_ids), *live, session=session, now=now
+    )
 
 
-def pages_failed(
+def record_pages_failed(
     event: PageEvent, *pages: ColumnElement[bool], session: Session, now: datetime
 ) -> None:
     """Record that the selected pages currently reach nobody."""
-    _end(PageState.FAILED, *pages, *_is_live(event, PageState.FAILED), session=session, now=now)
+    _store_outcome(
+        PageState.FAILED,
+        *pages,
+        *_can_change_outcome(event, PageState.FAILED),
+        session=session,
+        now=now,
+    )
 
 
-def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime) -> None:
+def _store_outcome(
+    outcome: PageState, *pages: ColumnElement[bool], session: Session, now: datetime
+) -> None:
     # No escalation waits for pages about incidents.
     news = Page.alert_id.is_not(None)
     session.execute(
@@ -77,7 +87,9 @@ def _end(outcome: PageState, *pages: ColumnElement[bool], session: Session, now:
     )
 
 
-def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime) -> Sequence[int]:
+def find_failed_batches(
+    batch_ids: Iterable[int], *, session: Session, now: datetime
+) -> Sequence[int]:
     """Lock batches and return the batches that failed at all contacts.
 
     A batch has failed if it has live pages, no contact has accepted it, and no due message is
@@ -91,23 +103,25 @@ def failed_batches(batch_ids: Iterable[int], *, session: Session, now: datetime)
         .order_by(PageBatch.id)
         .with_for_update()
     )
-    untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_due(now))
+    untried = and_(PageMessage.ended_at.is_(None), PageMessage.tries == 0, is_message_due(now))
     hopeful = exists().where(
         PageMessage.batch_id == PageBatch.id, or_(PageMessage.outcome == _SENT, untried)
     )
     waited_for = exists().where(
-        Page.batch_id == PageBatch.id, *_is_live(PageEvent.ALL_FAILED, PageState.FAILED)
+        Page.batch_id == PageBatch.id, *_can_change_outcome(PageEvent.ALL_FAILED, PageState.FAILED)
     )
     lost = session.scalars(
         select(PageBatch.id)
         .where(PageBatch.id.in_(wanted), ~hopeful, waited_for)
         .order_by(PageBatch.id)
     ).all()
-    followed = _hurry(lost, session=session, now=now) if lost else set()
+    followed = _make_delayed_messages_due(lost, session=session, now=now) if lost else set()
     return [each for each in lost if each not in followed]
 
 
-def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[int | None]:
+def _make_delayed_messages_due(
+    batch_ids: Sequence[int], *, session: Session, now: datetime
+) -> set[int | None]:
     """Make delayed messages of batches due now; return the batches that have such messages."""
     later = (
         PageMessage.batch_id.in_(batch_ids),
@@ -122,11 +136,13 @@ def _hurry(batch_ids: Sequence[int], *, session: Session, now: datetime) -> set[
     ).all()
     # A fixed order prevents deadlocks between two transactions.
     for contact_id in sorted({row.contact_id for row in found}):
-        wake_contact(contact_id, now, session=session)
+        schedule_contact(contact_id, now, session=session)
     return {row.batch_id for row in found}
 
 
-def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Session) -> list[int]:
+def find_batches_without_message(
+    contact_id: int, batch_ids: Collection[int], *, session: Session
+) -> list[int]:
     """Return the batches without a message to a contact."""
     told = select(PageMessage.batch_id).where(
         PageMessage.contact_id == contact_id, PageMessage.batch_id.in_(batch_ids)
@@ -134,7 +150,7 @@ def batches_without(contact_id: int, batch_ids: Collection[int], *, session: Ses
     return sorted(set(batch_ids) - set(session.scalars(told)))
 
 
-def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> None:
+def delete_contact_and_evaluate(contact: Contact, *, session: Session, now: datetime) -> None:
     """Delete a contact with its messages, and evaluate the pages that waited for it."""
     batches = session.scalars(
         select(PageMessage.batch_id).where(
@@ -146,11 +162,11 @@ def contact_is_going(contact: Contact, *, session: Session, now: datetime) -> No
     session.delete(contact)
     session.flush()  # The remaining messages are read next.
     known = [each for each in batches if each is not None]
-    failed = failed_batches(known, session=session, now=now)
-    pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
+    failed = find_failed_batches(known, session=session, now=now)
+    record_pages_failed(PageEvent.ALL_FAILED, Page.batch_id.in_(failed), session=session, now=now)
 
 
-def note_pages(
+def add_page_entries(
     text: str,
     *pages: ColumnElement[bool],
     user_id: int | None,
@@ -169,8 +185,8 @@ def note_pages(
     }
     of_incidents = {"details": literal({}, IncidentNote.details.type), "updated_at": at}
     for notes, about, more in (
-        (AlertNote, Subject.ALERT, {}),
-        (IncidentNote, Subject.INCIDENT, of_incidents),
+        (AlertNote, SubjectKind.ALERT, {}),
+        (IncidentNote, SubjectKind.INCIDENT, of_incidents),
     ):
         number: ColumnElement[int | None] = about.column.label("id")
         named = select(number).where(*pages, about.column.is_not(None)).distinct()
@@ -180,7 +196,7 @@ def note_pages(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Notice:
+class MaintainerNotice:
     """A notice to maintainers."""
 
     #: Unique key, which prevents a second notice to the same recipient.
@@ -193,31 +209,36 @@ class Notice:
     alerts: tuple[int, ...] = ()
 
 
-def tell_maintainers(
-    project: Namespace, notice: Notice, policy: PagingPolicy, *, session: Session, now: datetime
+def notify_maintainers(
+    project: Namespace,
+    notice: MaintainerNotice,
+    policy: PagingSettings,
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     """Queue a notice for the maintainers of a project, once for each key."""
-    able = able_people(
+    able = find_users_with_ability(
         true(), Ability.ADMIN_INTEGRATIONS, project, session=session, today=now.date()
     )
     people = session.execute(
         select(User.id, User.name, User.username, User.email)
-        .where(User.id.in_(sorted(able)[:_MOST_MAINTAINERS]))
+        .where(User.id.in_(sorted(able)[:_MAX_MAINTAINERS]))
         .order_by(User.id)
     ).all()
     ability, of_project = Ability.ADMIN_INTEGRATIONS, [project.project_id or 0]
     messages = {
-        row.id: NewMessage(
+        row.id: NewEmail(
             key=f"{notice.key}, to {row.id}",
             recipient=row.email,
             subject=notice.subject,
-            text=_text(row.name or row.username, notice, policy),
-            about=about_projects(row.id, ability, of_project, alerts=notice.alerts),
+            text=_format_notice_text(row.name or row.username, notice, policy),
+            about=serialize_notice_subject(row.id, ability, of_project, alerts=notice.alerts),
         )
         for row in people
     }
     if policy.sends_mail:
-        queue_messages([*messages.values()], session=session, keyring=policy.keyring, now=now)
+        queue_emails([*messages.values()], session=session, keyring=policy.keyring, now=now)
     works = select(Contact.id, Contact.user_id).where(
         Contact.user_id.in_(messages),
         Contact.confirmed_at.is_not(None),
@@ -229,7 +250,7 @@ def tell_maintainers(
         queue_notice(contact_id, message, session=session, now=now)
 
 
-def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:
+def _format_notice_text(name: str, notice: MaintainerNotice, policy: PagingSettings) -> str:
     return (
         f"Hello {name},\n\n{notice.text}\n\n"
         f"-- \n{policy.instance_name}, {policy.base_url}\n"
@@ -237,11 +258,11 @@ def _text(name: str, notice: Notice, policy: PagingPolicy) -> str:
     )
 
 
-def record_failed(
+def report_failed_batches(
     contact: Contact,
     batches: Collection[int],
     reason: str,
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
@@ -249,14 +270,14 @@ def record_failed(
     """Report pages of batches that failed at all contacts; `contact` was the last to fail."""
     pages = Page.batch_id.in_(batches), Page.kind == PageKind.FIRING.value
     live = (*pages, Page.withdrawn_at.is_(None))
-    _report(_FAILED, contact, reason, policy, *live, session=session, now=now)
+    _report_contact_failure(_FAILED_NOTE, contact, reason, policy, *live, session=session, now=now)
 
 
-def record_given_up(
+def report_given_up_messages(
     contact: Contact,
     messages: Sequence[PageMessage],
     reason: str,
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
@@ -266,14 +287,16 @@ def record_given_up(
     if not batches:
         return
     live = Page.batch_id.in_(batches), Page.withdrawn_at.is_(None)
-    _report(_GIVEN_UP, contact, reason, policy, *live, session=session, now=now)
+    _report_contact_failure(
+        _GIVEN_UP_NOTE, contact, reason, policy, *live, session=session, now=now
+    )
 
 
-def _report(
+def _report_contact_failure(
     text: str,
     contact: Contact,
     reason: str,
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *pages: ColumnElement[bool],
     session: Session,
     now: datetime,
@@ -284,30 +307,30 @@ def _report(
     """
     user = session.get(User, contact.user_id) if contact.user_id is not None else None
     name = user.username if user else contact.label
-    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
+    by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
     entry = text.format(by=by, reason=reason)
-    note_pages(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
+    add_page_entries(entry, *pages, user_id=contact.user_id, name=name, session=session, now=now)
     concerned = (
         select(Project.id, Project.path)
         .select_from(Page)
         .outerjoin(Alert, Alert.id == Page.alert_id)
         .outerjoin(Incident, Incident.id == Page.incident_id)
-        .join(Project, Project.id == PROJECT_ID)
+        .join(Project, Project.id == SUBJECT_PROJECT_ID)
         .where(*pages)
         .distinct()
         .order_by(Project.id)
     )
     for project_id, path in session.execute(concerned).all():
-        notice = Notice(
+        notice = MaintainerNotice(
             key=f"contact {contact.id} failing since {contact.failing_since}, project {project_id}",
             subject=f"Pages of {path} were not sent",
             text=(
-                f"{name} could not be paged by {by} about alerts of {path}.\n"
-                f"The last error: {reason}.\n\n"
-                "The activity of each alert says who is concerned, and who was paged instead.\n"
-                "You get no further message until pages reach them again.\n\n"
+                f"{name} could not be paged by {by} about alerts in {path}.\n"
+                f"Last error: {reason}.\n\n"
+                "The timeline of each alert shows who was affected, and who was paged instead.\n"
+                f"You receive no further message until pages reach {name} again.\n\n"
                 f"See {policy.base_url}/{path}/-/alerts"
             ),
         )
         project = Namespace(project_id=project_id, path=path)
-        tell_maintainers(project, notice, policy, session=session, now=now)
+        notify_maintainers(project, notice, policy, session=session, now=now)

@@ -2,26 +2,26 @@
 
 from collections.abc import Collection, Mapping
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Ability
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.errors import InvalidError
-from domain.paging.notifications.batching import Reach, reachable
-from domain.projects.member_lists import able_people
+from domain.paging.notifications.batching import UserReachability, find_reachability
+from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import ProjectView
 from models import User
 from models.folding import fold
 
 
 def check_reachable(
-    names: Collection[str], project: ProjectView, work: Work, *, field: str, is_critical: bool
+    names: Collection[str], project: ProjectView, work: UnitOfWork, *, field: str, is_critical: bool
 ) -> Mapping[int, str]:
     """Return the names of users by id.
 
     Raise InvalidError with the reason if a user cannot be paged now.
     """
-    keys = {fold(storable(name).strip().removeprefix("@")): name for name in names}
-    people = able_people(
+    keys = {fold(replace_unstorable(name).strip().removeprefix("@")): name for name in names}
+    people = find_users_with_ability(
         User.username_key.in_(keys),
         Ability.READ_ALERTS,
         project.namespace,
@@ -31,9 +31,9 @@ def check_reachable(
     missing = keys.keys() - {fold(name) for name in people.values()}
     if missing:
         name = keys[min(missing)].strip()[:100]
-        message = f"“{name}” is not a member of this project who can see its alerts."
+        message = f'"{name}" is not a member who can see the alerts of this project.'
         raise InvalidError(message, field=field)
-    found = reachable(
+    found = find_reachability(
         people,
         project.namespace,
         is_critical=is_critical,
@@ -42,6 +42,7 @@ def check_reachable(
         now=work.now,
     )
     for user_id, reach in sorted(found.items()):
-        if reach is not Reach.REACHABLE:
-            raise InvalidError(f"@{people[user_id]} {reach.value}: not paged.", field=field)
+        if reach is not UserReachability.REACHABLE:
+            message = f"@{people[user_id]} {reach.value}, so no page was sent."
+            raise InvalidError(message, field=field)
     return people

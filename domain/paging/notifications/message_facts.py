@@ -11,13 +11,22 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, exists,
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.activity import FormerAlerts, NoteKind, former_alerts
-from domain.alerts.handling.alert_detail import AlertFacts, first_fields, read_facts
+from domain.alerts.handling.activity import FormerAlerts, NoteKind, find_former_alerts
+from domain.alerts.handling.alert_detail import (
+    AlertLinksAndLabels,
+    find_first_fields,
+    find_links_and_labels,
+)
 from domain.alerts.listing.filters import SEVERITIES
 from domain.alerts.reading.incoming import Severity
-from domain.paging.notifications.page_targets import RANK_OF_INCIDENT, Subject, rank_of, shown_title
-from domain.paging.notifications.paging import ASKED, MAY_BE_READ, PageKind
-from domain.paging.notifications.policy import PageReason, PagingPolicy
+from domain.paging.notifications.page_targets import (
+    INCIDENT_SEVERITY_RANK,
+    SubjectKind,
+    format_title,
+    get_severity_rank,
+)
+from domain.paging.notifications.paging import MANUAL_PAGE_PREFIX, MAY_BE_READ, PageKind
+from domain.paging.notifications.policy import PageReason, PagingSettings
 from models import (
     Alert,
     AlertNote,
@@ -30,25 +39,25 @@ from models import (
 )
 
 #: Maximum number of alerts and incidents that a message names. Others are only counted.
-MOST_NAMED = 10
+MAX_NAMED_SUBJECTS = 10
 _log = logging.getLogger("gatebell.pages")
-_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
-_NO_FACTS = AlertFacts(links={}, labels=())
+_STATUS_WORDS = {"acknowledged": "Acknowledged", "resolved": "Resolved", "ignored": "Ignored"}
+_NO_FACTS = AlertLinksAndLabels(links={}, labels=())
 
 Value = TypeVar("Value")
-_Thing = tuple[Subject, type[Any], SQLColumnExpression[int]]
+_SubjectTable = tuple[SubjectKind, type[Any], SQLColumnExpression[int]]
 #: Subjects of pages with their tables and the columns for sorting by severity.
-_THINGS: tuple[_Thing, ...] = (
-    (Subject.INCIDENT, Incident, RANK_OF_INCIDENT),
-    (Subject.ALERT, Alert, Alert.severity),
+_SUBJECT_TABLES: tuple[_SubjectTable, ...] = (
+    (SubjectKind.INCIDENT, Incident, INCIDENT_SEVERITY_RANK),
+    (SubjectKind.ALERT, Alert, Alert.severity),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class FiringAlert:
+class FiringSubject:
     """An alert or incident that needs attention."""
 
-    about: Subject
+    about: SubjectKind
     title: str
     #: First fields of the report, if it has no title.
     fields: Sequence[tuple[str, str]]
@@ -61,18 +70,18 @@ class FiringAlert:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SingleAlert:
+class SingleSubjectFacts:
     """Further facts for a message about a single alert or incident."""
 
     #: Names and values of details, such as the service.
     details: Sequence[tuple[str, str]]
     description: str | None
-    facts: AlertFacts
+    facts: AlertLinksAndLabels
     former: FormerAlerts | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Firing:
+class FiringSummary:
     """The alerts and incidents of a message that still need attention."""
 
     count: int
@@ -80,61 +89,65 @@ class Firing:
     incidents: int
     projects: int
     #: The most severe alerts and incidents.
-    named: Sequence[FiringAlert]
+    named: Sequence[FiringSubject]
     #: Facts about the only alert or incident. None if there are several.
-    single: SingleAlert | None
+    single: SingleSubjectFacts | None
 
 
-def firing_of(
-    contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, session: Session
-) -> Firing:
+def find_firing(
+    contact: Contact, batches: Sequence[int], policy: PagingSettings, *, session: Session
+) -> FiringSummary:
     """Return the alerts and incidents of batches that still need attention, most severe first.
 
     For a user who was paged manually, this includes alerts that another user has acknowledged.
     """
-    counts: dict[Subject, Mapping[int, int]] = {}
-    named: list[FiringAlert] = []
+    counts: dict[SubjectKind, Mapping[int, int]] = {}
+    named: list[FiringSubject] = []
     first: Alert | Incident | None = None
-    for about, thing, severity in _things(PageKind.FIRING, batches, session=session):
-        waiting = _waiting(about, thing, contact, batches)
-        rows = session.execute(waiting.order_by(severity, thing.id).limit(MOST_NAMED)).all()
-        counts[about] = _by_project(rows, waiting, session=session)
+    for about, thing, severity in _find_subject_tables(PageKind.FIRING, batches, session=session):
+        waiting = _select_waiting(about, thing, contact, batches)
+        rows = session.execute(waiting.order_by(severity, thing.id).limit(MAX_NAMED_SUBJECTS)).all()
+        counts[about] = _count_by_project(rows, waiting, session=session)
         first = first or next((row[0] for row in rows), None)
-        named += _named(contact, about, rows, policy, session=session)
+        named += _build_firing_subjects(contact, about, rows, policy, session=session)
     named.sort(key=lambda each: SEVERITIES.index(Severity(each.severity)))
     count = sum(sum(each.values()) for each in counts.values())
-    return Firing(
+    return FiringSummary(
         count=count,
-        incidents=sum(counts.get(Subject.INCIDENT, {}).values()),
+        incidents=sum(counts.get(SubjectKind.INCIDENT, {}).values()),
         projects=len({project_id for each in counts.values() for project_id in each}),
-        named=named[:MOST_NAMED],
-        single=_single(first, policy, session=session) if first and count == 1 else None,
+        named=named[:MAX_NAMED_SUBJECTS],
+        single=_build_single_facts(first, policy, session=session)
+        if first and count == 1
+        else None,
     )
 
 
-def _things(kind: PageKind, batches: Sequence[int], *, session: Session) -> Sequence[_Thing]:
+def _find_subject_tables(
+    kind: PageKind, batches: Sequence[int], *, session: Session
+) -> Sequence[_SubjectTable]:
     """Return the subjects of the pages of a kind in batches, which saves a query in most cases."""
     of_alerts = Page.alert_id.is_not(None)
     of_batches = Page.batch_id.in_(batches), Page.kind == kind.value
     found = set(session.scalars(select(of_alerts).where(*of_batches).distinct()))
-    return [each for each in _THINGS if (each[0] is Subject.ALERT) in found]
+    return [each for each in _SUBJECT_TABLES if (each[0] is SubjectKind.ALERT) in found]
 
 
-def _by_project(
+def _count_by_project(
     rows: Sequence[tuple[Any, str]], waiting: Select[Any, str], *, session: Session
 ) -> Mapping[int, int]:
     """Count all alerts or incidents by project; `rows` are the first ones."""
-    if len(rows) < MOST_NAMED:
+    if len(rows) < MAX_NAMED_SUBJECTS:
         return Counter(thing.project_id for thing, _ in rows)
     found = waiting.subquery()
     by_project = select(found.c.project_id, func.count()).group_by(found.c.project_id)
     return dict(session.execute(by_project).all())
 
 
-def _waiting(
-    about: Subject, thing: type[Any], contact: Contact, batches: Sequence[int]
+def _select_waiting(
+    about: SubjectKind, thing: type[Any], contact: Contact, batches: Sequence[int]
 ) -> Select[Any, str]:
-    note = _notes_of(about)
+    note = _get_note_table(about)
     has_answered = exists().where(
         note.key == about.column,
         note.table.kind == NoteKind.STATUS.value,
@@ -147,7 +160,7 @@ def _waiting(
         Page.withdrawn_at.is_(None),
         Page.held_by.is_(None),
     )
-    asked = thing.id.in_(paged.where(Page.key.like(f"{ASKED}%"), ~has_answered))
+    asked = thing.id.in_(paged.where(Page.key.like(f"{MANUAL_PAGE_PREFIX}%"), ~has_answered))
     waits = or_(thing.status == "triggered", and_(thing.status == "acknowledged", asked))
     return (
         select(thing, Project.path)
@@ -156,32 +169,34 @@ def _waiting(
     )
 
 
-class _Notes(NamedTuple):
+class _NoteTable(NamedTuple):
     """The table of user actions on alerts or incidents, and its key column."""
 
     table: type[Any]
     key: SQLColumnExpression[int]
 
 
-def _notes_of(about: Subject) -> _Notes:
-    if about is Subject.ALERT:
-        return _Notes(AlertNote, AlertNote.alert_id)
-    return _Notes(IncidentNote, IncidentNote.incident_id)
+def _get_note_table(about: SubjectKind) -> _NoteTable:
+    if about is SubjectKind.ALERT:
+        return _NoteTable(AlertNote, AlertNote.alert_id)
+    return _NoteTable(IncidentNote, IncidentNote.incident_id)
 
 
-def _named(
+def _build_firing_subjects(
     contact: Contact,
-    about: Subject,
+    about: SubjectKind,
     rows: Sequence[tuple[Alert | Incident, str]],
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
-) -> Sequence[FiringAlert]:
+) -> Sequence[FiringSubject]:
     alerts = [thing for thing, _ in rows if isinstance(thing, Alert)]
     untold: Mapping[int, Sequence[tuple[str, str]]] = {}
-    fields = _or_else(untold, lambda: first_fields(alerts, session=session, reading=policy.reading))
+    fields = _read_or_default(
+        untold, lambda: find_first_fields(alerts, session=session, reading=policy.reading)
+    )
     unknown: Mapping[int, PageReason] = {}
-    reasons = _or_else(
+    reasons = _read_or_default(
         unknown,
         lambda: policy.explain[about](
             [thing.id for thing, _ in rows],
@@ -191,11 +206,11 @@ def _named(
         ),
     )
     return [
-        FiringAlert(
+        FiringSubject(
             about=about,
-            title=shown_title(thing),
-            fields=fields.get(thing.id, ()) if about is Subject.ALERT else (),
-            severity=SEVERITIES[rank_of(thing)].value,
+            title=format_title(thing),
+            fields=fields.get(thing.id, ()) if about is SubjectKind.ALERT else (),
+            severity=SEVERITIES[get_severity_rank(thing)].value,
             path=path,
             iid=thing.iid,
             started_at=thing.started_at if isinstance(thing, Alert) else thing.created_at,
@@ -205,28 +220,30 @@ def _named(
     ]
 
 
-def _single(thing: Alert | Incident, policy: PagingPolicy, *, session: Session) -> SingleAlert:
+def _build_single_facts(
+    thing: Alert | Incident, policy: PagingSettings, *, session: Session
+) -> SingleSubjectFacts:
     if isinstance(thing, Incident):
         details = (("Status", thing.status), ("Alerts", str(thing.alerts)))
-        return SingleAlert(details=details, description=None, facts=_NO_FACTS, former=None)
+        return SingleSubjectFacts(details=details, description=None, facts=_NO_FACTS, former=None)
     found = (
-        ("Why this severity", thing.severity_reason),
+        ("Severity reason", thing.severity_reason),
         ("Service", thing.service),
         ("Environment", thing.environment),
         ("Hosts", ", ".join(thing.hosts.split("\n")) if thing.hosts else None),
         ("Monitoring tool", thing.monitoring_tool),
     )
-    return SingleAlert(
+    return SingleSubjectFacts(
         details=[(name, value) for name, value in found if value],
         description=thing.description,
-        facts=_or_else(
-            _NO_FACTS, lambda: read_facts(thing, session=session, reading=policy.reading)
+        facts=_read_or_default(
+            _NO_FACTS, lambda: find_links_and_labels(thing, session=session, reading=policy.reading)
         ),
-        former=former_alerts(thing.id, session=session),
+        former=find_former_alerts(thing.id, session=session),
     )
 
 
-def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
+def _read_or_default(nothing: Value, read: Callable[[], Value]) -> Value:
     """Return the result of a function, or a default if it fails.
 
     A page is sent even if a report cannot be read.
@@ -236,7 +253,10 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - it must not keep a page from leaving
-        _log.exception("a page leaves with less than there is to say")
+        _log.exception(
+            "Part of a page could not be read; the page is sent without it.",
+            extra={"event": "page.text_incomplete"},
+        )
         return nothing
 
 
@@ -244,14 +264,14 @@ def _or_else(nothing: Value, read: Callable[[], Value]) -> Value:
 class FollowUp:
     """The current state of an alert or incident in words, such as `Acknowledged by @alice`."""
 
-    about: Subject
+    about: SubjectKind
     words: str
     title: str
     path: str
     iid: int
 
 
-def follow_ups_of(
+def find_follow_ups(
     contact: Contact, batches: Sequence[int], *, session: Session
 ) -> Sequence[FollowUp]:
     """Return the follow-ups for a contact, ordered by project and number.
@@ -263,9 +283,11 @@ def follow_ups_of(
     - Its state was not last changed by the user of the contact.
     """
     found = []
-    for about, thing, _severity in _things(PageKind.FOLLOW_UP, batches, session=session):
+    for about, thing, _severity in _find_subject_tables(
+        PageKind.FOLLOW_UP, batches, session=session
+    ):
         told = aliased(Page)
-        column = told.alert_id if about is Subject.ALERT else told.incident_id
+        column = told.alert_id if about is SubjectKind.ALERT else told.incident_id
         knows_of_it = exists().where(
             column == about.column,
             told.kind == PageKind.FIRING.value,
@@ -273,16 +295,18 @@ def follow_ups_of(
             PageMessage.contact_id == contact.id,
             MAY_BE_READ,
         )
-        news = select(about.column).where(*_live_news(batches), knows_of_it)
+        news = select(about.column).where(*_is_live_follow_up(batches), knows_of_it)
         rows = session.execute(
             select(thing, Project.path)
             .join(Project, Project.id == thing.project_id)
-            .where(thing.id.in_(news), thing.status.in_(_WORDS))
+            .where(thing.id.in_(news), thing.status.in_(_STATUS_WORDS))
             .order_by(thing.project_id, thing.iid)
         ).all()
-        changes = _last_changes(about, {each.id: each.status for each, _ in rows}, session=session)
+        changes = _find_last_changes(
+            about, {each.id: each.status for each, _ in rows}, session=session
+        )
         found += [
-            _follow_up(about, each, path, change)
+            _build_follow_up(about, each, path, change)
             for each, path in rows
             if not (
                 (change := changes.get(each.id))
@@ -293,17 +317,17 @@ def follow_ups_of(
     return found
 
 
-def _live_news(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
+def _is_live_follow_up(batches: Sequence[int]) -> tuple[ColumnElement[bool], ...]:
     """Return the condition for updates of batches that were not cancelled."""
     is_news = Page.kind == PageKind.FOLLOW_UP.value
     return Page.batch_id.in_(batches), is_news, Page.withdrawn_at.is_(None)
 
 
-def _last_changes(
-    about: Subject, states: Mapping[int, str], *, session: Session
+def _find_last_changes(
+    about: SubjectKind, states: Mapping[int, str], *, session: Session
 ) -> Mapping[int, AlertNote | IncidentNote]:
     """Return the user changes that set the current state of alerts or incidents, by id."""
-    note, key = _notes_of(about)
+    note, key = _get_note_table(about)
     newest = (
         select(func.max(note.id))
         .where(key.in_(states), note.kind == NoteKind.STATUS.value)
@@ -320,14 +344,14 @@ def _last_changes(
     return found
 
 
-def _follow_up(
-    about: Subject, thing: Alert | Incident, path: str, change: AlertNote | IncidentNote | None
+def _build_follow_up(
+    about: SubjectKind, thing: Alert | Incident, path: str, change: AlertNote | IncidentNote | None
 ) -> FollowUp:
     by = f" by @{change.user_name}" if change is not None and change.user_name else ""
     return FollowUp(
         about=about,
-        words=f"{_WORDS[thing.status]}{by}",
-        title=shown_title(thing),
+        words=f"{_STATUS_WORDS[thing.status]}{by}",
+        title=format_title(thing),
         path=path,
         iid=thing.iid,
     )

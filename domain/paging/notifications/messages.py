@@ -10,35 +10,35 @@ from sqlalchemy.orm import Session
 from domain.alerts.handling.activity import FormerAlerts
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.text_links import is_web_url
-from domain.core.time_zones import local_time
-from domain.paging.notifications.acknowledging import AcknowledgementLink, seal_link
+from domain.core.time_zones import format_local_time
+from domain.paging.notifications.acknowledging import AcknowledgementLink, sign_link
 from domain.paging.notifications.message_facts import (
-    Firing,
-    FiringAlert,
+    FiringSubject,
+    FiringSummary,
     FollowUp,
-    SingleAlert,
-    firing_of,
-    follow_ups_of,
+    SingleSubjectFacts,
+    find_firing,
+    find_follow_ups,
 )
-from domain.paging.notifications.page_targets import Subject, counted
-from domain.paging.notifications.policy import PageReason, PagingPolicy
-from domain.paging.notifications.recipients import NO_ZONE, zone_of
+from domain.paging.notifications.page_targets import SubjectKind, format_counts
+from domain.paging.notifications.policy import PageReason, PagingSettings
+from domain.paging.notifications.recipients import DEFAULT_ZONE, get_time_zone
 from models import Contact, PageMessage
 
 #: Maximum number of follow-ups that a message names. Others are only counted.
-_MOST_FOLLOW_UPS = 10
-_LONGEST_DESCRIPTION = 500
-_LONGEST_SUBJECT = 150
-_SHORTEST_TITLE = 50
-_LONGEST_TITLE = 200
-_LONGEST_VALUE = 300
+_MAX_FOLLOW_UPS = 10
+_MAX_DESCRIPTION_LENGTH = 500
+_MAX_SUBJECT_LENGTH = 150
+_MIN_TITLE_LENGTH = 50
+_MAX_TITLE_LENGTH = 200
+_MAX_VALUE_LENGTH = 300
 _MINUTE = timedelta(minutes=1)
 #: Characters that reverse the direction of the following text, which can disguise it.
 _DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reader:
+class MessageReader:
     """The reader of a text, and the time at which it is written."""
 
     #: Base URL of the service, without a trailing slash.
@@ -48,210 +48,226 @@ class Reader:
 
     def local_time(self, moment: datetime) -> str:
         """Return a time in the reader's time zone."""
-        return local_time(moment, self.time_zone)
+        return format_local_time(moment, self.time_zone)
 
-    def url_of(self, thing: FiringAlert | FollowUp) -> str:
+    def get_url(self, thing: FiringSubject | FollowUp) -> str:
         """Return the URL of the page of an alert or incident."""
         return f"{self.base_url}/{thing.path}/-/{thing.about}s/{thing.iid}"
 
 
-def firing_subject(firing: Firing, reader: Reader) -> str:
+def format_firing_subject(firing: FiringSummary, reader: MessageReader) -> str:
     """Return the subject of a message about alerts and incidents that need attention."""
     first = firing.named[0]
     if firing.count == 1:
-        return _subject(
-            f"[{first.severity}] {_again(first.reason, reader)}", first, f"({_place(first)})"
+        return _format_subject(
+            f"[{first.severity}] {_format_unanswered_prefix(first.reason, reader)}",
+            first,
+            f"({_format_reference(first)})",
         )
-    where = _where(first.path, firing.projects)
-    return _subject(f"[{first.severity}] {_count(firing)} in {where}: ", first, "and others")
+    where = _format_projects(first.path, firing.projects)
+    return _format_subject(
+        f"[{first.severity}] {_format_firing_count(firing)} in {where}: ", first, "and others"
+    )
 
 
-def _count(firing: Firing) -> str:
-    return counted(firing.count - firing.incidents, firing.incidents)
+def _format_firing_count(firing: FiringSummary) -> str:
+    return format_counts(firing.count - firing.incidents, firing.incidents)
 
 
-def _subject(before: str, alert: FiringAlert, after: str) -> str:
+def _format_subject(before: str, alert: FiringSubject, after: str) -> str:
     """Return a subject in which only the title is truncated."""
-    room = max(_LONGEST_SUBJECT - len(before) - len(after) - 1, _SHORTEST_TITLE)
-    return f"{before}{short(_title(alert), room)} {after}"
+    room = max(_MAX_SUBJECT_LENGTH - len(before) - len(after) - 1, _MIN_TITLE_LENGTH)
+    return f"{before}{truncate_text(_format_alert_title(alert), room)} {after}"
 
 
-def _where(path: str, projects: int) -> str:
+def _format_projects(path: str, projects: int) -> str:
     more = projects - 1
-    return f"{path} and {_counted(more, 'other project')}" if more else path
+    return f"{path} and {_format_plural(more, 'other project')}" if more else path
 
 
-def firing_text(firing: Firing, reader: Reader) -> str:
+def format_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
     """Return the text about firing alerts, with times in the reader's time zone."""
     if firing.single is not None:
-        lines = _single_lines(firing.named[0], firing.single, reader)
+        lines = _format_single(firing.named[0], firing.single, reader)
     else:
-        lines = _many_lines(firing, reader)
+        lines = _format_several(firing, reader)
     return "\n".join(lines).rstrip()
 
 
-def short_firing_text(firing: Firing, reader: Reader) -> str:
+def format_short_firing_text(firing: FiringSummary, reader: MessageReader) -> str:
     """Return the text below the subject of short messages: the reason and next step."""
     reason = firing.named[0].reason
     if firing.count > 1 or reason is None:
         return ""
-    return f"{_short_reason(reason, reader)}."
+    return f"{_format_short_reason(reason, reader)}."
 
 
-def follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
+def format_follow_up_subject(follow_ups: Sequence[FollowUp]) -> str:
     """Return the subject of a message about alerts that were answered or have ended."""
     first = follow_ups[0]
-    title = short(one_line(first.title), _LONGEST_SUBJECT)
+    title = truncate_text(format_one_line(first.title), _MAX_SUBJECT_LENGTH)
     if len(follow_ups) == 1:
         return f"{first.words}: {title} ({first.path} #{first.iid})"
-    where = _where(first.path, len({each.path for each in follow_ups}))
+    where = _format_projects(first.path, len({each.path for each in follow_ups}))
     news = f"{title} ({first.words.lower()})"
-    incidents = sum(each.about is Subject.INCIDENT for each in follow_ups)
-    count = counted(len(follow_ups) - incidents, incidents)
-    return f"News of {count} in {where}: {news} and others"
+    incidents = sum(each.about is SubjectKind.INCIDENT for each in follow_ups)
+    count = format_counts(len(follow_ups) - incidents, incidents)
+    return f"Updates on {count} in {where}: {news} and others"
 
 
-def follow_up_text(follow_ups: Sequence[FollowUp], reader: Reader) -> str:
+def format_follow_up_text(follow_ups: Sequence[FollowUp], reader: MessageReader) -> str:
     """Return the text about alerts that were answered or have ended."""
     lines = []
-    for each in follow_ups[:_MOST_FOLLOW_UPS]:
+    for each in follow_ups[:_MAX_FOLLOW_UPS]:
         lines += [
-            f"{each.words}: {one_line(each.title)} ({each.path} #{each.iid})",
-            reader.url_of(each),
+            f"{each.words}: {format_one_line(each.title)} ({each.path} #{each.iid})",
+            reader.get_url(each),
         ]
-    if len(follow_ups) > _MOST_FOLLOW_UPS:
-        lines.append(f"… and {len(follow_ups) - _MOST_FOLLOW_UPS} more.")
+    if len(follow_ups) > _MAX_FOLLOW_UPS:
+        lines.append(f"… and {len(follow_ups) - _MAX_FOLLOW_UPS} more.")
     return "\n".join(lines)
 
 
-def _again(reason: PageReason | None, reader: Reader) -> str:
+def _format_unanswered_prefix(reason: PageReason | None, reader: MessageReader) -> str:
     """Return the start of a subject from the second round on, when nobody has responded."""
-    waited = _waited(reason, reader) if reason is not None and reason.round > 1 else ""
+    waited = _format_waiting_time(reason, reader) if reason is not None and reason.round > 1 else ""
     return f"Unanswered for {waited}: " if waited else ""
 
 
-def _title(alert: FiringAlert) -> str:
+def _format_alert_title(alert: FiringSubject) -> str:
     """Return the title of an alert, or its first fields if it has no title."""
-    fields = ", ".join(f"{one_line(name)}={one_line(value)}" for name, value in alert.fields)
-    return short(fields or one_line(alert.title), _LONGEST_TITLE)
+    fields = ", ".join(
+        f"{format_one_line(name)}={format_one_line(value)}" for name, value in alert.fields
+    )
+    return truncate_text(fields or format_one_line(alert.title), _MAX_TITLE_LENGTH)
 
 
-def _place(alert: FiringAlert) -> str:
+def _format_reference(alert: FiringSubject) -> str:
     return f"{alert.path} #{alert.iid}"
 
 
-def _many_lines(firing: Firing, reader: Reader) -> Iterator[str]:
-    yield f"{_count(firing)} need attention."
+def _format_several(firing: FiringSummary, reader: MessageReader) -> Iterator[str]:
+    yield f"{_format_firing_count(firing)} need attention."
     yield ""
     for each in firing.named:
-        yield f"[{each.severity}] {_title(each)} ({_place(each)})"
+        yield f"[{each.severity}] {_format_alert_title(each)} ({_format_reference(each)})"
         if each.reason is not None:
-            yield _short_reason(each.reason, reader)
-        yield reader.url_of(each)
+            yield _format_short_reason(each.reason, reader)
+        yield reader.get_url(each)
         yield ""
     if firing.count > len(firing.named):
         yield f"… and {firing.count - len(firing.named)} more."
 
 
-def _single_lines(alert: FiringAlert, single: SingleAlert, reader: Reader) -> Iterator[str]:
+def _format_single(
+    alert: FiringSubject, single: SingleSubjectFacts, reader: MessageReader
+) -> Iterator[str]:
     facts = single.facts
     shown = (
         ("Severity", alert.severity),
         ("Project", alert.path),
         *single.details,
-        *([("Labels", _labels(facts.labels))] if facts.labels else []),
+        *([("Labels", _format_labels(facts.labels))] if facts.labels else []),
         ("Started", reader.local_time(alert.started_at)),
-        *(_reason_facts(alert.reason, reader) if alert.reason else ()),
+        *(_list_reason_facts(alert.reason, reader) if alert.reason else ()),
     )
-    yield _title(alert)
+    yield _format_alert_title(alert)
     yield ""
-    yield from (f"{name}: {short(one_line(value), _LONGEST_VALUE)}" for name, value in shown)
+    yield from (
+        f"{name}: {truncate_text(format_one_line(value), _MAX_VALUE_LENGTH)}"
+        for name, value in shown
+    )
     if single.description:
-        yield from ("", short(printable(single.description), _LONGEST_DESCRIPTION))
+        yield from (
+            "",
+            truncate_text(remove_control_characters(single.description), _MAX_DESCRIPTION_LENGTH),
+        )
     if facts.links:
         yield ""
-        yield from (f"{what}: {_link_line(link)}" for what, link in facts.links.items())
+        yield from (f"{what}: {_format_link(link)}" for what, link in facts.links.items())
     if single.former:
         yield ""
-        yield from _former_lines(single.former, alert, reader)
+        yield from _format_former_alerts(single.former, alert, reader)
     yield ""
-    yield f"Show {alert.about} #{alert.iid}: {reader.url_of(alert)}"
+    yield f"Show {alert.about} #{alert.iid}: {reader.get_url(alert)}"
 
 
-def _labels(labels: Sequence[tuple[str, str]]) -> str:
+def _format_labels(labels: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{name}={value}" for name, value in labels)
 
 
-def _link_line(link: str) -> str:
+def _format_link(link: str) -> str:
     """Return a URL unchanged and other text shortened; a runbook may be a sentence."""
-    line = one_line(link)
-    return line if is_web_url(line) else short(line, _LONGEST_VALUE)
+    line = format_one_line(link)
+    return line if is_web_url(line) else truncate_text(line, _MAX_VALUE_LENGTH)
 
 
-def _reason_facts(reason: PageReason, reader: Reader) -> Iterator[tuple[str, str]]:
-    yield "Paged by", _why(reason)
-    waited = _waited(reason, reader)
+def _list_reason_facts(reason: PageReason, reader: MessageReader) -> Iterator[tuple[str, str]]:
+    yield "Paged by", _format_reason(reason)
+    waited = _format_waiting_time(reason, reader)
     if waited:
         yield "Unanswered", f"for {waited}"
-    yield "Next", _next(reason, reader)
+    yield "Next", _format_next_step(reason, reader)
 
 
-def _short_reason(reason: PageReason, reader: Reader) -> str:
-    waited = _waited(reason, reader)
+def _format_short_reason(reason: PageReason, reader: MessageReader) -> str:
+    waited = _format_waiting_time(reason, reader)
     unanswered = f"unanswered for {waited}; " if waited else ""
-    return f"{_why(reason)}; {unanswered}next: {_next(reason, reader)}"
+    return f"{_format_reason(reason)}; {unanswered}next: {_format_next_step(reason, reader)}"
 
 
-def _why(reason: PageReason) -> str:
+def _format_reason(reason: PageReason) -> str:
     if reason.asked_by is not None:
-        return one_line(reason.asked_by)
+        return format_one_line(reason.asked_by)
     if not reason.step:
-        return f"{one_line(reason.policy)}, since your acknowledgement has run out"
+        return f"{format_one_line(reason.policy)}, because your acknowledgement is no longer valid"
     of_all = f" of {reason.steps}" if reason.steps >= reason.step else ""
     again = f", round {reason.round}" if reason.round > 1 else ""
-    schedules = " and ".join(one_line(each) for each in reason.schedules)
+    schedules = " and ".join(format_one_line(each) for each in reason.schedules)
     on_call = f", on call in {schedules}" if schedules else ""
-    return f"{one_line(reason.policy)}, step {reason.step}{of_all}{again}{on_call}"
+    return f"{format_one_line(reason.policy)}, step {reason.step}{of_all}{again}{on_call}"
 
 
-def _next(reason: PageReason, reader: Reader) -> str:
+def _format_next_step(reason: PageReason, reader: MessageReader) -> str:
     if reason.next_whom is None or reason.next_at is None:
         return "nobody"
-    return f"{one_line(reason.next_whom)} at {reader.local_time(reason.next_at)}"
+    return f"{format_one_line(reason.next_whom)} at {reader.local_time(reason.next_at)}"
 
 
-def _waited(reason: PageReason, reader: Reader) -> str:
+def _format_waiting_time(reason: PageReason, reader: MessageReader) -> str:
     """Return how long nobody has responded, in words; empty for the first page of an alert."""
     minutes = int((reader.now - reason.first_paged_at) / _MINUTE)
     if minutes < 1:
         return ""
     hours, rest = divmod(minutes, 60)
     if not hours:
-        return _counted(minutes, "minute")
-    return f"{hours} h {rest} min" if rest else _counted(hours, "hour")
+        return _format_plural(minutes, "minute")
+    return f"{hours} h {rest} min" if rest else _format_plural(hours, "hour")
 
 
-def _counted(number: int, word: str) -> str:
+def _format_plural(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def _former_lines(former: FormerAlerts, alert: FiringAlert, reader: Reader) -> Iterator[str]:
+def _format_former_alerts(
+    former: FormerAlerts, alert: FiringSubject, reader: MessageReader
+) -> Iterator[str]:
     """Yield the number of former alerts and the last note about them."""
     yield f"Seen {former.times} before, last at {reader.local_time(former.last_started_at)}."
     note = former.note
     if note is not None:
         by = f"@{note.user_name}" if note.user_name else "Somebody"
-        did = "resolved it" if note.text is None else f"noted then: {one_line(note.text)}"
+        did = "resolved it" if note.text is None else f"wrote: {format_one_line(note.text)}"
         yield f"{by} {did}"
-        yield reader.url_of(replace(alert, iid=note.iid))
+        yield reader.get_url(replace(alert, iid=note.iid))
 
 
-def short(text: str, length: int) -> str:
+def truncate_text(text: str, length: int) -> str:
     """Return a text of at most `length` characters; truncated text ends with an ellipsis."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
-def printable(text: str) -> str:
+def remove_control_characters(text: str) -> str:
     """Return a text without control characters except line breaks."""
     return "".join(
         each
@@ -260,13 +276,13 @@ def printable(text: str) -> str:
     )
 
 
-def one_line(text: str) -> str:
+def format_one_line(text: str) -> str:
     """Return a text on one line, without control characters."""
-    return " ".join(printable(text).split())
+    return " ".join(remove_control_characters(text).split())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Content:
+class MessageContent:
     """The content of a message."""
 
     subject: str
@@ -277,65 +293,65 @@ class Content:
     is_alarm: bool = False
 
 
-def page_content(
+def build_page_content(
     contact: Contact,
     messages: Sequence[PageMessage],
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
-) -> Content | None:
+) -> MessageContent | None:
     """Return the message about the alerts of batches, or None if none needs attention."""
     batches = sorted(each.batch_id for each in messages if each.batch_id is not None)
-    firing = firing_of(contact, batches, policy, session=session)
-    follow_ups = follow_ups_of(contact, batches, session=session)
+    firing = find_firing(contact, batches, policy, session=session)
+    follow_ups = find_follow_ups(contact, batches, session=session)
     user_id = contact.user_id
     # The readers of a channel are unknown.
-    zone = NO_ZONE if user_id is None else zone_of(user_id, session=session)
-    reader = Reader(base_url=policy.base_url, time_zone=zone, now=now)
+    zone = DEFAULT_ZONE if user_id is None else get_time_zone(user_id, session=session)
+    reader = MessageReader(base_url=policy.base_url, time_zone=zone, now=now)
     if firing.count:
-        link = _link(contact, batches, policy, now=now)
-        return _firing_content(firing, follow_ups, link, reader, policy)
-    return _follow_up_content(follow_ups, reader, policy) if follow_ups else None
+        link = _build_acknowledgement_link(contact, batches, policy, now=now)
+        return _build_firing_content(firing, follow_ups, link, reader, policy)
+    return _build_follow_up_content(follow_ups, reader, policy) if follow_ups else None
 
 
-def _firing_content(
-    firing: Firing,
+def _build_firing_content(
+    firing: FiringSummary,
     follow_ups: Sequence[FollowUp],
     link: str | None,
-    reader: Reader,
-    policy: PagingPolicy,
-) -> Content:
-    parts = [firing_text(firing, reader)]
+    reader: MessageReader,
+    policy: PagingSettings,
+) -> MessageContent:
+    parts = [format_firing_text(firing, reader)]
     if link is not None:
         what = "it" if firing.count == 1 else f"all {firing.count}, or some of them"
         parts.append(f"Acknowledge {what}: {link}")
     if follow_ups:
-        parts.append(follow_up_text(follow_ups, reader))
+        parts.append(format_follow_up_text(follow_ups, reader))
     first = firing.named[0]
-    brief = short_firing_text(firing, reader)
-    way = f"Acknowledge: {link}" if link else reader.url_of(first)
-    return Content(
-        subject=firing_subject(firing, reader),
-        text="\n\n".join(parts) + _signature(policy),
+    brief = format_short_firing_text(firing, reader)
+    way = f"Acknowledge: {link}" if link else reader.get_url(first)
+    return MessageContent(
+        subject=format_firing_subject(firing, reader),
+        text="\n\n".join(parts) + _format_signature(policy),
         short_text="\n".join(filter(None, (brief, way))),
         is_alarm=True,
     )
 
 
-def _follow_up_content(
-    follow_ups: Sequence[FollowUp], reader: Reader, policy: PagingPolicy
-) -> Content:
+def _build_follow_up_content(
+    follow_ups: Sequence[FollowUp], reader: MessageReader, policy: PagingSettings
+) -> MessageContent:
     first = follow_ups[0]
-    return Content(
-        subject=follow_up_subject(follow_ups),
-        text=follow_up_text(follow_ups, reader) + _signature(policy),
-        short_text=reader.url_of(first),
+    return MessageContent(
+        subject=format_follow_up_subject(follow_ups),
+        text=format_follow_up_text(follow_ups, reader) + _format_signature(policy),
+        short_text=reader.get_url(first),
     )
 
 
-def _link(
-    contact: Contact, batches: Sequence[int], policy: PagingPolicy, *, now: datetime
+def _build_acknowledgement_link(
+    contact: Contact, batches: Sequence[int], policy: PagingSettings, *, now: datetime
 ) -> str | None:
     """Return the link that acknowledges the alerts; None for channels."""
     if contact.user_id is None:
@@ -343,20 +359,21 @@ def _link(
     link = AcknowledgementLink(
         user_id=contact.user_id, first_batch_id=batches[0], last_batch_id=batches[-1]
     )
-    return f"{policy.base_url}/-/acknowledge/{seal_link(link, policy.link_keys, now=now)}"
+    return f"{policy.base_url}/-/acknowledge/{sign_link(link, policy.link_keys, now=now)}"
 
 
-def test_content(contact: Contact, policy: PagingPolicy) -> Content:
+def build_test_content(contact: Contact, policy: PagingSettings) -> MessageContent:
     """Return the test message of a contact."""
-    return Content(
+    return MessageContent(
         subject=f"Test message from {policy.instance_name}",
-        text=f"Messages to “{one_line(contact.label)}” are delivered." + _signature(policy),
+        text=f"Messages to “{format_one_line(contact.label)}” are delivered."
+        + _format_signature(policy),
     )
 
 
-def code_content(
-    contact: Contact, policy: PagingPolicy, *, keyring: Keyring, now: datetime
-) -> Content | None:
+def build_code_content(
+    contact: Contact, policy: PagingSettings, *, keyring: Keyring, now: datetime
+) -> MessageContent | None:
     """Return the message with a contact's confirmation code, or None if no code is valid."""
     if contact.code_ciphertext is None or contact.code_expires_at is None:
         return None
@@ -366,14 +383,14 @@ def code_content(
         return None
     if contact.code_expires_at <= now:
         return None
-    return Content(
+    return MessageContent(
         subject=f"{code} is your code for {policy.instance_name}",
         text=(
             f"Enter this code to receive alerts here: {code}\n\n"
-            "If you did not request it, ignore this message." + _signature(policy)
+            "If you did not request this code, ignore this message." + _format_signature(policy)
         ),
     )
 
 
-def _signature(policy: PagingPolicy) -> str:
+def _format_signature(policy: PagingSettings) -> str:
     return f"\n\n-- \n{policy.instance_name}, {policy.base_url}\n"

@@ -14,21 +14,21 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability
-from domain.alerts.formats.base import Reading
-from domain.paging.notifications.policy import FindHolds
-from domain.projects.member_lists import able_people
+from domain.alerts.formats.base import ParserSettings
+from domain.paging.notifications.policy import HoldFinder
+from domain.projects.member_lists import find_users_with_ability
 from domain.projects.views import Namespace
 from models import Alert, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-_GONE = "the project was deleted"
-_ARCHIVED = "the project is archived"
-_NO_ACCESS = "the recipient has no access to the project any more"
-_NOBODY_NEEDED = "its alerts were answered"
-_MUTED = "its alerts are muted"
+_PROJECT_DELETED = "the project was deleted"
+_PROJECT_ARCHIVED = "the project is archived"
+_NO_ACCESS = "the recipient no longer has access to the project"
+_ALERTS_ANSWERED = "its alerts no longer need attention"
+_ALERTS_MUTED = "its alerts are muted"
 
 
-class NotSent(NamedTuple):
+class NoticeBlock(NamedTuple):
     """The reason why a notice is not sent now."""
 
     reason: str
@@ -36,7 +36,7 @@ class NotSent(NamedTuple):
     waits: bool = False
 
 
-def about_projects(
+def serialize_notice_subject(
     user_id: int, ability: Ability, project_ids: Sequence[int], *, alerts: Sequence[int] = ()
 ) -> dict[str, Any]:
     """Return the subject of a notice in its stored format.
@@ -47,70 +47,75 @@ def about_projects(
     return {**about, "alerts": [*alerts]} if alerts else about
 
 
-def why_not_sent(
+def find_notice_block(
     about: Mapping[str, Any] | None,
-    find_holds: FindHolds,
+    find_holds: HoldFinder,
     *,
-    reading: Reading,
+    reading: ParserSettings,
     session: Session,
     now: datetime,
-) -> NotSent | None:
+) -> NoticeBlock | None:
     """Return the reason why a notice may not be sent now, or None."""
     if about is None:
         return None
     for project_id in about["projects"]:
-        reason = _why_not_about(project_id, about, session=session, now=now)
+        reason = _find_project_block(project_id, about, session=session, now=now)
         if reason is not None:
-            return NotSent(reason)
+            return NoticeBlock(reason)
     if "alerts" not in about:
         return None
-    return _why_not_now(about["alerts"], find_holds, reading=reading, session=session, now=now)
+    return _find_alert_block(about["alerts"], find_holds, reading=reading, session=session, now=now)
 
 
-def may_be_told(about: Mapping[str, Any], *, session: Session, now: datetime) -> Collection[int]:
+def find_allowed_projects(
+    about: Mapping[str, Any], *, session: Session, now: datetime
+) -> Collection[int]:
     """Return the projects of a notice that the user may still be notified about."""
     return {
         project_id
         for project_id in about["projects"]
-        if _why_not_about(project_id, about, session=session, now=now) is None
+        if _find_project_block(project_id, about, session=session, now=now) is None
     }
 
 
-def _why_not_about(
+def _find_project_block(
     project_id: int, about: Mapping[str, Any], *, session: Session, now: datetime
 ) -> str | None:
     project = session.get(Project, project_id)
     if project is None or project.deleted_at is not None:
-        return _GONE
+        return _PROJECT_DELETED
     if project.archived_at is not None:
-        return _ARCHIVED
+        return _PROJECT_ARCHIVED
     place = Namespace(project_id=project_id, path=project.path)
     wanted, ability = User.id == about["user"], Ability(about["ability"])
-    able = able_people(wanted, ability, place, session=session, today=now.date())
+    able = find_users_with_ability(wanted, ability, place, session=session, today=now.date())
     return None if able else _NO_ACCESS
 
 
-def _why_not_now(
+def _find_alert_block(
     alerts: Sequence[int],
-    find_holds: FindHolds,
+    find_holds: HoldFinder,
     *,
-    reading: Reading,
+    reading: ParserSettings,
     session: Session,
     now: datetime,
-) -> NotSent | None:
+) -> NoticeBlock | None:
     """Return the reason why none of the alerts needs attention now, or None."""
     rows = session.execute(
         select(Alert.id, Alert.project_id).where(Alert.id.in_(alerts), Alert.status == "triggered")
     )
     triggered: dict[int, int] = dict(rows.all())
     if not triggered:
-        return NotSent(_NOBODY_NEEDED)
+        return NoticeBlock(_ALERTS_ANSWERED)
     try:
         held = find_holds(triggered, at=now, session=session, reading=reading)
     except SQLAlchemyError:
         raise
     except Exception:  # noqa: BLE001 - it would be raised again and again
         # Other messages must not wait for a notice about a report that cannot be read.
-        _log.exception("a notice is sent without a check for mutes")
+        _log.exception(
+            "Silence check failed; the notice is sent.",
+            extra={"event": "notice.silence_check_failed"},
+        )
         return None
-    return None if triggered.keys() - held.keys() else NotSent(_MUTED, waits=True)
+    return None if triggered.keys() - held.keys() else NoticeBlock(_ALERTS_MUTED, waits=True)

@@ -20,55 +20,60 @@ from domain.core.database.locks import AdvisoryLock
 from domain.core.database.rows import insert_into, update_rows
 from domain.core.keyring import Keyring, UndecipherableError
 from domain.core.schedule_conditions import NOW, Moment
-from domain.paging.notifications.contact_types.base import Delivery, Problem
-from domain.paging.notifications.contact_types.registry import contact_type
+from domain.paging.notifications.contact_types.base import ContactMessage, SendProblem
+from domain.paging.notifications.contact_types.registry import get_contact_type
 from domain.paging.notifications.delivery_status import (
-    batches_without,
-    failed_batches,
-    pages_accepted,
-    pages_failed,
-    record_failed,
-    record_given_up,
+    find_batches_without_message,
+    find_failed_batches,
+    record_pages_accepted,
+    record_pages_failed,
+    report_failed_batches,
+    report_given_up_messages,
 )
-from domain.paging.notifications.messages import Content, code_content, page_content, test_content
-from domain.paging.notifications.notice_checks import why_not_sent
-from domain.paging.notifications.policy import PagingPolicy
+from domain.paging.notifications.messages import (
+    MessageContent,
+    build_code_content,
+    build_page_content,
+    build_test_content,
+)
+from domain.paging.notifications.notice_checks import find_notice_block
+from domain.paging.notifications.policy import PagingSettings
 from domain.paging.notifications.queueing import (
     GIVE_UP_AFTER,
-    RETRIED,
+    RETRIED_KINDS,
     MessageKind,
-    account_contact,
-    confirmed_contacts,
-    is_due,
-    pause_after,
+    build_confirmed_conditions,
+    compute_retry_pause,
+    get_or_create_account_contact,
+    is_message_due,
     queue_batch,
 )
 from domain.paging.notifications.send_checks import (
-    apply_verdicts,
+    apply_check_results,
     check_pages,
     clear_stale_holds,
-    recipient_of_contact,
+    find_contact_recipient,
 )
 from domain.paging.notifications.states import (
-    FAILED_ATTEMPT,
+    FAILED_ATTEMPT_TOTAL,
     MessageEvent,
     MessageState,
     PageEvent,
-    message_after,
-    stored_outcome,
+    get_message_state_after,
+    get_stored_outcome,
 )
 from models import Contact, Page, PageMessage, PageRecipient, PageTotal, User
 
 #: Lifetime of a claim. It is longer than an attempt may take. After a worker was killed, its
 #: contacts wait for this time.
 CLAIM_LIFETIME = timedelta(seconds=30)
-_LONGEST_ERROR = 500
+_MAX_ERROR_LENGTH = 500
 #: Pause before a notice about muted alerts is checked again.
-_CHECK_NOTICE_AFTER = timedelta(minutes=1)
+_MUTED_NOTICE_CHECK_INTERVAL = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Claim:
+class ContactClaim:
     """The right of a worker to send to a contact."""
 
     contact_id: int
@@ -77,16 +82,16 @@ class Claim:
 
 
 #: Query for the outcome of a message, NULL while it is queued, and its last error.
-OUTCOME_OF_MESSAGE = select(PageMessage.outcome, PageMessage.last_error).where(
+MESSAGE_OUTCOME_QUERY = select(PageMessage.outcome, PageMessage.last_error).where(
     PageMessage.id == bindparam("message_id")
 )
 
 
-class LostAddressError(Exception):
+class UndecryptableAddressError(Exception):
     """Error for an address that no key can decrypt. Its text is shown to users."""
 
 
-def find_due_lanes(
+def find_due_contacts(
     *, except_lanes: Collection[str], limit: int, session: Session, now: datetime
 ) -> Sequence[tuple[int, str]]:
     """Return the ids and lanes of contacts that may be claimed, the longest waiting first."""
@@ -97,7 +102,7 @@ def find_due_lanes(
 
 def claim_contacts(
     contact_ids: Collection[int], *, session: Session, now: datetime
-) -> Sequence[Claim]:
+) -> Sequence[ContactClaim]:
     """Claim the contacts that no other worker has claimed in the meantime."""
     due = select(Contact.id).where(Contact.id.in_(contact_ids), *_is_due(now))
     free = due.with_for_update(skip_locked=True).cte("free")
@@ -108,7 +113,8 @@ def claim_contacts(
         .returning(Contact.id, Contact.claim, Contact.lane)
     )
     return [
-        Claim(contact_id=contact_id, number=number, lane=lane) for contact_id, number, lane in rows
+        ContactClaim(contact_id=contact_id, number=number, lane=lane)
+        for contact_id, number, lane in rows
     ]
 
 
@@ -121,11 +127,11 @@ def _is_due(now: Moment) -> tuple[ColumnElement[bool], ...]:
 CONTACTS_ARE_DUE = exists().where(*_is_due(NOW))
 
 
-def _is_ours(claim: Claim) -> tuple[ColumnElement[bool], ...]:
+def _is_claimed_by(claim: ContactClaim) -> tuple[ColumnElement[bool], ...]:
     return Contact.id == claim.contact_id, Contact.claim == claim.number
 
 
-def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
+def _lock_contact(*which: ColumnElement[bool], session: Session) -> Contact | None:
     """Lock the recipient of a contact and then the contact; return None if it was deleted."""
     found = session.execute(select(Contact.id, Contact.user_id).where(*which)).first()
     if found is None:
@@ -139,28 +145,35 @@ def _locked(*which: ColumnElement[bool], session: Session) -> Contact | None:
     return session.scalar(select(Contact).where(*which).with_for_update())
 
 
-def next_delivery(
-    claim: Claim, policy: PagingPolicy, *, session: Session, keyring: Keyring, now: datetime
-) -> Delivery | None:
+def take_next_message(
+    claim: ContactClaim,
+    policy: PagingSettings,
+    *,
+    session: Session,
+    keyring: Keyring,
+    now: datetime,
+) -> ContactMessage | None:
     """Renew a claim and return the next delivery.
 
-    Release the claim and return None if there is nothing to send. Raise LostAddressError if the
-    address cannot be decrypted.
+    Release the claim and return None if there is nothing to send. Raise UndecryptableAddressError
+    if the address cannot be decrypted.
     """
-    contact = _locked(*_is_ours(claim), session=session)
+    contact = _lock_contact(*_is_claimed_by(claim), session=session)
     if contact is None:
         return None
-    while messages := _next_messages(contact, session=session, now=now):
-        _cancel_what_may_not_be_sent(contact, messages, policy, session=session, now=now)
-        content = _content(contact, messages, policy, session=session, keyring=keyring, now=now)
+    while messages := _find_next_messages(contact, session=session, now=now):
+        _cancel_blocked_pages(contact, messages, policy, session=session, now=now)
+        content = _build_content(
+            contact, messages, policy, session=session, keyring=keyring, now=now
+        )
         if content is not None:
             contact.claimed_until = now + CLAIM_LIFETIME
             attempt_id = messages[0].attempt_id
             for each in messages:
                 each.is_under_way, each.attempt_id = True, attempt_id or messages[0].id
-            return Delivery(
-                type=contact_type(contact.type),
-                address=_address(contact, session=session, keyring=keyring),
+            return ContactMessage(
+                type=get_contact_type(contact.type),
+                address=_get_address(contact, session=session, keyring=keyring),
                 content=content,
                 message_ids=tuple(each.id for each in messages),
                 attempt_id=attempt_id or messages[0].id,
@@ -168,31 +181,33 @@ def next_delivery(
                 tries=contact.tries + 1,
                 created_at=messages[0].created_at,
             )
-        _fail_unsaid(messages, session=session, now=now)
-        _withdraw(contact, messages, session=session, now=now)
+        _fail_pages_without_content(messages, session=session, now=now)
+        _end_empty_messages(contact, messages, session=session, now=now)
     contact.claimed_until = None
-    contact.next_try_at = _next_by_rule(contact, session=session, now=now)
+    contact.next_try_at = _find_next_delayed(contact, session=session, now=now)
     return None
 
 
-def _next_messages(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
+def _find_next_messages(
+    contact: Contact, *, session: Session, now: datetime
+) -> Sequence[PageMessage]:
     """Return the messages to send next: a code or test, all messages about alerts, or a notice.
 
     Messages of an attempt that may have succeeded are sent again unchanged, without later messages.
     """
-    waiting = _all_waiting(contact, session=session, now=now)
+    waiting = _list_waiting_messages(contact, session=session, now=now)
     pages = [each for each in waiting if each.kind == MessageKind.PAGE.value]
     notices = [each for each in waiting if each.kind == MessageKind.NOTICE.value]
-    alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED]
+    alone = [each for each in waiting if MessageKind(each.kind) not in RETRIED_KINDS]
     unknown = next((each.attempt_id for each in pages if each.attempt_id is not None), None)
     attempted = [each for each in pages if unknown is not None and each.attempt_id == unknown]
     return alone[:1] or attempted or pages or notices[:1]
 
 
-def _cancel_what_may_not_be_sent(
+def _cancel_blocked_pages(
     contact: Contact,
     messages: Sequence[PageMessage],
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
@@ -204,21 +219,21 @@ def _cancel_what_may_not_be_sent(
     batches = sorted({each.batch_id for each in messages if each.batch_id is not None})
     if not batches:
         return
-    recipient = recipient_of_contact(contact, session=session)
+    recipient = find_contact_recipient(contact, session=session)
     if recipient is None:
         return
     clear_stale_holds(batches, session=session)
     # Held pages of a batch are queued again in another batch, so no message contains them any more.
     which = Page.batch_id.in_(batches), Page.held_by.is_(None)
     verdicts = check_pages(recipient, *which, policy=policy, session=session, now=now)
-    by = contact_type(contact.type).spoken or f"the contact “{contact.label}”"
-    reason = apply_verdicts(verdicts, recipient, by=by, session=session, now=now)
+    by = get_contact_type(contact.type).generic_name or f"the contact “{contact.label}”"
+    reason = apply_check_results(verdicts, recipient, by=by, session=session, now=now)
     if reason is not None:
         for each in messages:
             each.cancelled_because = reason
 
 
-def _withdraw(
+def _end_empty_messages(
     contact: Contact, messages: Sequence[PageMessage], *, session: Session, now: datetime
 ) -> None:
     """End messages without content; cancelled messages are counted separately."""
@@ -233,93 +248,97 @@ def _withdraw(
             # A notice about muted alerts is due later.
             and (each.due_at is None or each.due_at <= now)
         ]
-        _end(contact, some, message_after(event), session=session, now=now)
+        _end_messages(contact, some, get_message_state_after(event), session=session, now=now)
 
 
-def _fail_unsaid(messages: Sequence[PageMessage], *, session: Session, now: datetime) -> None:
+def _fail_pages_without_content(
+    messages: Sequence[PageMessage], *, session: Session, now: datetime
+) -> None:
     """Mark the pages of messages without content as failed, so no escalation waits."""
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     if batches:
         of_batches = Page.batch_id.in_(batches)
-        pages_failed(PageEvent.ALL_FAILED, of_batches, session=session, now=now)
+        record_pages_failed(PageEvent.ALL_FAILED, of_batches, session=session, now=now)
 
 
-def _content(
+def _build_content(
     contact: Contact,
     messages: Sequence[PageMessage],
-    policy: PagingPolicy,
+    policy: PagingSettings,
     *,
     session: Session,
     keyring: Keyring,
     now: datetime,
-) -> Content | None:
+) -> MessageContent | None:
     first = messages[0]
     kind = MessageKind(first.kind)
-    if kind in RETRIED and not _is_active(contact, session=session):
+    if kind in RETRIED_KINDS and not _is_owner_active(contact, session=session):
         return None
     if kind is MessageKind.PAGE:
-        return page_content(contact, messages, policy, session=session, now=now)
+        return build_page_content(contact, messages, policy, session=session, now=now)
     if kind is MessageKind.NOTICE:
-        return _notice(first, policy, session=session, now=now)
+        return _build_notice_content(first, policy, session=session, now=now)
     if kind is MessageKind.TEST:
-        return test_content(contact, policy)
-    return code_content(contact, policy, keyring=keyring, now=now)
+        return build_test_content(contact, policy)
+    return build_code_content(contact, policy, keyring=keyring, now=now)
 
 
-def _notice(
-    message: PageMessage, policy: PagingPolicy, *, session: Session, now: datetime
-) -> Content | None:
+def _build_notice_content(
+    message: PageMessage, policy: PagingSettings, *, session: Session, now: datetime
+) -> MessageContent | None:
     """Return the content of a notice, or None if it may not be sent now or at all."""
-    why = why_not_sent(
+    why = find_notice_block(
         message.about, policy.find_holds, reading=policy.reading, session=session, now=now
     )
     if why is not None:
         if why.waits:
-            message.due_at = now + _CHECK_NOTICE_AFTER
+            message.due_at = now + _MUTED_NOTICE_CHECK_INTERVAL
         else:
             message.cancelled_because = why.reason
         return None
-    return Content(subject=message.subject or "", text=message.text or "", is_alarm=True)
+    return MessageContent(subject=message.subject or "", text=message.text or "", is_alarm=True)
 
 
-def _is_active(contact: Contact, *, session: Session) -> bool:
+def _is_owner_active(contact: Contact, *, session: Session) -> bool:
     """Return whether a contact belongs to a project or group, or to an active user."""
     state = select(User.state).where(User.id == contact.user_id)
     return contact.user_id is None or session.scalar(state) == ACTIVE
 
 
-def _address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
+def _get_address(contact: Contact, *, session: Session, keyring: Keyring) -> str:
     if contact.address_ciphertext is None:
         return session.scalar(select(User.email).where(User.id == contact.user_id)) or ""
     try:
         return keyring.decrypt(contact.address_ciphertext)
     except UndecipherableError as error:
         message = "its address was encrypted with a SECRET_KEY that is no longer known"
-        raise LostAddressError(message) from error
+        raise UndecryptableAddressError(message) from error
 
 
-def record_sent(claim: Claim, delivery: Delivery, *, session: Session, now: datetime) -> None:
+def record_sent(
+    claim: ContactClaim, delivery: ContactMessage, *, session: Session, now: datetime
+) -> None:
     """Record that messages were sent, even if the claim was lost in the meantime."""
-    contact = _locked(Contact.id == claim.contact_id, session=session)
+    contact = _lock_contact(Contact.id == claim.contact_id, session=session)
     if contact is None:
         return
     contact.tries, contact.failing_since, contact.last_error = 0, None, None
     contact.last_sent_at = now
-    messages = _waiting(contact, delivery.message_ids, session=session)
-    ended = message_after(MessageEvent.TAKEN)
+    messages = _find_waiting_messages(contact, delivery.message_ids, session=session)
+    ended = get_message_state_after(MessageEvent.TAKEN)
     batches = [each.batch_id for each in messages if each.batch_id is not None]
     for each in messages:
-        each.ended_at, each.outcome, each.is_under_way = now, stored_outcome(ended), False
-    pages_accepted(batches, session=session, now=now)
-    _end(contact, messages, ended, session=session, now=now)
+        each.ended_at, each.outcome, each.is_under_way = now, get_stored_outcome(ended), False
+    record_pages_accepted(batches, session=session, now=now)
+    _end_messages(contact, messages, ended, session=session, now=now)
 
 
 def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
-    claim: Claim,
-    problem: Problem,
-    policy: PagingPolicy,
+    claim: ContactClaim,
+    problem: SendProblem,
+    policy: PagingSettings,
     *,
-    delivery: Delivery | None = None,
+    delivery: ContactMessage | None = None,
     share: float,
     session: Session,
     now: datetime,
@@ -331,15 +350,15 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
     recipient recognizes the duplicate. Return None if the claim was lost.
     """
     AdvisoryLock.FAILING_CONTACTS.take(session)
-    contact = _locked(*_is_ours(claim), session=session)
+    contact = _lock_contact(*_is_claimed_by(claim), session=session)
     if contact is None:
         return None
-    shows_words = problem.words and _may_show_answers(contact)
+    shows_words = problem.words and _can_show_responses(contact)
     words = f"{problem.reason}: {problem.words}" if shows_words else problem.reason
     contact.tries += 1
     contact.failing_since = contact.failing_since or now
-    contact.last_failed_at, contact.last_error = now, words[:_LONGEST_ERROR]
-    waiting = _all_waiting(contact, session=session, now=now)
+    contact.last_failed_at, contact.last_error = now, words[:_MAX_ERROR_LENGTH]
+    waiting = _list_waiting_messages(contact, session=session, now=now)
     for each in waiting:
         each.tries += 1
         if delivery is None or each.id in delivery.message_ids:
@@ -348,44 +367,46 @@ def record_failure(  # noqa: PLR0913 - what an attempt needs and comes to
             each.attempt_id = each.attempt_id if each.is_under_way else None
         # Other users see the errors of pages, so these omit the service's answer. Only the owner
         # sees it.
-        each.last_error = problem.reason if each.kind in RETRIED else contact.last_error
-    over = [each for each in waiting if _is_over(each, problem, now)]
-    record_given_up(contact, over, problem.reason, policy, session=session, now=now)
-    _judge(contact, waiting, problem, policy, session=session, now=now)
-    for outcome, kinds in _OUTCOMES:
+        each.last_error = problem.reason if each.kind in RETRIED_KINDS else contact.last_error
+    over = [each for each in waiting if _is_final_failure(each, problem, now)]
+    report_given_up_messages(contact, over, problem.reason, policy, session=session, now=now)
+    _pass_on_failed_batches(contact, waiting, problem, policy, session=session, now=now)
+    for outcome, kinds in _FAILURE_OUTCOMES:
         some = [each for each in over if each.kind in kinds]
-        _end(contact, some, outcome, session=session, now=now)
+        _end_messages(contact, some, outcome, session=session, now=now)
     contact.claimed_until = None
-    again_at = now + pause_after(contact.tries, share=share) if len(over) < len(waiting) else None
-    by_rule = _next_by_rule(contact, session=session, now=now)
+    again_at = (
+        now + compute_retry_pause(contact.tries, share=share) if len(over) < len(waiting) else None
+    )
+    by_rule = _find_next_delayed(contact, session=session, now=now)
     contact.next_try_at = min(filter(None, (again_at, by_rule)), default=None)
-    _count(contact, FAILED_ATTEMPT, 1, session=session)
+    _add_to_total(contact, FAILED_ATTEMPT_TOTAL, 1, session=session)
     return sum(each.kind == MessageKind.PAGE.value for each in over)
 
 
-def _may_show_answers(contact: Contact) -> bool:
+def _can_show_responses(contact: Contact) -> bool:
     """Return whether users may read the answers of a contact's service.
 
     Otherwise a user could enter a URL to read from an internal network. A contact must be
     confirmed, and a channel must have accepted a message. Mail only goes to the server of this
     instance.
     """
-    is_trusted = contact.last_sent_at is not None or contact_type(contact.type).uses_mail_server
+    is_trusted = contact.last_sent_at is not None or get_contact_type(contact.type).uses_mail_server
     return contact.confirmed_at is not None and is_trusted
 
 
 #: Final states by kind of message, in the order in which the totals are locked.
-_OUTCOMES = (
-    (MessageState.FAILED, frozenset(MessageKind) - RETRIED),
-    (message_after(MessageEvent.REFUSED), RETRIED),
+_FAILURE_OUTCOMES = (
+    (MessageState.FAILED, frozenset(MessageKind) - RETRIED_KINDS),
+    (get_message_state_after(MessageEvent.REFUSED), RETRIED_KINDS),
 )
 
 
-def _judge(
+def _pass_on_failed_batches(
     contact: Contact,
     tried: Sequence[PageMessage],
-    problem: Problem,
-    policy: PagingPolicy,
+    problem: SendProblem,
+    policy: PagingSettings,
     *,
     session: Session,
     now: datetime,
@@ -395,68 +416,74 @@ def _judge(
     The pages go to the user's other confirmed contacts and to the email address of the account.
     """
     of_batches = {each.batch_id: each for each in tried if each.batch_id is not None}
-    lost = failed_batches(of_batches, session=session, now=now) if of_batches else ()
+    lost = find_failed_batches(of_batches, session=session, now=now) if of_batches else ()
     if not lost:
         return
     if contact.user_id is not None:
         has_account = policy.sends_mail and not problem.is_of_all_mail
         passed_on = set[int]()
-        for other in _reserve(contact.user_id, has_account=has_account, session=session, now=now):
-            for each in batches_without(other, lost, session=session):
+        for other in _find_fallback_contacts(
+            contact.user_id, has_account=has_account, session=session, now=now
+        ):
+            for each in find_batches_without_message(other, lost, session=session):
                 queue_batch(each, [other], session=session, now=now)
                 passed_on.add(each)
         lost = [each for each in lost if each not in passed_on]
     # Messages that were given up have been reported already.
-    unsaid = [each for each in lost if not _is_over(of_batches[each], problem, now)]
-    record_failed(contact, unsaid, problem.reason, policy, session=session, now=now)
+    unsaid = [each for each in lost if not _is_final_failure(of_batches[each], problem, now)]
+    report_failed_batches(contact, unsaid, problem.reason, policy, session=session, now=now)
     of_lost = Page.batch_id.in_(lost)
-    pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
+    record_pages_failed(PageEvent.ALL_FAILED, of_lost, session=session, now=now)
 
 
-def _reserve(user_id: int, *, has_account: bool, session: Session, now: datetime) -> Sequence[int]:
+def _find_fallback_contacts(
+    user_id: int, *, has_account: bool, session: Session, now: datetime
+) -> Sequence[int]:
     """Return the fallback contacts of a user: all confirmed contacts and the account's address."""
     contacts = session.scalars(
-        select(Contact.id).where(*confirmed_contacts(user_id)).order_by(Contact.id)
+        select(Contact.id).where(*build_confirmed_conditions(user_id)).order_by(Contact.id)
     ).all()
     if not has_account:
         return contacts
-    return [*contacts, account_contact(user_id, session=session, now=now)]
+    return [*contacts, get_or_create_account_contact(user_id, session=session, now=now)]
 
 
-def _is_over(message: PageMessage, problem: Problem, now: datetime) -> bool:
-    is_retried = MessageKind(message.kind) in RETRIED
+def _is_final_failure(message: PageMessage, problem: SendProblem, now: datetime) -> bool:
+    is_retried = MessageKind(message.kind) in RETRIED_KINDS
     return not is_retried or problem.is_final or now - message.created_at >= GIVE_UP_AFTER
 
 
-def release(claim: Claim, *, session: Session) -> None:
+def release_claim(claim: ContactClaim, *, session: Session) -> None:
     """Release a claim, so that other workers need not wait for its end."""
-    session.execute(update_rows(Contact).where(*_is_ours(claim)).values(claimed_until=None))
+    session.execute(update_rows(Contact).where(*_is_claimed_by(claim)).values(claimed_until=None))
 
 
 def _is_waiting(contact: Contact) -> tuple[ColumnElement[bool], ...]:
     return PageMessage.contact_id == contact.id, PageMessage.ended_at.is_(None)
 
 
-def _all_waiting(contact: Contact, *, session: Session, now: datetime) -> Sequence[PageMessage]:
+def _list_waiting_messages(
+    contact: Contact, *, session: Session, now: datetime
+) -> Sequence[PageMessage]:
     """Return the queued messages of a contact, without messages that a rule delays."""
-    waiting = *_is_waiting(contact), is_due(now)
+    waiting = *_is_waiting(contact), is_message_due(now)
     return session.scalars(select(PageMessage).where(*waiting).order_by(PageMessage.id)).all()
 
 
-def _next_by_rule(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
+def _find_next_delayed(contact: Contact, *, session: Session, now: datetime) -> datetime | None:
     """Return when the next message is due that a notification rule delays, or None."""
     later = *_is_waiting(contact), PageMessage.due_at > now
     return session.scalar(select(func.min(PageMessage.due_at)).where(*later))
 
 
-def _waiting(
+def _find_waiting_messages(
     contact: Contact, message_ids: Sequence[int], *, session: Session
 ) -> Sequence[PageMessage]:
     wanted = *_is_waiting(contact), PageMessage.id.in_(message_ids)
     return session.scalars(select(PageMessage).where(*wanted).order_by(PageMessage.id)).all()
 
 
-def _end(
+def _end_messages(
     contact: Contact,
     messages: Sequence[PageMessage],
     outcome: MessageState,
@@ -465,13 +492,13 @@ def _end(
     now: datetime,
 ) -> None:
     for each in messages:
-        each.ended_at, each.outcome = now, stored_outcome(outcome)
+        each.ended_at, each.outcome = now, get_stored_outcome(outcome)
     if not messages:
         return
-    _count(contact, outcome.value, len(messages), session=session)
+    _add_to_total(contact, outcome.value, len(messages), session=session)
 
 
-def _count(contact: Contact, what: str, count: int, *, session: Session) -> None:
+def _add_to_total(contact: Contact, what: str, count: int, *, session: Session) -> None:
     session.flush()  # Totals are locked last, since other workers wait for them.
     values = {"type": contact.type, "outcome": what, "count": count}
     insert = insert_into(PageTotal, session=session).values(values)

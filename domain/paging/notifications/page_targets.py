@@ -11,7 +11,7 @@ from domain.alerts.listing.filters import SEVERITIES
 from models import Alert, Incident, Page
 
 
-class Subject(StrEnum):
+class SubjectKind(StrEnum):
     """The subject of a page. The value is its name in a sentence."""
 
     ALERT = "alert"
@@ -20,55 +20,57 @@ class Subject(StrEnum):
     @property
     def column(self) -> SQLColumnExpression[int | None]:
         """Return the column with the id of the subject; only one of them is set in a page."""
-        return Page.alert_id if self is Subject.ALERT else Page.incident_id
+        return Page.alert_id if self is SubjectKind.ALERT else Page.incident_id
 
 
-class About(NamedTuple):
+class PageSubject(NamedTuple):
     """An alert or an incident."""
 
-    subject: Subject
+    subject: SubjectKind
     id: int
 
     @property
     def columns(self) -> dict[str, int | None]:
         """Return the columns of a page about this subject."""
         return {
-            "alert_id": self.id if self.subject is Subject.ALERT else None,
-            "incident_id": self.id if self.subject is Subject.INCIDENT else None,
+            "alert_id": self.id if self.subject is SubjectKind.ALERT else None,
+            "incident_id": self.id if self.subject is SubjectKind.INCIDENT else None,
         }
 
 
 #: Rank of an incident's severity on the scale of alerts: 0 for critical.
-RANK_OF_INCIDENT = len(SEVERITIES) - 1 - Incident.urgency
+INCIDENT_SEVERITY_RANK = len(SEVERITIES) - 1 - Incident.urgency
 #: Columns of the project and severity, for queries that join pages with both tables.
-PROJECT_ID: ColumnElement[int] = func.coalesce(Alert.project_id, Incident.project_id)
-SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, RANK_OF_INCIDENT)
+SUBJECT_PROJECT_ID: ColumnElement[int] = func.coalesce(Alert.project_id, Incident.project_id)
+SUBJECT_SEVERITY: ColumnElement[int] = func.coalesce(Alert.severity, INCIDENT_SEVERITY_RANK)
 
 
-def severities_of(things: Collection[About], *, session: Session) -> Mapping[About, int]:
+def find_severity_ranks(
+    things: Collection[PageSubject], *, session: Session
+) -> Mapping[PageSubject, int]:
     """Return the ranks of severities; subjects that no longer exist are left out."""
-    found: dict[About, int] = {}
+    found: dict[PageSubject, int] = {}
     for subject, key, severity in (
-        (Subject.ALERT, Alert.id, Alert.severity),
-        (Subject.INCIDENT, Incident.id, RANK_OF_INCIDENT),
+        (SubjectKind.ALERT, Alert.id, Alert.severity),
+        (SubjectKind.INCIDENT, Incident.id, INCIDENT_SEVERITY_RANK),
     ):
         if ids := {each.id for each in things if each.subject is subject}:
             rows = session.execute(select(key, severity).where(key.in_(ids)))
-            found.update((About(subject, row[0]), row[1]) for row in rows)
+            found.update((PageSubject(subject, row[0]), row[1]) for row in rows)
     return found
 
 
-def rank_of(thing: Alert | Incident) -> int:
+def get_severity_rank(thing: Alert | Incident) -> int:
     """Return the rank of the severity: 0 for critical."""
     return thing.severity if isinstance(thing, Alert) else len(SEVERITIES) - 1 - thing.urgency
 
 
-def shown_title(thing: Alert | Incident) -> str:
+def format_title(thing: Alert | Incident) -> str:
     """Return the title; titles of incidents have a prefix."""
     return thing.title if isinstance(thing, Alert) else f"Incident: {thing.title}"
 
 
-def counted(alerts: int, incidents: int) -> str:
+def format_counts(alerts: int, incidents: int) -> str:
     """Return the numbers in words, such as `2 alerts and 1 incident`."""
     counts = ((alerts, "alert"), (incidents, "incident"))
     words = [f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts if n]

@@ -14,30 +14,33 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, and_, case, exists, func, or_, select, true
 from sqlalchemy.orm import Session
 
-from domain.core.database.rows import insert_into, slices, update_rows
-from domain.paging.notifications.page_targets import About, Subject, severities_of
+from domain.core.database.rows import insert_into, split_into_batches, update_rows
+from domain.paging.notifications.page_targets import PageSubject, SubjectKind, find_severity_ranks
 from domain.paging.notifications.recipients import (
-    BETWEEN_PAGES,
-    GATHERING_PAUSE,
-    NO_SEVERITY,
+    BATCHING_PAUSE,
+    BELOW_ALL_SEVERITIES,
+    PAUSE_BETWEEN_PAGES,
     RecipientKey,
-    held_until,
-    quiet_hours_of,
-    recipient_rows,
-    wake_recipients,
+    find_hold_end,
+    get_or_create_recipients,
+    get_quiet_hours,
+    schedule_recipients,
 )
-from domain.paging.notifications.rules import Concern
+from domain.paging.notifications.rules import AlertSelection
 from domain.paging.notifications.states import MessageState
 from models import ContactRule, Page, PageMessage, PageRecipient
 
 #: Prefix of the keys of manual pages to users. They are sent even if their alert or incident is
 #: acknowledged.
-ASKED = "asked: "
+MANUAL_PAGE_PREFIX = "asked: "
 #: Prefix of the keys of pages that follow other pages. They are caused by rules for critical
 #: alerts, or by holds on the remaining messages of a page.
-AGAIN = "page "
+FOLLOWING_PAGE_PREFIX = "page "
 #: Condition for pages that are the only page, or the first of several.
-IS_FIRST = and_(Page.key.not_like(f"{AGAIN}%"), Page.key.not_like(f"{ASKED}{AGAIN}%"))
+IS_FIRST_PAGE = and_(
+    Page.key.not_like(f"{FOLLOWING_PAGE_PREFIX}%"),
+    Page.key.not_like(f"{MANUAL_PAGE_PREFIX}{FOLLOWING_PAGE_PREFIX}%"),
+)
 #: Condition for messages that may have been read: they were sent, or the outcome of an attempt is
 #: unknown.
 MAY_BE_READ = or_(PageMessage.outcome == MessageState.SENT.value, PageMessage.is_under_way)
@@ -69,11 +72,11 @@ class NewPage:
     is_critical: bool = False
 
     @property
-    def about(self) -> About:
+    def about(self) -> PageSubject:
         """Return the alert or incident of the page."""
         if self.incident_id is not None:
-            return About(Subject.INCIDENT, self.incident_id)
-        return About(Subject.ALERT, self.alert_id or 0)
+            return PageSubject(SubjectKind.INCIDENT, self.incident_id)
+        return PageSubject(SubjectKind.ALERT, self.alert_id or 0)
 
 
 def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) -> int:
@@ -83,15 +86,15 @@ def queue_pages(pages: Sequence[NewPage], *, session: Session, now: datetime) ->
     """
     by_key = {page.key: page for page in pages}
     return sum(
-        _queue(part, PageKind.FIRING, session=session, now=now)
-        for part in slices(list(by_key.values()))
+        _queue_part(part, PageKind.FIRING, session=session, now=now)
+        for part in split_into_batches(list(by_key.values()))
     )
 
 
-def withdraw_pages(
+def cancel_pages(
     ids: Sequence[int],
     *,
-    about: Subject = Subject.ALERT,
+    about: SubjectKind = SubjectKind.ALERT,
     keeps_asked: bool = False,
     session: Session,
     now: datetime,
@@ -102,14 +105,14 @@ def withdraw_pages(
     turned updates off. The content of an update is written when it is sent. `keeps_asked` keeps
     manual pages to users, which is meant for acknowledged alerts.
     """
-    for part in slices(sorted(set(ids))):
-        kept = Page.key.not_like(f"{ASKED}%") if keeps_asked else true()
-        _withdraw(part, about, kept, session=session, now=now)
+    for part in split_into_batches(sorted(set(ids))):
+        kept = Page.key.not_like(f"{MANUAL_PAGE_PREFIX}%") if keeps_asked else true()
+        _cancel_subject_pages(part, about, kept, session=session, now=now)
 
 
-def _withdraw(
+def _cancel_subject_pages(
     ids: Sequence[int],
-    about: Subject,
+    about: SubjectKind,
     which: ColumnElement[bool],
     *,
     session: Session,
@@ -140,32 +143,34 @@ def _withdraw(
     told = sorted({(recipient, number) for recipient, number, batch in withdrawn if batch in read})
     wanting = {row.id: row for row in recipients if row.wants_follow_ups}
     follow_ups = [
-        _NewRow(
+        _NewPageRow(
             recipient=wanting[recipient],
             key=f"follow-up of {about} {number} to {recipient} at {now.isoformat()}",
-            about=About(about, number),
-            urgency=_FOLLOW_UP,
+            about=PageSubject(about, number),
+            urgency=_FOLLOW_UP_URGENCY,
         )
         for recipient, number in told
         if number and recipient in wanting
     ]
-    _insert(follow_ups, PageKind.FOLLOW_UP, session=session, now=now)
+    _insert_pages(follow_ups, PageKind.FOLLOW_UP, session=session, now=now)
 
 
-def pages_became_critical(
-    ids: Sequence[int], *, about: Subject = Subject.ALERT, session: Session, now: datetime
+def release_critical_pages(
+    ids: Sequence[int], *, about: SubjectKind = SubjectKind.ALERT, session: Session, now: datetime
 ) -> None:
     """Release pages that quiet hours hold, since their alerts or incidents are critical now.
 
     Nothing changes for recipients who want no pages in quiet hours at all. Users whose rules for
     critical alerts differ are also paged by those rules.
     """
-    for part in slices(sorted(set(ids))):
-        _raise(about.column.in_(part), session=session, now=now)
-        _page_by_other_rules(about, part, session=session, now=now)
+    for part in split_into_batches(sorted(set(ids))):
+        _make_waiting_pages_critical(about.column.in_(part), session=session, now=now)
+        _page_by_critical_rules(about, part, session=session, now=now)
 
 
-def _raise(which: ColumnElement[bool], *, session: Session, now: datetime) -> None:
+def _make_waiting_pages_critical(
+    which: ColumnElement[bool], *, session: Session, now: datetime
+) -> None:
     waiting = (
         which,
         Page.kind == PageKind.FIRING.value,
@@ -179,21 +184,21 @@ def _raise(which: ColumnElement[bool], *, session: Session, now: datetime) -> No
         select(PageRecipient).where(has_waiting).order_by(PageRecipient.id).with_for_update()
     ).all()
     for recipient in recipients:
-        due = due_at(recipient, PageKind.FIRING, Urgency(0, is_critical=True), now=now)
+        due = compute_due_time(recipient, PageKind.FIRING, Urgency(0, is_critical=True), now=now)
         earlier = case((Page.due_at > due, due), else_=Page.due_at)
         session.execute(
             update_rows(Page)
             .where(Page.recipient_id == recipient.id, *waiting)
             .values(is_critical=True, due_at=earlier)
         )
-        wake_recipients({recipient.id: due}, session=session)
+        schedule_recipients({recipient.id: due}, session=session)
 
 
-def _page_by_other_rules(
-    about: Subject, ids: Sequence[int], *, session: Session, now: datetime
+def _page_by_critical_rules(
+    about: SubjectKind, ids: Sequence[int], *, session: Session, now: datetime
 ) -> None:
     differs = exists().where(
-        ContactRule.user_id == PageRecipient.user_id, ContactRule.alerts != Concern.ALL.value
+        ContactRule.user_id == PageRecipient.user_id, ContactRule.alerts != AlertSelection.ALL.value
     )
     told = session.execute(
         select(PageRecipient, about.column, func.max(Page.id))
@@ -211,10 +216,15 @@ def _page_by_other_rules(
     ).all()
     urgency = Urgency(0, is_critical=True)
     rows = [
-        _NewRow(recipient, f"{AGAIN}{page_id}, now critical", About(about, number or 0), urgency)
+        _NewPageRow(
+            recipient,
+            f"{FOLLOWING_PAGE_PREFIX}{page_id}, now critical",
+            PageSubject(about, number or 0),
+            urgency,
+        )
         for recipient, number, page_id in told
     ]
-    _insert(rows, PageKind.FIRING, session=session, now=now)
+    _insert_pages(rows, PageKind.FIRING, session=session, now=now)
 
 
 class Urgency(NamedTuple):
@@ -226,41 +236,47 @@ class Urgency(NamedTuple):
     is_critical: bool = False
 
 
-class _NewRow(NamedTuple):
+class _NewPageRow(NamedTuple):
     recipient: PageRecipient
     key: str
-    about: About
+    about: PageSubject
     urgency: Urgency
 
 
-def _queue(pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime) -> int:
-    recipients = recipient_rows(
+def _queue_part(
+    pages: Sequence[NewPage], kind: PageKind, *, session: Session, now: datetime
+) -> int:
+    recipients = get_or_create_recipients(
         {page.user_id for page in pages if page.user_id is not None},
         {page.channel_id for page in pages if page.channel_id is not None},
         session=session,
     )
-    severities = severities_of({page.about for page in pages}, session=session)
-    rows = _rows((page for page in pages if page.about in severities), recipients, severities)
-    return _insert(rows, kind, session=session, now=now)
+    severities = find_severity_ranks({page.about for page in pages}, session=session)
+    rows = _build_page_rows(
+        (page for page in pages if page.about in severities), recipients, severities
+    )
+    return _insert_pages(rows, kind, session=session, now=now)
 
 
-def _rows(
+def _build_page_rows(
     pages: Iterable[NewPage],
     recipients: Mapping[RecipientKey, PageRecipient],
-    severities: Mapping[About, int],
-) -> list[_NewRow]:
+    severities: Mapping[PageSubject, int],
+) -> list[_NewPageRow]:
     found = ((page, recipients.get((page.user_id, page.channel_id))) for page in pages)
     return [
-        _NewRow(row, page.key, page.about, Urgency(severities[page.about], page.is_critical))
+        _NewPageRow(row, page.key, page.about, Urgency(severities[page.about], page.is_critical))
         for page, row in found
         if row is not None
     ]
 
 
-def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: datetime) -> int:
+def _insert_pages(
+    rows: Sequence[_NewPageRow], kind: PageKind, *, session: Session, now: datetime
+) -> int:
     if not rows:
         return 0
-    due = _Due(kind, now)
+    due = _DueTimes(kind, now)
     values = [
         {
             "key": row.key,
@@ -282,11 +298,11 @@ def _insert(rows: Sequence[_NewRow], kind: PageKind, *, session: Session, now: d
     earliest: dict[int, datetime] = {}
     for recipient_id, due_at in stored:
         earliest[recipient_id] = min(due_at, earliest.get(recipient_id, due_at))
-    wake_recipients(earliest, session=session)
+    schedule_recipients(earliest, session=session)
     return len(stored)
 
 
-class _Due:
+class _DueTimes:
     """The due times of pages that are queued now, computed once for each recipient."""
 
     def __init__(self, kind: PageKind, now: datetime) -> None:
@@ -297,26 +313,26 @@ class _Due:
     def at(self, recipient: PageRecipient, urgency: Urgency) -> datetime:
         known = self._known.get((recipient.id, urgency))
         if known is None:
-            known = due_at(recipient, self._kind, urgency, now=self._now)
+            known = compute_due_time(recipient, self._kind, urgency, now=self._now)
             self._known[recipient.id, urgency] = known
         return known
 
 
 #: Urgency of follow-ups, which is the lowest.
-_FOLLOW_UP = Urgency(NO_SEVERITY)
+_FOLLOW_UP_URGENCY = Urgency(BELOW_ALL_SEVERITIES)
 
 
-def due_at(
+def compute_due_time(
     recipient: PageRecipient, kind: PageKind, urgency: Urgency, *, now: datetime
 ) -> datetime:
     """Return when a page queued now is due, after quiet hours and the pause of pages."""
-    quiet = quiet_hours_of(recipient)
-    begin = held_until(quiet, is_critical=urgency.is_critical, now=now) or now
-    earliest = earliest_leave(recipient, kind, severity=urgency.severity, now=now)
-    return max(begin + GATHERING_PAUSE, earliest or begin)
+    quiet = get_quiet_hours(recipient)
+    begin = find_hold_end(quiet, is_critical=urgency.is_critical, now=now) or now
+    earliest = find_end_of_pause(recipient, kind, severity=urgency.severity, now=now)
+    return max(begin + BATCHING_PAUSE, earliest or begin)
 
 
-def earliest_leave(
+def find_end_of_pause(
     recipient: PageRecipient, kind: PageKind, *, severity: int, now: datetime
 ) -> datetime | None:
     """Return the end of the pause after the last page of a recipient, or None.
@@ -325,13 +341,13 @@ def earliest_leave(
     but do not delay a page about a firing alert.
     """
     if kind is PageKind.FOLLOW_UP:
-        return _pause_after(recipient.last_message_at, now)
+        return _compute_end_of_pause(recipient.last_message_at, now)
     last_severity = recipient.last_page_severity
     is_worse = last_severity is not None and severity < last_severity
-    return None if is_worse else _pause_after(recipient.last_page_at, now)
+    return None if is_worse else _compute_end_of_pause(recipient.last_page_at, now)
 
 
-def _pause_after(last: datetime | None, now: datetime) -> datetime | None:
+def _compute_end_of_pause(last: datetime | None, now: datetime) -> datetime | None:
     # A time in the future comes from a wrong clock. It must not delay anything: the end of a pause
     # that starts now would move with each check.
-    return None if last is None or last > now else last + BETWEEN_PAGES
+    return None if last is None or last > now else last + PAUSE_BETWEEN_PAGES

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 from sqlalchemy.orm import Session
 
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.core.keyring import Keyring
-from domain.paging.notifications.page_targets import Subject
+from domain.paging.notifications.page_targets import SubjectKind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class PageReason:
     next_at: datetime | None = None
 
 
-class Explain(Protocol):
+class PageReasonFinder(Protocol):
     """Function that finds the reasons of pages."""
 
     def __call__(
@@ -58,18 +58,24 @@ class PageHold(NamedTuple):
     look_again_at: datetime
 
 
-class FindHolds(Protocol):
+class HoldFinder(Protocol):
     """Function that finds the holds on pages of alerts."""
 
     def __call__(
-        self, projects: Mapping[int, int], /, *, at: datetime, session: Session, reading: Reading
+        self,
+        projects: Mapping[int, int],
+        /,
+        *,
+        at: datetime,
+        session: Session,
+        reading: ParserSettings,
     ) -> Mapping[int, PageHold]:
         """Return holds by alert id; `projects` maps the ids of alerts to ids of projects."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class PagingPolicy:
+class PagingSettings:
     """The settings that pages and their texts depend on."""
 
     #: Base URL, without a trailing slash.
@@ -82,8 +88,8 @@ class PagingPolicy:
     #: Keys that encrypt the messages to maintainers.
     keyring: Keyring = field(repr=False)
     #: Configuration for reading the reports of alerts.
-    reading: Reading
+    reading: ParserSettings
     #: Functions that find the reasons of pages.
-    explain: Mapping[Subject, Explain]
+    explain: Mapping[SubjectKind, PageReasonFinder]
     #: Function that finds holds before each attempt to send a page.
-    find_holds: FindHolds
+    find_holds: HoldFinder

@@ -8,23 +8,28 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.access.actions import action
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.paging.notifications.contact_types.base import ContactType
-from domain.paging.notifications.contact_types.registry import CONTACT_TYPES, contact_type
-from domain.paging.notifications.queueing import is_due, queue_batch
-from domain.paging.notifications.states import ENDED, FAILED_ATTEMPT, QUEUED_AGAIN, MessageState
+from domain.paging.notifications.contact_types.registry import CONTACT_TYPES, get_contact_type
+from domain.paging.notifications.queueing import is_message_due, queue_batch
+from domain.paging.notifications.states import (
+    ENDED_STATES,
+    FAILED_ATTEMPT_TOTAL,
+    REQUEUED_OUTCOME,
+    MessageState,
+)
 from models import Contact, Group, Page, PageMessage, PageRecipient, PageTotal, Project, User
 
-_MOST_FAILING = 50
-_MOST_GIVEN_UP = 50
+_MAX_FAILING_CONTACTS = 50
+_MAX_GIVEN_UP_MESSAGES = 50
 #: Tolerance before a page is overdue. Pages wait for each other for half a minute.
-_PUNCTUAL = timedelta(minutes=1)
+_OVERDUE_TOLERANCE = timedelta(minutes=1)
 
 
-_UNGATHERED = (
+_UNBATCHED_PAGES_QUERY = (
     select(func.count(Page.id))
     .join(PageRecipient, PageRecipient.id == Page.recipient_id)
     .where(PageRecipient.due_at.is_not(None), Page.batch_id.is_(None), Page.withdrawn_at.is_(None))
@@ -32,7 +37,7 @@ _UNGATHERED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class TypeState:
+class ContactTypeState:
     """The messages to contacts of a type."""
 
     type: ContactType
@@ -79,14 +84,14 @@ class GivenUpMessage:
 class QueueState:
     """The state of the whole queue."""
 
-    types: tuple[TypeState, ...]
+    types: tuple[ContactTypeState, ...]
     #: Number of pages that wait for batching or for the end of quiet hours.
     pages: int
     failing: tuple[FailingContact, ...]
     given_up: tuple[GivenUpMessage, ...]
 
 
-def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
+def find_contact_type_states(*, session: Session, now: datetime) -> Sequence[ContactTypeState]:
     """Return the queued messages by type of contact; only queued messages are read.
 
     Messages that a notification rule delays do not count as waiting.
@@ -97,7 +102,7 @@ def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
         for kind, count, oldest in session.execute(
             select(Contact.type, func.count(PageMessage.id), func.min(begun))
             .join(PageMessage, PageMessage.contact_id == Contact.id)
-            .where(PageMessage.ended_at.is_(None), is_due(now))
+            .where(PageMessage.ended_at.is_(None), is_message_due(now))
             .group_by(Contact.type)
         )
     }
@@ -109,29 +114,29 @@ def states_by_type(*, session: Session, now: datetime) -> Sequence[TypeState]:
     )
     totals = {(row.type, row.outcome): row.count for row in session.scalars(select(PageTotal))}
     return [
-        TypeState(
+        ContactTypeState(
             type=each,
             waiting=waiting.get(each.name, (0, None))[0],
             oldest_at=waiting.get(each.name, (0, None))[1],
             failing=failing.get(each.name, 0),
-            ended={outcome: totals.get((each.name, outcome.value), 0) for outcome in ENDED},
-            failed_attempts=totals.get((each.name, FAILED_ATTEMPT), 0),
+            ended={outcome: totals.get((each.name, outcome.value), 0) for outcome in ENDED_STATES},
+            failed_attempts=totals.get((each.name, FAILED_ATTEMPT_TOTAL), 0),
         )
         for each in CONTACT_TYPES
     ]
 
 
-def queue_state(*, session: Session, now: datetime) -> QueueState:
+def get_queue_state(*, session: Session, now: datetime) -> QueueState:
     """Return the queue with the failing contacts and the messages that were given up last."""
     return QueueState(
-        types=tuple(states_by_type(session=session, now=now)),
-        pages=session.scalar(_UNGATHERED) or 0,
-        failing=tuple(_failing(session)),
-        given_up=tuple(_given_up(session)),
+        types=tuple(find_contact_type_states(session=session, now=now)),
+        pages=session.scalar(_UNBATCHED_PAGES_QUERY) or 0,
+        failing=tuple(_list_failing_contacts(session)),
+        given_up=tuple(_list_given_up_messages(session)),
     )
 
 
-def _failing(session: Session) -> list[FailingContact]:
+def _list_failing_contacts(session: Session) -> list[FailingContact]:
     waiting = (
         select(func.count(PageMessage.id))
         .where(PageMessage.contact_id == Contact.id, PageMessage.ended_at.is_(None))
@@ -144,11 +149,11 @@ def _failing(session: Session) -> list[FailingContact]:
         .outerjoin(Group, Group.id == Contact.group_id)
         .where(Contact.failing_since.is_not(None))
         .order_by(Contact.failing_since)
-        .limit(_MOST_FAILING)
+        .limit(_MAX_FAILING_CONTACTS)
     )
     return [
         FailingContact(
-            **columns_of(row, FailingContact) | {"type": contact_type(row.type)},
+            **get_column_values(row, FailingContact) | {"type": get_contact_type(row.type)},
             owner=username or path,
             is_of_project=username is None,
             waiting=count,
@@ -158,7 +163,7 @@ def _failing(session: Session) -> list[FailingContact]:
     ]
 
 
-def _given_up(session: Session) -> list[GivenUpMessage]:
+def _list_given_up_messages(session: Session) -> list[GivenUpMessage]:
     rows = session.execute(
         select(PageMessage, Contact, User.username, func.coalesce(Project.path, Group.path))
         .join(Contact, Contact.id == PageMessage.contact_id)
@@ -167,14 +172,14 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
         .outerjoin(Group, Group.id == Contact.group_id)
         .where(PageMessage.outcome == MessageState.GIVEN_UP.value)
         .order_by(PageMessage.ended_at.desc())
-        .limit(_MOST_GIVEN_UP)
+        .limit(_MAX_GIVEN_UP_MESSAGES)
     )
     return [
         GivenUpMessage(
             id=message.id,
             owner=username or path,
             label=contact.label,
-            type=contact_type(contact.type),
+            type=get_contact_type(contact.type),
             ended_at=message.ended_at,
             tries=message.tries,
         )
@@ -184,7 +189,7 @@ def _given_up(session: Session) -> list[GivenUpMessage]:
 
 
 @action("paging_queue.try_now")
-def try_now(work: Work, contact_id: int) -> bool:
+def retry_contact_now(work: UnitOfWork, contact_id: int) -> bool:
     """Retry a failing contact now.
 
     Return False if no message waits for it.
@@ -199,7 +204,7 @@ def try_now(work: Work, contact_id: int) -> bool:
 
 
 @action("paging_queue.send_again")
-def send_again(work: Work, message_id: int) -> bool:
+def requeue_message(work: UnitOfWork, message_id: int) -> bool:
     """Requeue a message that was given up.
 
     The content is written when it is sent, without alerts that no longer need attention. Return
@@ -208,7 +213,7 @@ def send_again(work: Work, message_id: int) -> bool:
     found = work.session.execute(
         update_rows(PageMessage)
         .where(PageMessage.id == message_id, PageMessage.outcome == MessageState.GIVEN_UP.value)
-        .values(outcome=QUEUED_AGAIN)
+        .values(outcome=REQUEUED_OUTCOME)
         .returning(PageMessage.contact_id, PageMessage.batch_id)
     ).first()
     if found is None or found.batch_id is None:
@@ -218,17 +223,17 @@ def send_again(work: Work, message_id: int) -> bool:
     return True
 
 
-def count_overdue(*, session: Session, now: datetime) -> int:
+def count_overdue_pages(*, session: Session, now: datetime) -> int:
     """Return the number of pages and messages about alerts that are overdue by over a minute.
 
     Messages that wait for a retry at a failing contact do not count.
     """
-    before = now - _PUNCTUAL
-    ungathered = _UNGATHERED.where(Page.due_at < before)
+    before = now - _OVERDUE_TOLERANCE
+    ungathered = _UNBATCHED_PAGES_QUERY.where(Page.due_at < before)
     messages = select(func.count(PageMessage.id)).join(
         Contact, Contact.id == PageMessage.contact_id
     )
     unsent = messages.where(
-        PageMessage.ended_at.is_(None), is_due(before), Contact.next_try_at < before
+        PageMessage.ended_at.is_(None), is_message_due(before), Contact.next_try_at < before
     )
     return (session.scalar(ungathered) or 0) + (session.scalar(unsent) or 0)

@@ -8,32 +8,32 @@ from sqlalchemy import ColumnElement, case, or_, select
 from sqlalchemy.orm import Session
 
 from domain.core.database.rows import insert_into, update_rows
-from domain.delivery.mail.outbox import NewMessage
+from domain.delivery.mail.outbox import NewEmail
 from domain.paging.notifications.contact_types.mail import EMAIL, EMAIL_LANE
 from models import Contact, PageMessage
 
 #: Bounds of the pause after a failure. It doubles with each failure up to the longest pause.
-_FIRST_SECONDS = 10
-_LONGEST_SECONDS = 300
+_FIRST_PAUSE_SECONDS = 10
+_MAX_PAUSE_SECONDS = 300
 #: Random variation of pauses in both directions. It keeps the contacts of a service from being
 #: retried all at the same time.
-_VARIATION = 0.25
-_MOST_DOUBLINGS = 5
-LONGEST_PAUSE = timedelta(seconds=_LONGEST_SECONDS * (1 + _VARIATION))
+_JITTER = 0.25
+_MAX_DOUBLINGS = 5
+MAX_RETRY_PAUSE = timedelta(seconds=_MAX_PAUSE_SECONDS * (1 + _JITTER))
 #: Pause before a new message to a failing contact is tried, even if its current pause is longer.
 NEW_MESSAGE_PAUSE = timedelta(seconds=5)
 #: Age at which an unsent message is given up.
 GIVE_UP_AFTER = timedelta(hours=6)
 
 
-def pause_after(failures: int, *, share: float) -> timedelta:
+def compute_retry_pause(failures: int, *, share: float) -> timedelta:
     """Return the pause after consecutive failures; `share` from 0 to 1 varies it.
 
     The first pause is at most 12.5 seconds, and the longest is a little over six minutes.
     """
-    doublings = min(max(failures, 1) - 1, _MOST_DOUBLINGS)
-    seconds = min(_FIRST_SECONDS * 2**doublings, _LONGEST_SECONDS)
-    return timedelta(seconds=seconds * (1 - _VARIATION + 2 * _VARIATION * share))
+    doublings = min(max(failures, 1) - 1, _MAX_DOUBLINGS)
+    seconds = min(_FIRST_PAUSE_SECONDS * 2**doublings, _MAX_PAUSE_SECONDS)
+    return timedelta(seconds=seconds * (1 - _JITTER + 2 * _JITTER * share))
 
 
 class MessageKind(StrEnum):
@@ -47,7 +47,7 @@ class MessageKind(StrEnum):
 
 
 #: Kinds of messages that are retried until they are sent or too old; others are tried once.
-RETRIED = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
+RETRIED_KINDS = frozenset({MessageKind.PAGE, MessageKind.NOTICE})
 
 
 def queue_batch(
@@ -60,7 +60,7 @@ def queue_batch(
 ) -> None:
     """Queue the pages of a batch for contacts, immediately or at `due_at`."""
     for contact_id in contact_ids:
-        _queue(
+        _insert_message(
             contact_id,
             MessageKind.PAGE,
             session=session,
@@ -72,12 +72,12 @@ def queue_batch(
 
 def queue_message(contact_id: int, kind: MessageKind, *, session: Session, now: datetime) -> int:
     """Queue a test or a code for a contact; return the id of the message."""
-    return _queue(contact_id, kind, session=session, now=now) or 0
+    return _insert_message(contact_id, kind, session=session, now=now) or 0
 
 
-def queue_notice(contact_id: int, notice: NewMessage, *, session: Session, now: datetime) -> None:
+def queue_notice(contact_id: int, notice: NewEmail, *, session: Session, now: datetime) -> None:
     """Queue a notice for a contact, unless it already has a notice with this key."""
-    _queue(
+    _insert_message(
         contact_id,
         MessageKind.NOTICE,
         session=session,
@@ -89,7 +89,7 @@ def queue_notice(contact_id: int, notice: NewMessage, *, session: Session, now: 
     )
 
 
-def _queue(
+def _insert_message(
     contact_id: int,
     kind: MessageKind,
     *,
@@ -106,13 +106,13 @@ def _queue(
     if message_id is None:
         return None
     # A new message is tried soon, even during a long pause.
-    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED) & (due_at is None)
+    is_failing = Contact.failing_since.is_not(None) & (kind in RETRIED_KINDS) & (due_at is None)
     try_at = case((is_failing, now + NEW_MESSAGE_PAUSE), else_=due_at or now)
-    wake_contact(contact_id, try_at, session=session)
+    schedule_contact(contact_id, try_at, session=session)
     return message_id
 
 
-def wake_contact(
+def schedule_contact(
     contact_id: int, try_at: datetime | ColumnElement[datetime], *, session: Session
 ) -> None:
     """Schedule the next check of a contact's messages, at the given time at the latest."""
@@ -124,12 +124,12 @@ def wake_contact(
     )
 
 
-def is_due(now: datetime) -> ColumnElement[bool]:
+def is_message_due(now: datetime) -> ColumnElement[bool]:
     """Return the condition for messages that no notification rule delays."""
     return or_(PageMessage.due_at.is_(None), PageMessage.due_at <= now)
 
 
-def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
+def build_confirmed_conditions(user_id: int) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for the contacts at which a user can be paged."""
     return (
         Contact.user_id == user_id,
@@ -138,7 +138,7 @@ def confirmed_contacts(user_id: int) -> tuple[ColumnElement[bool], ...]:
     )
 
 
-def account_contact(user_id: int, *, session: Session, now: datetime) -> int:
+def get_or_create_account_contact(user_id: int, *, session: Session, now: datetime) -> int:
     """Return the contact for the email address of an account; create it if necessary."""
     is_theirs = Contact.user_id == user_id, Contact.address_ciphertext.is_(None)
     found = session.scalar(select(Contact.id).where(*is_theirs))

@@ -12,17 +12,17 @@ from domain.core.database.rows import insert_into, update_rows
 from domain.core.errors import InvalidError
 from models import Contact, Page, PageRecipient, User
 
-_DAY_MINUTES = 24 * 60
+_MINUTES_PER_DAY = 24 * 60
 #: Pause for batching: pages that become due within it are sent together.
-GATHERING_PAUSE = timedelta(seconds=1)
+BATCHING_PAUSE = timedelta(seconds=1)
 #: Pause after a page, during which further pages of the same recipient are combined.
-BETWEEN_PAGES = timedelta(seconds=30)
+PAUSE_BETWEEN_PAGES = timedelta(seconds=30)
 #: Rank that is less severe than every severity.
-NO_SEVERITY = 6
-NO_ZONE = "UTC"
+BELOW_ALL_SEVERITIES = 6
+DEFAULT_ZONE = "UTC"
 #: A user id and None, or None and a contact id.
 RecipientKey = tuple[int | None, int | None]
-_USUAL = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
+_DEFAULT_PREFERENCES = {"time_zone": "UTC", "critical_breaks_quiet": True, "wants_follow_ups": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,13 +38,13 @@ class QuietHours:
 
     def __post_init__(self) -> None:
         """Raise InvalidError if a time is invalid, or if the start equals the end."""
-        if not (0 <= self.starts < _DAY_MINUTES and 0 <= self.ends < _DAY_MINUTES):
+        if not (0 <= self.starts < _MINUTES_PER_DAY and 0 <= self.ends < _MINUTES_PER_DAY):
             raise InvalidError("Enter a time of day such as 22:00.", field="quiet_from")
         if self.starts == self.ends:
-            message = "Quiet hours must not end at the time at which they start."
+            message = "Quiet hours cannot start and end at the same time."
             raise InvalidError(message, field="quiet_until")
 
-    def end_at(self, moment: datetime) -> datetime | None:
+    def find_end(self, moment: datetime) -> datetime | None:
         """Return the end of the quiet hours at a given time, or None outside of them."""
         zone = ZoneInfo(self.time_zone)
         local = moment.astimezone(zone)
@@ -66,7 +66,7 @@ class QuietHours:
         return minute >= self.starts or minute < self.ends
 
 
-def minutes_of(text: str, *, field: str) -> int:
+def parse_minutes_of_day(text: str, *, field: str) -> int:
     """Return the minutes after midnight of a time such as 22:00.
 
     Raise InvalidError if the text is not a time.
@@ -76,12 +76,12 @@ def minutes_of(text: str, *, field: str) -> int:
     if not (colon and digits and len(minutes) == 2 and len(hours) <= 2):  # noqa: PLR2004 - digits
         raise InvalidError("Enter a time of day such as 22:00.", field=field)
     found = int(hours) * 60 + int(minutes)
-    if int(minutes) >= 60 or found >= _DAY_MINUTES:  # noqa: PLR2004 - minutes of an hour
-        raise InvalidError("A time of day is between 00:00 and 23:59.", field=field)
+    if int(minutes) >= 60 or found >= _MINUTES_PER_DAY:  # noqa: PLR2004 - minutes of an hour
+        raise InvalidError("Enter a time of day between 00:00 and 23:59.", field=field)
     return found
 
 
-def written_time(minutes: int) -> str:
+def format_minutes_of_day(minutes: int) -> str:
     """Return minutes after midnight as a time such as 22:00."""
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
@@ -96,42 +96,44 @@ class PagingPreferences:
     wants_follow_ups: bool = True
 
 
-def preferences_of(user_id: int, *, session: Session) -> PagingPreferences:
+def get_preferences(user_id: int, *, session: Session) -> PagingPreferences:
     """Return the preferences of a user."""
     row = session.scalar(select(PageRecipient).where(PageRecipient.user_id == user_id))
     if row is None:
         return PagingPreferences()
-    return PagingPreferences(quiet_hours=quiet_hours_of(row), wants_follow_ups=row.wants_follow_ups)
+    return PagingPreferences(
+        quiet_hours=get_quiet_hours(row), wants_follow_ups=row.wants_follow_ups
+    )
 
 
-def change_preferences(
+def store_preferences(
     user_id: int, wanted: PagingPreferences, *, session: Session, now: datetime
 ) -> None:
     """Store the preferences of a user, and reschedule pages that quiet hours held."""
     quiet = wanted.quiet_hours
     if quiet is not None and quiet.time_zone not in available_timezones():
-        message = "Choose a time zone from the list, for example Europe/Berlin."
+        message = "This time zone is unknown. Use an IANA name, such as Europe/Berlin."
         raise InvalidError(message, field="time_zone")
-    row = recipient_rows([user_id], [], session=session)[user_id, None]
+    row = get_or_create_recipients([user_id], [], session=session)[user_id, None]
     row.time_zone = quiet.time_zone if quiet else row.time_zone
     row.quiet_from = quiet.starts if quiet else None
     row.quiet_until = quiet.ends if quiet else None
     row.critical_breaks_quiet = quiet is None or quiet.lets_critical_through
     row.wants_follow_ups = wanted.wants_follow_ups
     session.flush()  # The following statements bypass the session's objects.
-    _release_held_pages(row, session=session, now=now)
+    _reschedule_held_pages(row, session=session, now=now)
 
 
-def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) -> None:
+def _reschedule_held_pages(row: PageRecipient, *, session: Session, now: datetime) -> None:
     waiting = (
         Page.recipient_id == row.id,
         Page.batch_id.is_(None),
         Page.withdrawn_at.is_(None),
-        Page.due_at > now + BETWEEN_PAGES,
+        Page.due_at > now + PAUSE_BETWEEN_PAGES,
     )
-    quiet = quiet_hours_of(row)
+    quiet = get_quiet_hours(row)
     for is_critical in (False, True):
-        due_at = held_until(quiet, is_critical=is_critical, now=now) or now
+        due_at = find_hold_end(quiet, is_critical=is_critical, now=now) or now
         found = session.execute(
             update_rows(Page)
             .where(*waiting, Page.is_critical.is_(is_critical))
@@ -139,10 +141,10 @@ def _release_held_pages(row: PageRecipient, *, session: Session, now: datetime) 
             .returning(Page.id)
         ).first()
         if found is not None:
-            wake_recipients({row.id: due_at}, session=session)
+            schedule_recipients({row.id: due_at}, session=session)
 
 
-def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
+def get_quiet_hours(row: PageRecipient) -> QuietHours | None:
     """Return the quiet hours of a recipient, or None."""
     if row.quiet_from is None or row.quiet_until is None:
         return None
@@ -154,26 +156,26 @@ def quiet_hours_of(row: PageRecipient) -> QuietHours | None:
     )
 
 
-def zone_of(user_id: int, *, session: Session) -> str:
+def get_time_zone(user_id: int, *, session: Session) -> str:
     """Return the time zone of a user.
 
     If the profile has no time zone, the time zone of the quiet hours is used.
     """
-    own = session.scalar(select(User.time_zone).where(User.id == user_id)) or NO_ZONE
+    own = session.scalar(select(User.time_zone).where(User.id == user_id)) or DEFAULT_ZONE
     of_quiet_hours = select(PageRecipient.time_zone).where(
         PageRecipient.user_id == user_id, PageRecipient.quiet_from.is_not(None)
     )
-    return own if own != NO_ZONE else session.scalar(of_quiet_hours) or NO_ZONE
+    return own if own != DEFAULT_ZONE else session.scalar(of_quiet_hours) or DEFAULT_ZONE
 
 
-def held_until(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
+def find_hold_end(quiet: QuietHours | None, *, is_critical: bool, now: datetime) -> datetime | None:
     """Return the time until which quiet hours hold a page, or None if it may be sent."""
     if quiet is None or (is_critical and quiet.lets_critical_through):
         return None
-    return quiet.end_at(now)
+    return quiet.find_end(now)
 
 
-def recipient_rows(
+def get_or_create_recipients(
     user_ids: Collection[int], contact_ids: Collection[int], *, session: Session
 ) -> Mapping[RecipientKey, PageRecipient]:
     """Return the rows of recipients, and create missing rows.
@@ -186,8 +188,8 @@ def recipient_rows(
         .where(Contact.id.in_(contact_ids), Contact.user_id.is_(None))
         .order_by(Contact.id)
     ).all()
-    values = [{"user_id": each, "contact_id": None, **_USUAL} for each in users]
-    values += [{"user_id": None, "contact_id": each, **_USUAL} for each in channels]
+    values = [{"user_id": each, "contact_id": None, **_DEFAULT_PREFERENCES} for each in users]
+    values += [{"user_id": None, "contact_id": each, **_DEFAULT_PREFERENCES} for each in channels]
     if not values:
         return {}
     insert = insert_into(PageRecipient, session=session).on_conflict_do_nothing()
@@ -200,22 +202,22 @@ def recipient_rows(
     return {(row.user_id, row.contact_id): row for row in rows}
 
 
-_MOMENT = bindparam("moment", type_=PageRecipient.due_at.type)
-_IS_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _MOMENT)
+_DUE_TIME = bindparam("moment", type_=PageRecipient.due_at.type)
+_IS_DUE_LATER = or_(PageRecipient.due_at.is_(None), PageRecipient.due_at > _DUE_TIME)
 #: Statement that always locks the row. Otherwise batching at the same time would miss the new
 #: pages.
-_WAKE = (
+_SCHEDULE_RECIPIENT = (
     update_rows(PageRecipient)
     .where(PageRecipient.id == bindparam("recipient"))
-    .values(due_at=case((_IS_LATER, _MOMENT), else_=PageRecipient.due_at))
+    .values(due_at=case((_IS_DUE_LATER, _DUE_TIME), else_=PageRecipient.due_at))
 )
 
 
-def wake_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
+def schedule_recipients(moments: Mapping[int, datetime], *, session: Session) -> None:
     """Schedule the batching of recipients' pages, at the given times at the latest.
 
     Rows are locked in a fixed order, which prevents deadlocks between two transactions.
     """
     rows = [{"recipient": each, "moment": moments[each]} for each in sorted(moments)]
     if rows:
-        session.connection().execute(_WAKE, rows)
+        session.connection().execute(_SCHEDULE_RECIPIENT, rows)

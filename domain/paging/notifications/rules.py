@@ -13,16 +13,16 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.core.time_zones import wall_time, zone
-from domain.paging.notifications.recipients import zone_of
+from domain.core.time_zones import convert_to_local, get_zone
+from domain.paging.notifications.recipients import get_time_zone
 from models import ContactRule
 
-DAY_MINUTES = 24 * 60
-WEEK_MINUTES = 7 * DAY_MINUTES
-LONGEST_DELAY = timedelta(hours=1)
+MINUTES_PER_DAY = 24 * 60
+MINUTES_PER_WEEK = 7 * MINUTES_PER_DAY
+MAX_RULE_DELAY = timedelta(hours=1)
 
 
-class Concern(StrEnum):
+class AlertSelection(StrEnum):
     """Alerts that a rule applies to. The value is stored."""
 
     ALL = "all"
@@ -31,7 +31,7 @@ class Concern(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Window:
+class TimeWindow:
     """A daily period; it ends on the next day if `end` is not after `start`."""
 
     #: Start and end in minutes after midnight.
@@ -46,59 +46,61 @@ class Window:
 
         A period may end in the next week.
         """
-        length = (self.end - self.start) % DAY_MINUTES or DAY_MINUTES
+        length = (self.end - self.start) % MINUTES_PER_DAY or MINUTES_PER_DAY
         for day in self.weekdays:
-            begin = day * DAY_MINUTES + self.start
+            begin = day * MINUTES_PER_DAY + self.start
             yield begin, begin + length
 
     def covers(self, minute: int) -> bool:
         """Return whether the window contains a minute of the week."""
         return any(
-            begin <= minute < end or begin <= minute + WEEK_MINUTES < end
+            begin <= minute < end or begin <= minute + MINUTES_PER_WEEK < end
             for begin, end in self.times
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class NotificationRule:
     """A contact, the alerts that it is notified of, and the delay in minutes."""
 
     contact_id: int
-    concern: Concern
+    concern: AlertSelection
     delay: int
     #: Period in which the rule applies. None for any time.
-    only: Window | None = None
+    only: TimeWindow | None = None
 
-    def fits(self, concern: Concern, minute: int) -> bool:
+    def is_applicable(self, concern: AlertSelection, minute: int) -> bool:
         """Return whether the rule applies to critical or other alerts at a minute of the week."""
-        is_about = self.concern in {Concern.ALL, concern}
+        is_about = self.concern in {AlertSelection.ALL, concern}
         return is_about and (self.only is None or self.only.covers(minute))
 
 
-def rule_of(row: ContactRule) -> Rule:
+def build_rule(row: ContactRule) -> NotificationRule:
     """Return the rule of a database row."""
-    return Rule(
+    return NotificationRule(
         contact_id=row.contact_id,
-        concern=Concern(row.alerts),
+        concern=AlertSelection(row.alerts),
         delay=row.delay_minutes,
-        only=None if row.only is None else window_of(row.only),
+        only=None if row.only is None else parse_stored_window(row.only),
     )
 
 
-def window_of(stored: Mapping[str, Any]) -> Window:
+def parse_stored_window(stored: Mapping[str, Any]) -> TimeWindow:
     """Return a window from its stored format."""
     weekdays = tuple(stored["weekdays"])
-    return Window(start=stored["start"], end=stored["end"], weekdays=weekdays)
+    return TimeWindow(start=stored["start"], end=stored["end"], weekdays=weekdays)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PersonRules:
+class UserRules:
     """The rules of a user, and the current minute of the user's week."""
 
-    rules: Sequence[Rule]
+    rules: Sequence[NotificationRule]
     minute: int
 
-    def told(self, concern: Concern, contacts: Mapping[int, bool]) -> Mapping[int, timedelta]:
+    def told(
+        self, concern: AlertSelection, contacts: Mapping[int, bool]
+    ) -> Mapping[int, timedelta]:
         """Return the delays of contacts for pages about critical or other alerts.
 
         `contacts` maps each contact of the user to whether messages reach it. The rule with the
@@ -106,7 +108,7 @@ class PersonRules:
         """
         chosen: dict[int, int] = {}
         for each in self.rules:
-            if each.contact_id in contacts and each.fits(concern, self.minute):
+            if each.contact_id in contacts and each.is_applicable(concern, self.minute):
                 present = chosen.get(each.contact_id, each.delay)
                 chosen[each.contact_id] = min(each.delay, present)
         if not any(contacts[each] for each in chosen):
@@ -118,32 +120,34 @@ class PersonRules:
         return {each: timedelta(minutes=delay) for each, delay in chosen.items()}
 
 
-def rules_of(user_id: int, *, session: Session, now: datetime) -> PersonRules | None:
+def find_user_rules(user_id: int, *, session: Session, now: datetime) -> UserRules | None:
     """Return the rules of a user, or None if there are none."""
     rows = session.scalars(
         select(ContactRule).where(ContactRule.user_id == user_id).order_by(ContactRule.id)
     ).all()
     if not rows:
         return None
-    local = wall_time(now, zone(zone_of(user_id, session=session)))
-    minute = local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
-    return PersonRules(rules=[rule_of(each) for each in rows], minute=minute)
+    local = convert_to_local(now, get_zone(get_time_zone(user_id, session=session)))
+    minute = local.weekday() * MINUTES_PER_DAY + local.hour * 60 + local.minute
+    return UserRules(rules=[build_rule(each) for each in rows], minute=minute)
 
 
-def first_delays(
-    rules: Collection[Rule], concern: Concern
+def find_first_delays(
+    rules: Collection[NotificationRule], concern: AlertSelection
 ) -> Sequence[tuple[int, int, int | None]]:
     """Return the delay of the first notification, by periods of the week.
 
     Each item has the start and end in minutes of the week, and the delay in minutes. The delay is
     None if no rule applies. Items are in order, and the delays of adjacent items differ.
     """
-    own = [each for each in rules if each.concern in {Concern.ALL, concern}]
+    own = [each for each in rules if each.concern in {AlertSelection.ALL, concern}]
     times = [time for each in own if each.only for time in each.only.times]
-    edges = sorted({0, WEEK_MINUTES, *(edge % WEEK_MINUTES for time in times for edge in time)})
+    edges = sorted(
+        {0, MINUTES_PER_WEEK, *(edge % MINUTES_PER_WEEK for time in times for edge in time)}
+    )
     found: list[tuple[int, int, int | None]] = []
     for edge, end in pairwise(edges):
-        first = min((each.delay for each in own if each.fits(concern, edge)), default=None)
+        first = min((each.delay for each in own if each.is_applicable(concern, edge)), default=None)
         is_same = bool(found) and found[-1][2] == first
         begin = found.pop()[0] if is_same else edge
         found.append((begin, end, first))

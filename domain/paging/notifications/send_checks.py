@@ -21,39 +21,47 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import ACTIVE, HUMAN
-from domain.core.database.rows import insert_into, slices, update_rows
-from domain.paging.notifications.delivery_status import note_pages, pages_failed
-from domain.paging.notifications.page_targets import PROJECT_ID, SEVERITY
-from domain.paging.notifications.paging import AGAIN, ASKED, MAY_BE_READ, PageKind
-from domain.paging.notifications.policy import PageHold, PagingPolicy
-from domain.paging.notifications.recipients import GATHERING_PAUSE, wake_recipients
+from domain.core.database.rows import insert_into, split_into_batches, update_rows
+from domain.paging.notifications.delivery_status import add_page_entries, record_pages_failed
+from domain.paging.notifications.page_targets import SUBJECT_PROJECT_ID, SUBJECT_SEVERITY
+from domain.paging.notifications.paging import (
+    FOLLOWING_PAGE_PREFIX,
+    MANUAL_PAGE_PREFIX,
+    MAY_BE_READ,
+    PageKind,
+)
+from domain.paging.notifications.policy import PageHold, PagingSettings
+from domain.paging.notifications.recipients import BATCHING_PAUSE, schedule_recipients
 from domain.paging.notifications.states import PageEvent
-from domain.projects.access import namespace_of, permissions_of
-from domain.projects.owners import lineages
+from domain.projects.access import build_namespace, read_permissions
+from domain.projects.owners import find_group_chains
 from domain.projects.views import Viewer
 from models import Alert, Contact, Incident, Page, PageMessage, PageRecipient, Project, User
 
 _log = logging.getLogger("gatebell.pages")
-NOT_ACTIVE = "is not active: not paged"
-NO_ACCESS = "has no access to the alerts of the project: not paged"
-NOT_OF_PROJECT = "does not belong to the project any more: not paged"
-_DELETED = "is not paged, because the project is being deleted"
-_NEWS_OF_ARCHIVED = "gets no update, because the project is archived"
-_HELD = (
+NOT_ACTIVE_REASON = "is not active and was not paged"
+NO_ACCESS_REASON = "has no access to the alerts of the project and was not paged"
+NOT_IN_PROJECT_REASON = "no longer belongs to the project and was not paged"
+_PROJECT_DELETED_REASON = "is not paged, because the project is being deleted"
+_ARCHIVED_UPDATE_REASON = "gets no update, because the project is archived"
+_HELD_NOTE = (
     "is not paged while paging is held back ({words}). The page is sent afterwards if the alert "
     "still needs attention."
 )
-_HELD_PARTLY = (
+_PARTLY_HELD_NOTE = (
     "is not paged by {by} while paging is held back ({words}). All contacts are notified again "
     "afterwards if the alert still needs attention."
 )
 #: Reason why the pages of an archived project are held.
-ARCHIVED = "the project is archived"
+ARCHIVED_REASON = "the project is archived"
 #: Shortest and longest interval between checks of an archived project. The interval is a tenth of
 #: the time since it was archived.
-_SOONEST_LOOK, LATEST_LOOK = timedelta(seconds=30), timedelta(minutes=30)
+_MIN_ARCHIVED_CHECK_INTERVAL, MAX_ARCHIVED_CHECK_INTERVAL = (
+    timedelta(seconds=30),
+    timedelta(minutes=30),
+)
 #: Shortest hold. It is longer than the batching pause, so a held page is not due within it.
-_SHORTEST_HOLD = 2 * GATHERING_PAUSE
+_MIN_HOLD = 2 * BATCHING_PAUSE
 
 
 class Recipient(NamedTuple):
@@ -74,14 +82,14 @@ class Recipient(NamedTuple):
         return self.channel.label if self.channel is not None else ""
 
 
-def recipient_of(row: PageRecipient, *, session: Session) -> Recipient:
+def get_recipient(row: PageRecipient, *, session: Session) -> Recipient:
     """Return the user or channel of a row."""
     user = session.get_one(User, row.user_id) if row.user_id is not None else None
     channel = session.get_one(Contact, row.contact_id) if row.contact_id is not None else None
     return Recipient(row.id, user, channel)
 
 
-def recipient_of_contact(contact: Contact, *, session: Session) -> Recipient | None:
+def find_contact_recipient(contact: Contact, *, session: Session) -> Recipient | None:
     """Return the recipient of a contact; None if no page was ever queued for it."""
     is_theirs = (
         PageRecipient.contact_id == contact.id
@@ -89,15 +97,15 @@ def recipient_of_contact(contact: Contact, *, session: Session) -> Recipient | N
         else PageRecipient.user_id == contact.user_id
     )
     row = session.scalar(select(PageRecipient).where(is_theirs))
-    return recipient_of(row, session=session) if row is not None else None
+    return get_recipient(row, session=session) if row is not None else None
 
 
-class _Checked(NamedTuple):
+class _CheckedPage(NamedTuple):
     """A page to check, with the data that the checks need."""
 
     id: int
     kind: str
-    is_asked: bool
+    is_manual: bool
     #: Id of the alert. None for an incident.
     alert_id: int | None
     incident_id: int | None
@@ -109,17 +117,17 @@ class _Checked(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdicts:
+class PageCheckResults:
     """The pages that may be sent now, and the reasons why others may not."""
 
-    allowed: Sequence[_Checked]
+    allowed: Sequence[_CheckedPage]
     #: Cancelled pages, grouped by reason. A reason follows the name of the recipient in a sentence.
-    cancelled: Mapping[str, Sequence[_Checked]]
+    cancelled: Mapping[str, Sequence[_CheckedPage]]
     #: Held pages, grouped by hold.
-    held: Mapping[PageHold, Sequence[_Checked]]
+    held: Mapping[PageHold, Sequence[_CheckedPage]]
 
     @property
-    def worst(self) -> Mapping[PageKind, int]:
+    def worst_severities(self) -> Mapping[PageKind, int]:
         """Return the kinds of the pages that may be sent, each with its worst severity."""
         found: dict[PageKind, int] = {}
         for each in self.allowed:
@@ -131,23 +139,23 @@ class Verdicts:
 def check_pages(
     recipient: Recipient,
     *which: ColumnElement[bool],
-    policy: PagingPolicy,
+    policy: PagingSettings,
     session: Session,
     now: datetime,
-) -> Verdicts:
+) -> PageCheckResults:
     """Check pages of a recipient together, with a constant number of queries."""
     rows = session.execute(
         select(
             Page.id,
             Page.kind,
-            Page.key.like(f"{ASKED}%"),
+            Page.key.like(f"{MANUAL_PAGE_PREFIX}%"),
             Page.alert_id,
             Page.incident_id,
             Page.batch_id,
             Page.held_by,
             Page.is_critical,
-            PROJECT_ID,
-            SEVERITY,
+            SUBJECT_PROJECT_ID,
+            SUBJECT_SEVERITY,
         )
         .select_from(Page)
         .outerjoin(Alert, Alert.id == Page.alert_id)
@@ -155,48 +163,48 @@ def check_pages(
         .where(*which, Page.withdrawn_at.is_(None))
         .order_by(Page.id)
     ).all()
-    pages = [_Checked._make(row) for row in rows]
+    pages = [_CheckedPage._make(row) for row in rows]
     projects = session.scalars(
         select(Project).where(Project.id.in_({each.project_id for each in pages}))
     ).all()
-    reasons = _reasons(recipient, projects, session=session, now=now)
+    reasons = _find_cancel_reasons(recipient, projects, session=session, now=now)
     archived = {each.id: each.archived_at for each in projects if each.archived_at is not None}
-    cancelled: dict[str, list[_Checked]] = {}
-    held: dict[PageHold, list[_Checked]] = {}
-    left: list[_Checked] = []
+    cancelled: dict[str, list[_CheckedPage]] = {}
+    held: dict[PageHold, list[_CheckedPage]] = {}
+    left: list[_CheckedPage] = []
     for each in pages:
         reason = reasons.get(each.project_id)
         since = archived.get(each.project_id)
         if reason is None and since is not None and each.kind == PageKind.FOLLOW_UP.value:
-            reason = _NEWS_OF_ARCHIVED
+            reason = _ARCHIVED_UPDATE_REASON
         if reason is not None:
             cancelled.setdefault(reason, []).append(each)
         elif since is not None:
-            held.setdefault(_hold_of_archived(since, now), []).append(each)
+            held.setdefault(_build_archived_hold(since, now), []).append(each)
         else:
             left.append(each)
     holds = _find_holds(left, policy, session=session, now=now)
     for each in left:
-        hold = holds.get(each.alert_id or 0) if _may_be_muted(each) else None
+        hold = holds.get(each.alert_id or 0) if _can_be_muted(each) else None
         if hold is not None:
             held.setdefault(hold, []).append(each)
     is_held = {each.id for some in held.values() for each in some}
     allowed = [each for each in left if each.id not in is_held]
-    return Verdicts(allowed=allowed, cancelled=cancelled, held=held)
+    return PageCheckResults(allowed=allowed, cancelled=cancelled, held=held)
 
 
-def _may_be_muted(page: _Checked) -> bool:
+def _can_be_muted(page: _CheckedPage) -> bool:
     """Return whether mutes apply to a page.
 
     Mutes do not hold updates, nor pages that a user requested.
     """
-    return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_asked
+    return page.kind == PageKind.FIRING.value and page.alert_id is not None and not page.is_manual
 
 
 def _find_holds(
-    pages: Sequence[_Checked], policy: PagingPolicy, *, session: Session, now: datetime
+    pages: Sequence[_CheckedPage], policy: PagingSettings, *, session: Session, now: datetime
 ) -> Mapping[int, PageHold]:
-    alerts = {each.alert_id or 0: each.project_id for each in pages if _may_be_muted(each)}
+    alerts = {each.alert_id or 0: each.project_id for each in pages if _can_be_muted(each)}
     if not alerts:
         return {}
     try:
@@ -206,7 +214,10 @@ def _find_holds(
     except Exception:  # noqa: BLE001 - it would be raised again and again
         # Pages about other alerts must not wait for an alert whose report cannot be read.
         if len(pages) == 1:
-            _log.exception("a page is sent without a check for mutes")
+            _log.exception(
+                "Silence check failed; the page is sent.",
+                extra={"event": "page.silence_check_failed"},
+            )
             return {}
     return {
         alert_id: hold
@@ -215,51 +226,56 @@ def _find_holds(
     }
 
 
-def _hold_of_archived(since: datetime, now: datetime) -> PageHold:
-    pause = min(max((now - since) / 10, _SOONEST_LOOK), LATEST_LOOK)
-    return PageHold(ARCHIVED, now + pause)
+def _build_archived_hold(since: datetime, now: datetime) -> PageHold:
+    pause = min(max((now - since) / 10, _MIN_ARCHIVED_CHECK_INTERVAL), MAX_ARCHIVED_CHECK_INTERVAL)
+    return PageHold(ARCHIVED_REASON, now + pause)
 
 
-def _reasons(
+def _find_cancel_reasons(
     recipient: Recipient, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> Mapping[int, str]:
     """Return the reasons why a recipient gets no pages of projects; other projects are left out."""
-    deleted = {each.id: _DELETED for each in projects if each.deleted_at is not None}
+    deleted = {each.id: _PROJECT_DELETED_REASON for each in projects if each.deleted_at is not None}
     live = [each for each in projects if each.id not in deleted]
     if recipient.user is not None:
-        seen = seen_projects(recipient.user, live, session=session, now=now)
-        reason = NO_ACCESS if recipient.user.state == ACTIVE else NOT_ACTIVE
+        seen = find_visible_projects(recipient.user, live, session=session, now=now)
+        reason = NO_ACCESS_REASON if recipient.user.state == ACTIVE else NOT_ACTIVE_REASON
     else:
-        used = lineages([each.id for each in live], session=session)
+        used = find_group_chains([each.id for each in live], session=session)
         channel = recipient.channel
         seen = {each for each, of in used.items() if channel is not None and of.uses(channel)}
-        reason = NOT_OF_PROJECT
+        reason = NOT_IN_PROJECT_REASON
     return deleted | {each.id: reason for each in live if each.id not in seen}
 
 
-def seen_projects(
+def find_visible_projects(
     user: User, projects: Sequence[Project], *, session: Session, now: datetime
 ) -> set[int]:
     """Return the ids of the projects whose alerts a user can see."""
-    if not is_person(user) or not projects:
+    if not is_active_human(user) or not projects:
         return set()
-    viewer = viewer_of(user, now)
-    permissions = permissions_of(viewer, map(namespace_of, projects), session=session)
+    viewer = build_viewer(user, now)
+    permissions = read_permissions(viewer, map(build_namespace, projects), session=session)
     return {each.id for each in projects if permissions.project(each).shows_alerts}
 
 
-def is_person(user: User) -> bool:
+def is_active_human(user: User) -> bool:
     """Return whether an account is active and belongs to a person."""
     return user.state == ACTIVE and user.kind == HUMAN
 
 
-def viewer_of(user: User, now: datetime) -> Viewer:
+def build_viewer(user: User, now: datetime) -> Viewer:
     """Return the viewer of a user for permission checks."""
     return Viewer(user_id=user.id, is_admin=user.is_admin, today=now.date())
 
 
-def apply_verdicts(
-    verdicts: Verdicts, recipient: Recipient, *, by: str = "", session: Session, now: datetime
+def apply_check_results(
+    verdicts: PageCheckResults,
+    recipient: Recipient,
+    *,
+    by: str = "",
+    session: Session,
+    now: datetime,
 ) -> str | None:
     """Cancel and hold pages, and log it in the activity; return a reason, or None.
 
@@ -268,53 +284,58 @@ def apply_verdicts(
     reason = None
     for why, pages in verdicts.cancelled.items():
         reason = why
-        _cancel(why, pages, recipient, session=session, now=now)
+        _cancel_checked_pages(why, pages, recipient, session=session, now=now)
     for hold, pages in verdicts.held.items():
         reason = f"paging is held back: {hold.words}"
-        _hold(hold, pages, recipient, by=by, session=session, now=now)
+        _hold_checked_pages(hold, pages, recipient, by=by, session=session, now=now)
     return reason
 
 
-def _cancel(
-    why: str, pages: Sequence[_Checked], recipient: Recipient, *, session: Session, now: datetime
+def _cancel_checked_pages(
+    why: str,
+    pages: Sequence[_CheckedPage],
+    recipient: Recipient,
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
-    _note(why, pages, recipient, session=session, now=now)
-    for some in slices(pages):
+    _add_entries(why, pages, recipient, session=session, now=now)
+    for some in split_into_batches(pages):
         which = _is_one_of(some)
-        pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
+        record_pages_failed(PageEvent.NOT_ALLOWED, which, session=session, now=now)
         session.execute(update_rows(Page).where(which).values(withdrawn_at=now))
     _cancel_messages(why, pages, session=session)
 
 
-def _hold(
+def _hold_checked_pages(
     hold: PageHold,
-    pages: Sequence[_Checked],
+    pages: Sequence[_CheckedPage],
     recipient: Recipient,
     *,
     by: str,
     session: Session,
     now: datetime,
 ) -> None:
-    read = _read_batches({each.batch_id for each in pages} - {None}, session=session)
-    due_at = max(hold.look_again_at, now + _SHORTEST_HOLD)
+    read = _find_delivered_batches({each.batch_id for each in pages} - {None}, session=session)
+    due_at = max(hold.look_again_at, now + _MIN_HOLD)
     waiting = [each for each in pages if each.batch_id not in read]
     new = [each for each in waiting if each.held_by != hold.words]
-    _note(_HELD.format(words=hold.words), new, recipient, session=session, now=now)
+    _add_entries(_HELD_NOTE.format(words=hold.words), new, recipient, session=session, now=now)
     _cancel_messages(f"paging is held back: {hold.words}", pages, session=session)
-    for some in slices(waiting):
+    for some in split_into_batches(waiting):
         values = {"batch_id": None, "held_by": hold.words, "due_at": due_at}
         session.execute(update_rows(Page).where(_is_one_of(some)).values(values))
     partly = [each for each in pages if each.batch_id in read]
     if partly:
-        words = _HELD_PARTLY.format(by=by, words=hold.words)
-        _note(words, partly, recipient, session=session, now=now)
-        for some in slices(partly):
+        words = _PARTLY_HELD_NOTE.format(by=by, words=hold.words)
+        _add_entries(words, partly, recipient, session=session, now=now)
+        for some in split_into_batches(partly):
             session.execute(update_rows(Page).where(_is_one_of(some)).values(held_by=hold.words))
-        _queue_again(partly, recipient, hold, due_at, session=session, now=now)
-    wake_recipients({recipient.id: due_at}, session=session)
+        _requeue_pages(partly, recipient, hold, due_at, session=session, now=now)
+    schedule_recipients({recipient.id: due_at}, session=session)
 
 
-def _read_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
+def _find_delivered_batches(ids: Collection[int | None], *, session: Session) -> set[int | None]:
     """Return the batches that a contact may have received."""
     if not ids:
         return set()
@@ -331,22 +352,22 @@ def clear_stale_holds(batch_ids: Collection[int], *, session: Session) -> None:
     ids = session.scalars(select(Page.id).where(*held)).all()
     if not ids:
         return
-    keys = [_key_of_successor(each, is_asked=asked) for each in ids for asked in (False, True)]
+    keys = [_build_following_key(each, is_asked=asked) for each in ids for asked in (False, True)]
     queued = set(session.scalars(select(Page.key).where(Page.key.in_(keys))))
     stale = [
         each
         for each in ids
-        if queued.isdisjoint(_key_of_successor(each, is_asked=asked) for asked in (False, True))
+        if queued.isdisjoint(_build_following_key(each, is_asked=asked) for asked in (False, True))
     ]
     session.execute(update_rows(Page).where(Page.id.in_(stale)).values(held_by=None))
 
 
-def _key_of_successor(page_id: int, *, is_asked: bool) -> str:
-    return f"{ASKED if is_asked else ''}{AGAIN}{page_id}, held back"
+def _build_following_key(page_id: int, *, is_asked: bool) -> str:
+    return f"{MANUAL_PAGE_PREFIX if is_asked else ''}{FOLLOWING_PAGE_PREFIX}{page_id}, held back"
 
 
-def _queue_again(
-    pages: Sequence[_Checked],
+def _requeue_pages(
+    pages: Sequence[_CheckedPage],
     recipient: Recipient,
     hold: PageHold,
     due_at: datetime,
@@ -357,7 +378,7 @@ def _queue_again(
     """Queue new pages in place of pages that some contacts of a user have received."""
     values = [
         {
-            "key": _key_of_successor(each.id, is_asked=each.is_asked),
+            "key": _build_following_key(each.id, is_asked=each.is_manual),
             "recipient_id": recipient.id,
             "alert_id": each.alert_id,
             "incident_id": each.incident_id,
@@ -373,7 +394,7 @@ def _queue_again(
     session.execute(insert.on_conflict_do_nothing(index_elements=[Page.key]), values)
 
 
-def _cancel_messages(why: str, pages: Sequence[_Checked], *, session: Session) -> None:
+def _cancel_messages(why: str, pages: Sequence[_CheckedPage], *, session: Session) -> None:
     """Store the reason for cancelling unsent messages; messages with other pages are still sent."""
     batches = {each.batch_id for each in pages if each.batch_id is not None}
     if batches:
@@ -384,14 +405,21 @@ def _cancel_messages(why: str, pages: Sequence[_Checked], *, session: Session) -
         )
 
 
-def _note(
-    text: str, pages: Sequence[_Checked], recipient: Recipient, *, session: Session, now: datetime
+def _add_entries(
+    text: str,
+    pages: Sequence[_CheckedPage],
+    recipient: Recipient,
+    *,
+    session: Session,
+    now: datetime,
 ) -> None:
     user_id = recipient.user.id if recipient.user is not None else None
-    for some in slices(pages):
+    for some in split_into_batches(pages):
         which = _is_one_of(some)
-        note_pages(text, which, user_id=user_id, name=recipient.name, session=session, now=now)
+        add_page_entries(
+            text, which, user_id=user_id, name=recipient.name, session=session, now=now
+        )
 
 
-def _is_one_of(pages: Sequence[_Checked]) -> ColumnElement[bool]:
+def _is_one_of(pages: Sequence[_CheckedPage]) -> ColumnElement[bool]:
     return Page.id.in_([each.id for each in pages])

@@ -55,11 +55,11 @@ class MessageState(StrEnum):
 
 
 #: Stored outcome of a message that was given up and then queued again as another message.
-QUEUED_AGAIN = "again"
+REQUEUED_OUTCOME = "again"
 #: Key of the total of failed attempts, which is stored with the totals of ended messages.
-FAILED_ATTEMPT = "failed_attempt"
+FAILED_ATTEMPT_TOTAL = "failed_attempt"
 #: States of a message that was sent, or will never be sent.
-ENDED = tuple(state for state in MessageState if state is not MessageState.WAITING)
+ENDED_STATES = tuple(state for state in MessageState if state is not MessageState.WAITING)
 
 
 class MessageEvent(StrEnum):
@@ -70,96 +70,112 @@ class MessageEvent(StrEnum):
     REFUSED = "it is rejected permanently"
     TOO_OLD = "an attempt fails after six hours"
     OTHERS_FAILED = "it was to be sent later, and all earlier contacts have failed"
-    NOTHING_TO_SAY = "none of its alerts needs attention any more"
+    NOTHING_TO_SAY = "none of its alerts needs attention anymore"
     NOT_ALLOWED = "none of its pages may be sent"
 
 
-class Move(NamedTuple):
+class DeliveryTransition(NamedTuple):
     """The next state after an event, with a description of the effect in sentences."""
 
     to: str
     what: str
 
 
-_STAYS = "Nothing changes."
-_CANCELLED = (
+_NO_CHANGE_TEXT = "Nothing changes."
+_CANCELLED_TEXT = (
     "Messages that have not been sent are cancelled, and the activity of the alert gives the "
     "reason."
 )
-_FOLLOWS = "The message to this contact is sent, because nobody has answered yet."
-PAGES: Mapping[PageState, Mapping[PageEvent, Move]] = {
+_DELAYED_MESSAGE_TEXT = "The message to this contact is sent, because nobody has answered yet."
+PAGE_TRANSITIONS: Mapping[PageState, Mapping[PageEvent, DeliveryTransition]] = {
     PageState.WAITING: {
-        PageEvent.DUE: Move(
+        PageEvent.DUE: DeliveryTransition(
             PageState.LEFT,
             "It is sent together with the other due pages of the recipient. Each contact gets a "
             "message, immediately or after the delay of its notification rule. If the contacts "
             "that come first are failing, the others do not wait. If all contacts are failing, "
             "the email address of the account gets a message as well.",
         ),
-        PageEvent.NOT_ALLOWED: Move(
+        PageEvent.NOT_ALLOWED: DeliveryTransition(
             PageState.FAILED, "The activity of the alert gives the reason."
         ),
-        PageEvent.NO_CONTACT: Move(PageState.FAILED, "The activity of the alert shows this."),
-        PageEvent.HELD: Move(
+        PageEvent.NO_CONTACT: DeliveryTransition(
+            PageState.FAILED, "The activity of the alert shows this."
+        ),
+        PageEvent.HELD: DeliveryTransition(
             PageState.WAITING,
             "It is not sent. The activity of the alert gives the reason, and the page is checked "
             "again within 30 seconds, or later while the project is archived.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "It is not sent."),
+        PageEvent.OVER: DeliveryTransition(PageState.WITHDRAWN, "It is not sent."),
     },
     PageState.LEFT: {
-        PageEvent.TAKEN: Move(PageState.ACCEPTED, "The escalation has reached somebody."),
-        PageEvent.FOLLOWS: Move(PageState.LEFT, _FOLLOWS),
-        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
-        PageEvent.HELD: Move(
+        PageEvent.TAKEN: DeliveryTransition(
+            PageState.ACCEPTED, "The escalation has reached somebody."
+        ),
+        PageEvent.FOLLOWS: DeliveryTransition(PageState.LEFT, _DELAYED_MESSAGE_TEXT),
+        PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.FAILED, _CANCELLED_TEXT),
+        PageEvent.HELD: DeliveryTransition(
             PageState.WAITING,
             "It waits to be sent in a new message. If an attempt may have succeeded, the page "
             "stays as it is, and a new page to all contacts waits instead.",
         ),
-        PageEvent.FIRST_FAILED: Move(
+        PageEvent.FIRST_FAILED: DeliveryTransition(
             PageState.LEFT, "The other contacts get their messages immediately."
         ),
-        PageEvent.ALL_FAILED: Move(
+        PageEvent.ALL_FAILED: DeliveryTransition(
             PageState.FAILED,
             "If contacts without a rule, or the email address of the account, got no message yet, "
             "they get one, and the state stays the same. Otherwise the activity shows the failure, "
             "and the maintainers are notified.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
+        PageEvent.OVER: DeliveryTransition(
+            PageState.WITHDRAWN, "Recipients of the page get an update."
+        ),
     },
     PageState.FAILED: {
-        PageEvent.TAKEN: Move(PageState.ACCEPTED, "A later attempt reached the recipient."),
-        PageEvent.NOT_ALLOWED: Move(PageState.FAILED, _CANCELLED),
-        PageEvent.HELD: Move(
+        PageEvent.TAKEN: DeliveryTransition(
+            PageState.ACCEPTED, "A later attempt reached the recipient."
+        ),
+        PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.FAILED, _CANCELLED_TEXT),
+        PageEvent.HELD: DeliveryTransition(
             PageState.FAILED,
             "It waits to be sent in a new message. A later attempt can still succeed.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "No further attempt is made."),
+        PageEvent.OVER: DeliveryTransition(PageState.WITHDRAWN, "No further attempt is made."),
     },
     PageState.ACCEPTED: {
-        PageEvent.TAKEN: Move(PageState.ACCEPTED, _STAYS),
-        PageEvent.FOLLOWS: Move(PageState.ACCEPTED, _FOLLOWS),
-        PageEvent.NOT_ALLOWED: Move(PageState.ACCEPTED, _CANCELLED),
-        PageEvent.HELD: Move(
+        PageEvent.TAKEN: DeliveryTransition(PageState.ACCEPTED, _NO_CHANGE_TEXT),
+        PageEvent.FOLLOWS: DeliveryTransition(PageState.ACCEPTED, _DELAYED_MESSAGE_TEXT),
+        PageEvent.NOT_ALLOWED: DeliveryTransition(PageState.ACCEPTED, _CANCELLED_TEXT),
+        PageEvent.HELD: DeliveryTransition(
             PageState.ACCEPTED,
             "Messages to further contacts are cancelled. A new page to all contacts waits.",
         ),
-        PageEvent.OVER: Move(PageState.WITHDRAWN, "Recipients of the page get an update."),
+        PageEvent.OVER: DeliveryTransition(
+            PageState.WITHDRAWN, "Recipients of the page get an update."
+        ),
     },
     PageState.WITHDRAWN: {},
 }
-_AGAIN = "It is retried after 10 seconds, then after pauses of up to 5 minutes."
-MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
+_RETRY_TEXT = "It is retried after 10 seconds, then after pauses of up to 5 minutes."
+MESSAGE_TRANSITIONS: Mapping[MessageState, Mapping[MessageEvent, DeliveryTransition]] = {
     MessageState.WAITING: {
-        MessageEvent.TAKEN: Move(MessageState.SENT, "Its pages are accepted."),
-        MessageEvent.FAILED: Move(
-            MessageState.WAITING, f"{_AGAIN} Codes and test messages are not retried."
+        MessageEvent.TAKEN: DeliveryTransition(MessageState.SENT, "Its pages are accepted."),
+        MessageEvent.FAILED: DeliveryTransition(
+            MessageState.WAITING, f"{_RETRY_TEXT} Codes and test messages are not retried."
         ),
-        MessageEvent.REFUSED: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
-        MessageEvent.TOO_OLD: Move(MessageState.GIVEN_UP, "The activity of its alerts shows this."),
-        MessageEvent.OTHERS_FAILED: Move(MessageState.WAITING, "It is due immediately."),
-        MessageEvent.NOTHING_TO_SAY: Move(MessageState.WITHDRAWN, "It is not sent."),
-        MessageEvent.NOT_ALLOWED: Move(
+        MessageEvent.REFUSED: DeliveryTransition(
+            MessageState.GIVEN_UP, "The activity of its alerts shows this."
+        ),
+        MessageEvent.TOO_OLD: DeliveryTransition(
+            MessageState.GIVEN_UP, "The activity of its alerts shows this."
+        ),
+        MessageEvent.OTHERS_FAILED: DeliveryTransition(
+            MessageState.WAITING, "It is due immediately."
+        ),
+        MessageEvent.NOTHING_TO_SAY: DeliveryTransition(MessageState.WITHDRAWN, "It is not sent."),
+        MessageEvent.NOT_ALLOWED: DeliveryTransition(
             MessageState.CANCELLED, "It is not sent. The activity of its alerts gives the reason."
         ),
     },
@@ -171,27 +187,29 @@ MESSAGES: Mapping[MessageState, Mapping[MessageEvent, Move]] = {
 }
 
 
-def outcomes_before(outcome: PageState, event: PageEvent) -> frozenset[PageState]:
+def find_page_states_before(outcome: PageState, event: PageEvent) -> frozenset[PageState]:
     """Return the states from which an event changes a page to an outcome."""
     return frozenset(
-        state for state, moves in PAGES.items() if event in moves and moves[event].to == outcome
+        state
+        for state, moves in PAGE_TRANSITIONS.items()
+        if event in moves and moves[event].to == outcome
     ) - {outcome}
 
 
-def stored_outcome(state: MessageState) -> str:
+def get_stored_outcome(state: MessageState) -> str:
     """Return the stored outcome of an ended message; former releases do not support `cancelled`."""
     return MessageState.WITHDRAWN.value if state is MessageState.CANCELLED else state.value
 
 
-def shown_state(outcome: str | None, cancelled_because: str | None) -> MessageState:
+def get_message_state(outcome: str | None, cancelled_because: str | None) -> MessageState:
     """Return the state of a stored message."""
-    if outcome == QUEUED_AGAIN:
+    if outcome == REQUEUED_OUTCOME:
         return MessageState.GIVEN_UP
     state = MessageState(outcome or MessageState.WAITING)
     is_cancelled = state is MessageState.WITHDRAWN and cancelled_because is not None
     return MessageState.CANCELLED if is_cancelled else state
 
 
-def message_after(event: MessageEvent) -> MessageState:
+def get_message_state_after(event: MessageEvent) -> MessageState:
     """Return the state to which an event changes a queued message."""
-    return MessageState(MESSAGES[MessageState.WAITING][event].to)
+    return MessageState(MESSAGE_TRANSITIONS[MessageState.WAITING][event].to)

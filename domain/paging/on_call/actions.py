@@ -5,37 +5,42 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
 from domain.audit.events import EventKind
-from domain.core.database.paging import fetch_part
+from domain.core.database.paging import fetch_list_page
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.time_zones import check_zone
-from domain.core.types.base import Found
-from domain.paging.escalations.policies import check_unused
+from domain.core.time_zones import normalize_zone_name
+from domain.core.types.base import ListPage
+from domain.paging.escalations.policies import check_target_unused
 from domain.paging.escalations.steps import Target, TargetKind
-from domain.paging.on_call.dependent_rules import check_not_called
+from domain.paging.on_call.dependent_rules import check_no_dependent_rules
 from domain.paging.on_call.moved_turns import (
-    Ahead,
+    PlanBefore,
     apply_moves,
     describe_moves,
     find_moves,
-    read_ahead,
+    load_plan_before,
 )
-from domain.paging.on_call.notices import ShiftChange, tell, tell_of_removal
-from domain.paging.on_call.rotation_syntax import written_cadence
+from domain.paging.on_call.notices import ShiftChange, queue_notices, queue_rotation_removal_notices
+from domain.paging.on_call.rotation_syntax import format_cadence
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import (
-    get_row,
+    apply_time_zone,
+    build_schedules,
     get_schedule,
-    lock_row,
-    move_rotations,
-    schedules_of,
+    get_schedule_row,
+    lock_schedule_row,
     store_rotations,
 )
-from domain.paging.on_call.shifts import balance_of, on_call_in_project, schedules_now, shifts_of
+from domain.paging.on_call.shifts import (
+    build_schedules_on_call,
+    compute_balance,
+    list_schedule_shifts,
+    list_schedules_on_call,
+)
 from domain.paging.on_call.types import (
-    LONGEST_NAME,
+    MAX_SCHEDULE_NAME_LENGTH,
     BalanceQuery,
     NewRotation,
     NewSchedule,
@@ -49,56 +54,67 @@ from domain.paging.on_call.types import (
     ScheduleQuery,
     ShiftQuery,
 )
-from domain.projects.owners import belongs_to, is_listed_by, owner_columns
-from domain.projects.views import Holder
+from domain.projects.owners import belongs_to, build_owner_columns, is_owned_here_or_above
+from domain.projects.views import ProjectOrGroup
 from models import OnCallSchedule as ScheduleRow
 
 #: Maximum number of schedules of a project or group.
-MOST_SCHEDULES = 50
-_ORDERS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
+MAX_SCHEDULES = 50
+_ORDER_COLUMNS = {"id": ScheduleRow.id, "name": ScheduleRow.name_key}
 
 
-@question("on_call_schedules.index")
-def list_schedules(work: Work, holder: Holder, query: ScheduleQuery) -> Found[OnCallSchedule]:
+@read_action("on_call_schedules.index")
+def list_schedules(
+    work: UnitOfWork, holder: ProjectOrGroup, query: ScheduleQuery
+) -> ListPage[OnCallSchedule]:
     """List the on-call schedules of a project or group."""
-    here = is_listed_by(
+    here = is_owned_here_or_above(
         ScheduleRow,
         holder,
         with_groups_above=query.include_ancestor_groups,
         session=work.session,
     )
-    found = fetch_part(select(ScheduleRow).where(here), _ORDERS, query.part, session=work.session)
-    items = schedules_of(work, holder, [row[0] for row in found.items])
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(
+        select(ScheduleRow).where(here), _ORDER_COLUMNS, query.part, session=work.session
+    )
+    items = build_schedules(work, holder, [row[0] for row in found.items])
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-@question("on_call_schedules.current")
-def show_all_on_call(work: Work, holder: Holder, query: OnCallNowQuery) -> Found[ScheduleOnCall]:
+@read_action("on_call_schedules.current")
+def show_all_on_call(
+    work: UnitOfWork, holder: ProjectOrGroup, query: OnCallNowQuery
+) -> ListPage[ScheduleOnCall]:
     """Show the current and next users on call in every schedule."""
-    found = on_call_in_project(work, holder, with_groups_above=query.include_ancestor_groups)
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    found = list_schedules_on_call(work, holder, with_groups_above=query.include_ancestor_groups)
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
 @action("on_call_schedules.create")
-def create_schedule(work: Work, holder: Holder, new: NewSchedule) -> OnCallSchedule:
+def create_schedule(work: UnitOfWork, holder: ProjectOrGroup, new: NewSchedule) -> OnCallSchedule:
     """Create an on-call schedule.
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
     count = select(func.count()).where(belongs_to(ScheduleRow, holder))
-    if (work.session.scalar(count) or 0) >= MOST_SCHEDULES:
-        message = f"{holder.path} has {MOST_SCHEDULES} on-call schedules: delete one first."
+    if (work.session.scalar(count) or 0) >= MAX_SCHEDULES:
+        message = (
+            f"{holder.path} already has {MAX_SCHEDULES} on-call schedules, which is the maximum. "
+            "Delete a schedule first."
+        )
         raise InvalidError(message, field="name")
-    row = ScheduleRow(**owner_columns(holder), description="", created_at=work.now)
-    _store(work, row, new)
+    row = ScheduleRow(**build_owner_columns(holder), description="", created_at=work.now)
+    _store_schedule_fields(work, row, new)
     store_rotations(work, holder, row, new.rotations)
     created = get_schedule(work, holder, row.id)
-    _record(work, holder, created, "created")
+    _record_schedule_event(work, holder, created, "created")
     return created
 
 
-@question("on_call_schedules.show")
-def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+@read_action("on_call_schedules.show")
+def show_schedule(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> OnCallSchedule:
     """Show an on-call schedule.
 
     The schedule is found by its id, or by its name regardless of case. Raise NotFoundError if there
@@ -109,7 +125,7 @@ def show_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallS
 
 @action("on_call_schedules.change")
 def change_schedule(
-    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, change: ScheduleChange
 ) -> OnCallSchedule:
     """Change an on-call schedule from now on.
 
@@ -120,83 +136,91 @@ def change_schedule(
     Raise NotFoundError if there is no such schedule, InvalidError if a field is invalid, or
     ConflictError if the name is taken.
     """
-    row = lock_row(work, holder, schedule_id)
-    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
-    _change(work, holder, row, change)
-    return _changed(work, holder, before, ahead)
+    row = lock_schedule_row(work, holder, schedule_id)
+    before, ahead = build_schedules(work, holder, [row])[0], load_plan_before(work, row.id)
+    _apply_schedule_change(work, holder, row, change)
+    return _finish_change(work, holder, before, ahead)
 
 
 @action("on_call_schedules.change")
 def preview_schedule(
-    work: Work, holder: Holder, schedule_id: int | str, change: ScheduleChange
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, change: ScheduleChange
 ) -> Sequence[str]:
     """Return a sentence for each swap or override that a change of a schedule would move or end.
 
     Raise the same errors as the change itself.
     """
-    row = lock_row(work, holder, schedule_id)
-    return _preview(work, holder, row, lambda: _change(work, holder, row, change))
+    row = lock_schedule_row(work, holder, schedule_id)
+    return _preview_moves(
+        work, holder, row, lambda: _apply_schedule_change(work, holder, row, change)
+    )
 
 
-def _change(work: Work, holder: Holder, row: ScheduleRow, change: ScheduleChange) -> None:
-    _store(work, row, change)
+def _apply_schedule_change(
+    work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: ScheduleChange
+) -> None:
+    _store_schedule_fields(work, row, change)
     if "rotations" in change.given:
         store_rotations(work, holder, row, change.rotations)
-    move_rotations(work, holder, row)
+    apply_time_zone(work, holder, row)
 
 
 @action("on_call_schedules.delete")
-def delete_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+def delete_schedule(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> OnCallSchedule:
     """Delete an on-call schedule with its rotations, overrides and swaps.
 
     Return the deleted schedule. Raise NotFoundError if there is no such schedule. Raise
     ConflictError if an escalation policy or incident rule of the project, the group or below it
     pages the schedule.
     """
-    row = get_row(work, holder, schedule_id)
-    check_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
-    check_not_called([row.id], holder, session=work.session)
-    deleted = schedules_of(work, holder, [row])[0]
+    row = get_schedule_row(work, holder, schedule_id)
+    check_target_unused(Target(TargetKind.SCHEDULE, row.id), holder, session=work.session)
+    check_no_dependent_rules([row.id], holder, session=work.session)
+    deleted = build_schedules(work, holder, [row])[0]
     work.session.delete(row)
     work.session.flush()
-    _record(work, holder, deleted, "deleted")
+    _record_schedule_event(work, holder, deleted, "deleted")
     return deleted
 
 
-@question("on_call_schedules.current_of_one", command="on-call")
-def show_on_call(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleOnCall:
+@read_action("on_call_schedules.current_of_one", command="on-call")
+def show_on_call(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> ScheduleOnCall:
     """Show the current and next users on call in a schedule."""
-    return schedules_now(work, [get_schedule(work, holder, schedule_id)])[0]
+    return build_schedules_on_call(work, [get_schedule(work, holder, schedule_id)])[0]
 
 
-@question("on_call_schedules.shifts")
+@read_action("on_call_schedules.shifts")
 def list_shifts(
-    work: Work, holder: Holder, schedule_id: int | str, query: ShiftQuery
-) -> Found[OnCallShift]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: ShiftQuery
+) -> ListPage[OnCallShift]:
     """List the shifts of a period, including gaps, overrides and swaps."""
-    row = get_row(work, holder, schedule_id)
-    found = shifts_of(work, row.id, query.period(work.now))
-    return Found(items=found[query.offset : query.offset + query.size], total=len(found))
+    row = get_schedule_row(work, holder, schedule_id)
+    found = list_schedule_shifts(work, row.id, query.period(work.now))
+    return ListPage(items=found[query.offset : query.offset + query.size], total=len(found))
 
 
-@question("on_call_schedules.balance")
+@read_action("on_call_schedules.balance")
 def show_balance(
-    work: Work, holder: Holder, schedule_id: int | str, query: BalanceQuery
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str, query: BalanceQuery
 ) -> OnCallBalance:
     """Show the distribution of the time on call among users.
 
     Overrides and swaps are included.
     """
-    row, asked = get_row(work, holder, schedule_id), query.period(work.now)
+    row, asked = get_schedule_row(work, holder, schedule_id), query.period(work.now)
     # The time before the schedule was created does not count as a gap.
     within = Period(min(max(asked.start, row.created_at), asked.end), asked.end)
-    return balance_of(shifts_of(work, row.id, within), within)
+    return compute_balance(list_schedule_shifts(work, row.id, within), within)
 
 
 @action("on_call_rotations.put")
 def put_rotation(
-    work: Work,
-    holder: Holder,
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     schedule_id: int,
     rotation_id: int | None,
     wanted: NewRotation | None,
@@ -207,16 +231,16 @@ def put_rotation(
     InvalidError if a field is invalid, or ConflictError if the rotation was changed in the
     meantime.
     """
-    row = lock_row(work, holder, schedule_id)
-    before, ahead = schedules_of(work, holder, [row])[0], read_ahead(work, row.id)
+    row = lock_schedule_row(work, holder, schedule_id)
+    before, ahead = build_schedules(work, holder, [row])[0], load_plan_before(work, row.id)
     _replace_rotation(work, holder, row, before, rotation_id, wanted)
-    return _changed(work, holder, before, ahead)
+    return _finish_change(work, holder, before, ahead)
 
 
 @action("on_call_rotations.put")
 def preview_rotation(
-    work: Work,
-    holder: Holder,
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     schedule_id: int,
     rotation_id: int | None,
     wanted: NewRotation | None,
@@ -225,9 +249,9 @@ def preview_rotation(
 
     Raise the same errors as the change itself.
     """
-    row = lock_row(work, holder, schedule_id)
-    before = schedules_of(work, holder, [row])[0]
-    return _preview(
+    row = lock_schedule_row(work, holder, schedule_id)
+    before = build_schedules(work, holder, [row])[0]
+    return _preview_moves(
         work,
         holder,
         row,
@@ -235,11 +259,11 @@ def preview_rotation(
     )
 
 
-def _preview(
-    work: Work, holder: Holder, row: ScheduleRow, change: Callable[[], None]
+def _preview_moves(
+    work: UnitOfWork, holder: ProjectOrGroup, row: ScheduleRow, change: Callable[[], None]
 ) -> Sequence[str]:
     """Apply a change, describe what it moves, and roll it back."""
-    ahead = read_ahead(work, row.id)
+    ahead = load_plan_before(work, row.id)
     if ahead is None:
         return ()
     attempt = work.session.begin_nested()
@@ -253,8 +277,8 @@ def _preview(
 
 
 def _replace_rotation(
-    work: Work,
-    holder: Holder,
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     row: ScheduleRow,
     before: OnCallSchedule,
     rotation_id: int | None,
@@ -271,57 +295,62 @@ def _replace_rotation(
     store_rotations(work, holder, row, rotations, instead)
 
 
-def _store(work: Work, row: ScheduleRow, given: NewSchedule) -> None:
+def _store_schedule_fields(work: UnitOfWork, row: ScheduleRow, given: NewSchedule) -> None:
     """Store the given fields.
 
     Raise InvalidError if a field is invalid, or ConflictError if the name is taken.
     """
     values = given.model_dump(include=given.model_fields_set - {"rotations"})
     if "name" in values:
-        values["name"] = _checked_name(values["name"])
+        values["name"] = _check_name(values["name"])
     if "time_zone" in values:
-        values["time_zone"] = check_zone(values["time_zone"])
+        values["time_zone"] = normalize_zone_name(values["time_zone"])
     try:
         with work.session.begin_nested():
             for name, value in values.items():
                 setattr(row, name, value.strip())
             work.session.add(row)
     except IntegrityError as error:
-        message = f"There already is an on-call schedule named {values['name']} here."
+        message = f"An on-call schedule named {values['name']} already exists here."
         raise ConflictError(message, field="name") from error
 
 
-def _checked_name(name: str) -> str:
+def _check_name(name: str) -> str:
     kept = name.strip()
     if not kept or not kept.isprintable():
-        message = f"Enter a name of at most {LONGEST_NAME} visible characters, such as Primary."
+        message = (
+            f"Enter a name of at most {MAX_SCHEDULE_NAME_LENGTH} visible characters, such as "
+            "Primary."
+        )
         raise InvalidError(message, field="name")
     return kept
 
 
-def _changed(
-    work: Work, holder: Holder, before: OnCallSchedule, ahead: Ahead | None
+def _finish_change(
+    work: UnitOfWork, holder: ProjectOrGroup, before: OnCallSchedule, ahead: PlanBefore | None
 ) -> OnCallSchedule:
     """Log a change and notify the users it removed from rotations, unless nothing changed."""
     after = get_schedule(work, holder, before.id)
     if after != before:
-        _record(work, holder, after, "changed")
+        _record_schedule_event(work, holder, after, "changed")
         change = ShiftChange(work, holder, after)
-        tell(tell_of_removal, before, change)
+        queue_notices(queue_rotation_removal_notices, before, change)
         apply_moves(find_moves(ahead, work), change)
     return after
 
 
-def _record(work: Work, holder: Holder, schedule: OnCallSchedule, change: str) -> None:
+def _record_schedule_event(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule: OnCallSchedule, change: str
+) -> None:
     details = {
         "change": change,
         holder.namespace.resource_type: holder.path,
         "time_zone": schedule.time_zone,
-        "rotations": [_in_words(each) for each in schedule.rotations],
+        "rotations": [_format_rotation(each) for each in schedule.rotations],
     }
     work.record(EventKind.ON_CALL_SCHEDULE_CHANGED, subject=schedule.name, details=details)
 
 
-def _in_words(rotation: OnCallRotation) -> str:
+def _format_rotation(rotation: OnCallRotation) -> str:
     names = ", ".join(each.username for each in rotation.users)
-    return f"{rotation.name}: {names}, {written_cadence(rotation.cadence)}"
+    return f"{rotation.name}: {names}, {format_cadence(rotation.cadence)}"

@@ -5,21 +5,21 @@ from typing import TypeVar
 
 from sqlalchemy import ColumnElement, func, or_, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.profiles import user_references
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import find_user_references
 from domain.audit.events import EventKind
-from domain.core.clock import written
-from domain.core.database.paging import LARGEST_ID, fetch_part
+from domain.core.clock import format_api_time
+from domain.core.database.paging import MAX_ID, fetch_list_page
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
-from domain.core.types.base import Found, columns_of
+from domain.core.types.base import ListPage, get_column_values
 from domain.paging.on_call import notices
-from domain.paging.on_call.eligible_users import id_of_candidate, ids_of
-from domain.paging.on_call.final_schedule import Source, spans
+from domain.paging.on_call.eligible_users import find_eligible_user_id, find_user_ids
+from domain.paging.on_call.final_schedule import DutySource, compute_spans
 from domain.paging.on_call.notices import ShiftChange
-from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.schedules import get_row, get_schedule
+from domain.paging.on_call.schedules import get_schedule, get_schedule_row
 from domain.paging.on_call.types import (
     ChangeQuery,
     NewOverride,
@@ -27,67 +27,71 @@ from domain.paging.on_call.types import (
     OnCallOverride,
     OnCallSchedule,
     OnCallSwap,
-    check_is_not_over,
-    checked_period,
+    check_period,
+    check_period_not_over,
 )
-from domain.projects.owners import is_used_by, lineage_of
-from domain.projects.views import Holder
+from domain.projects.owners import find_group_chain, is_used_by
+from domain.projects.views import ProjectOrGroup
 from models import OnCallOverride as OverrideRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallSwap as SwapRow
 
 #: Maximum number of current and future overrides of a schedule, and also of swaps.
-_MOST_AHEAD = 200
-_FIRST, _SECOND = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
+_MAX_UPCOMING_CHANGES = 200
+_FIRST_FIELDS, _SECOND_FIELDS = ("starts_at", "ends_at"), ("other_starts_at", "other_ends_at")
 #: Columns with the ids of users, by the fields with their names.
-_PEOPLE = {
+_USER_COLUMNS = {
     "user": "user_id",
     "instead_of": "instead_of_id",
     "other_user": "other_user_id",
     "created_by": "created_by",
 }
 #: Sources of the shifts that a swap exchanges. Overrides take precedence over swaps.
-_EXCHANGED = frozenset({Source.ROTATION, Source.SWAP})
-_NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
-_Row = TypeVar("_Row", OverrideRow, SwapRow)
-_Shown = TypeVar("_Shown", OnCallOverride, OnCallSwap)
+_SWAPPABLE_SOURCES = frozenset({DutySource.ROTATION, DutySource.SWAP})
+_TABLE_NAMES: Mapping[type, str] = {OverrideRow: "Override", SwapRow: "Swap"}
+_ChangeRow = TypeVar("_ChangeRow", OverrideRow, SwapRow)
+_ChangeResource = TypeVar("_ChangeResource", OnCallOverride, OnCallSwap)
 
 
-@question("on_call_overrides.index")
+@read_action("on_call_overrides.index")
 def list_overrides(
-    work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
-) -> Found[OnCallOverride]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
+) -> ListPage[OnCallOverride]:
     """List the overrides of a schedule, including past overrides."""
-    return _list(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
+    return _list_changes(work, holder, schedule_id, query, OverrideRow, OnCallOverride)
 
 
-@question("on_call_overrides.index")
-def overrides_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallOverride]:
+@read_action("on_call_overrides.index")
+def list_upcoming_overrides(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
+) -> Sequence[OnCallOverride]:
     """Return the current and future overrides of a schedule, ordered by start."""
-    schedule = get_row(work, holder, schedule_id)
+    schedule = get_schedule_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(OverrideRow)
         .where(OverrideRow.schedule_id == schedule.id, OverrideRow.ends_at > work.now)
         .order_by(OverrideRow.starts_at, OverrideRow.id)
     )
-    return present_changes(work, rows, OnCallOverride)
+    return build_change_resources(work, rows, OnCallOverride)
 
 
-@question("on_call_overrides.show")
-def show_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
+@read_action("on_call_overrides.show")
+def show_override(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, override_id: int
+) -> OnCallOverride:
     """Show an override.
 
     Raise NotFoundError if there is no such override.
     """
-    schedule = get_row(work, holder, schedule_id)
-    return present_changes(
-        work, [_get(work, OverrideRow, schedule.id, override_id)], OnCallOverride
+    schedule = get_schedule_row(work, holder, schedule_id)
+    return build_change_resources(
+        work, [_get_change_row(work, OverrideRow, schedule.id, override_id)], OnCallOverride
     )[0]
 
 
 @action("on_call_overrides.create")
 def create_override(
-    work: Work, holder: Holder, schedule_id: int, new: NewOverride
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewOverride
 ) -> OnCallOverride:
     """Create an override that puts one user on call for a time.
 
@@ -98,17 +102,19 @@ def create_override(
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
-    user_id = id_of_candidate(work, holder, new.user, field="user")
+    user_id = find_eligible_user_id(work, holder, new.user, field="user")
     if new.instead_of and new.in_addition:
-        message = "Whoever is on call in addition takes nobody's shifts: choose one of both."
+        message = "An override can replace a user or be in addition to the others, but not both."
         raise InvalidError(message, field="instead_of")
-    during = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
-    check_is_not_over(during, field="ends_at", now=work.now)
-    covered_id = _covered(work, schedule.id, new, user_id, during) if new.instead_of else None
+    during = check_period(new.starts_at, new.ends_at, fields=_FIRST_FIELDS)
+    check_period_not_over(during, field="ends_at", now=work.now)
+    covered_id = (
+        _find_covered_user(work, schedule.id, new, user_id, during) if new.instead_of else None
+    )
     ahead = (OverrideRow.schedule_id == schedule.id) & (OverrideRow.ends_at > work.now)
     _check_count(work, ahead, "overrides")
     own_id = user_id if new.in_addition else covered_id
-    if not (_may_change_all(work, holder) or (own_id and own_id == work.actor.id)):
+    if not (_can_change_all(work, holder) or (own_id and own_id == work.actor.id)):
         _check_shifts(work, schedule.id, during, is_shared=new.in_addition)
     row = OverrideRow(
         schedule_id=schedule.id,
@@ -123,54 +129,60 @@ def create_override(
     )
     work.session.add(row)
     work.session.flush()  # assigns the id
-    made = present_changes(work, [row], OnCallOverride)[0]
+    made = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.tell(notices.tell_of_override, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices(notices.queue_override_notices, made, ShiftChange(work, holder, schedule))
     return made
 
 
 @action("on_call_overrides.delete")
-def end_override(work: Work, holder: Holder, schedule_id: int, override_id: int) -> OnCallOverride:
+def end_override(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, override_id: int
+) -> OnCallOverride:
     """Delete an override, or end an override that has begun.
 
     Return the former override. Raise NotFoundError if there is no such override, ForbiddenError if
     it belongs to other users, or ConflictError if it has ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    row = _lock(work, OverrideRow, schedule.id, override_id)
-    if not (_may_change_all(work, holder) or work.actor.id in (row.user_id, row.created_by)):
-        raise ForbiddenError("You need the Maintainer role to remove an override of somebody else.")
+    row = _lock_change_row(work, OverrideRow, schedule.id, override_id)
+    if not (_can_change_all(work, holder) or work.actor.id in (row.user_id, row.created_by)):
+        raise ForbiddenError("You need the Maintainer role to remove another user's override.")
     if row.ends_at <= work.now:
-        raise ConflictError("This override has ended, and past shifts do not change.")
-    ended = present_changes(work, [row], OnCallOverride)[0]
+        raise ConflictError("This override has ended. Past shifts cannot be changed.")
+    ended = build_change_resources(work, [row], OnCallOverride)[0]
     end_override_row(row, work)
     record_change(work, holder, schedule, ended, "deleted")
-    notices.tell(notices.tell_of_ended_override, ended, ShiftChange(work, holder, schedule))
+    notices.queue_notices(
+        notices.queue_ended_override_notices, ended, ShiftChange(work, holder, schedule)
+    )
     return ended
 
 
-@question("on_call_swaps.index")
+@read_action("on_call_swaps.index")
 def list_swaps(
-    work: Work, holder: Holder, schedule_id: int, query: ChangeQuery
-) -> Found[OnCallSwap]:
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, query: ChangeQuery
+) -> ListPage[OnCallSwap]:
     """List the swaps of a schedule, including past swaps."""
-    return _list(work, holder, schedule_id, query, SwapRow, OnCallSwap)
+    return _list_changes(work, holder, schedule_id, query, SwapRow, OnCallSwap)
 
 
-@question("on_call_swaps.index")
-def swaps_ahead(work: Work, holder: Holder, schedule_id: int) -> Sequence[OnCallSwap]:
+@read_action("on_call_swaps.index")
+def list_upcoming_swaps(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int
+) -> Sequence[OnCallSwap]:
     """Return the current and future swaps of a schedule, ordered by their first start."""
-    schedule = get_row(work, holder, schedule_id)
+    schedule = get_schedule_row(work, holder, schedule_id)
     rows = work.session.scalars(
         select(SwapRow)
         .where(SwapRow.schedule_id == schedule.id, SwapRow.over_at > work.now)
         .order_by(SwapRow.starts_at, SwapRow.id)
     )
-    return present_changes(work, rows, OnCallSwap)
+    return build_change_resources(work, rows, OnCallSwap)
 
 
-@question("on_call_swaps.index")
-def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
+@read_action("on_call_swaps.index")
+def list_own_swaps(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[tuple[str, OnCallSwap]]:
     """Return the actor's current and future swaps, with the time zones of their schedules.
 
     Only schedules that the project or group uses are included.
@@ -181,26 +193,32 @@ def own_swaps(work: Work, holder: Holder) -> Sequence[tuple[str, OnCallSwap]]:
         .where(
             or_(SwapRow.user_id == work.actor.id, SwapRow.other_user_id == work.actor.id),
             SwapRow.over_at > work.now,
-            is_used_by(ScheduleRow, [lineage_of(holder, session=work.session)]),
+            is_used_by(ScheduleRow, [find_group_chain(holder, session=work.session)]),
         )
         .order_by(SwapRow.starts_at, SwapRow.id)
     ).all()
-    shown = present_changes(work, (row[0] for row in rows), OnCallSwap)
+    shown = build_change_resources(work, (row[0] for row in rows), OnCallSwap)
     return tuple(zip((row[1] for row in rows), shown, strict=True))
 
 
-@question("on_call_swaps.show")
-def show_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
+@read_action("on_call_swaps.show")
+def show_swap(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, swap_id: int
+) -> OnCallSwap:
     """Show a swap.
 
     Raise NotFoundError if there is no such swap.
     """
-    schedule = get_row(work, holder, schedule_id)
-    return present_changes(work, [_get(work, SwapRow, schedule.id, swap_id)], OnCallSwap)[0]
+    schedule = get_schedule_row(work, holder, schedule_id)
+    return build_change_resources(
+        work, [_get_change_row(work, SwapRow, schedule.id, swap_id)], OnCallSwap
+    )[0]
 
 
 @action("on_call_swaps.create")
-def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> OnCallSwap:
+def create_swap(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, new: NewSwap
+) -> OnCallSwap:
     """Swap two shifts of two users.
 
     Members without the Maintainer role can do this if one of the shifts is their own. Of a shift
@@ -209,18 +227,18 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     """
     schedule = get_schedule(work, holder, schedule_id)
     new = new.in_zone(schedule.time_zone)
-    first, second = _users(work, holder, new)
-    if not (_may_change_all(work, holder) or work.actor.id in (first, second)):
-        raise ForbiddenError("You need the Maintainer role to swap shifts of other people.")
-    mine, theirs = _periods(work, new)
+    first, second = _find_swap_users(work, holder, new)
+    if not (_can_change_all(work, holder) or work.actor.id in (first, second)):
+        raise ForbiddenError("You need the Maintainer role to swap shifts of other users.")
+    mine, theirs = _check_swap_periods(work, new)
     ahead = (SwapRow.schedule_id == schedule.id) & (SwapRow.over_at > work.now)
     _check_count(work, ahead, "swaps")
     for user_id, during, (field, _), name in (
-        (first, mine, _FIRST, new.user),
-        (second, theirs, _SECOND, new.other_user),
+        (first, mine, _FIRST_FIELDS, new.user),
+        (second, theirs, _SECOND_FIELDS, new.other_user),
     ):
-        if not _is_on_call(work, schedule.id, user_id, during, by=_EXCHANGED):
-            message = f"{name} is not on call in the rotations in this period."
+        if not _is_on_call(work, schedule.id, user_id, during, by=_SWAPPABLE_SOURCES):
+            message = f"{name} has no shift from a rotation or swap in this period."
             raise InvalidError(message, field=field)
     row = SwapRow(
         schedule_id=schedule.id,
@@ -236,34 +254,38 @@ def create_swap(work: Work, holder: Holder, schedule_id: int, new: NewSwap) -> O
     )
     work.session.add(row)
     work.session.flush()  # assigns the id
-    made = present_changes(work, [row], OnCallSwap)[0]
+    made = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, holder, schedule, made, "created")
-    notices.tell(notices.tell_of_swap, made, ShiftChange(work, holder, schedule))
+    notices.queue_notices(notices.queue_swap_notices, made, ShiftChange(work, holder, schedule))
     return made
 
 
 @action("on_call_swaps.delete")
-def undo_swap(work: Work, holder: Holder, schedule_id: int, swap_id: int) -> OnCallSwap:
+def undo_swap(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int, swap_id: int
+) -> OnCallSwap:
     """Undo the remaining part of a swap.
 
     Return the former swap; past shifts do not change. Raise NotFoundError if there is no such swap,
     ForbiddenError if it belongs to other users, or ConflictError if it has ended.
     """
     schedule = get_schedule(work, holder, schedule_id)
-    row = _lock(work, SwapRow, schedule.id, swap_id)
+    row = _lock_change_row(work, SwapRow, schedule.id, swap_id)
     concerned = (row.user_id, row.other_user_id, row.created_by)
-    if not (_may_change_all(work, holder) or work.actor.id in concerned):
-        raise ForbiddenError("You need the Maintainer role to undo a swap of other people.")
+    if not (_can_change_all(work, holder) or work.actor.id in concerned):
+        raise ForbiddenError("You need the Maintainer role to undo a swap between other users.")
     if row.over_at <= work.now:
-        raise ConflictError("This swap has ended, and past shifts do not change.")
-    undone = present_changes(work, [row], OnCallSwap)[0]
+        raise ConflictError("This swap has ended. Past shifts cannot be changed.")
+    undone = build_change_resources(work, [row], OnCallSwap)[0]
     end_swap_row(row, work)
     record_change(work, holder, schedule, undone, "deleted")
-    notices.tell(notices.tell_of_undone_swap, undone, ShiftChange(work, holder, schedule))
+    notices.queue_notices(
+        notices.queue_undone_swap_notices, undone, ShiftChange(work, holder, schedule)
+    )
     return undone
 
 
-def end_swap_row(row: SwapRow, work: Work) -> None:
+def end_swap_row(row: SwapRow, work: UnitOfWork) -> None:
     """End a swap now; its past part does not change."""
     if min(row.starts_at, row.other_starts_at) >= work.now:
         work.session.delete(row)
@@ -274,7 +296,7 @@ def end_swap_row(row: SwapRow, work: Work) -> None:
     work.session.flush()
 
 
-def end_override_row(row: OverrideRow, work: Work) -> None:
+def end_override_row(row: OverrideRow, work: UnitOfWork) -> None:
     """End an override now; its past part does not change."""
     if row.starts_at < work.now:
         row.ends_at = work.now
@@ -283,123 +305,134 @@ def end_override_row(row: OverrideRow, work: Work) -> None:
     work.session.flush()
 
 
-def _may_change_all(work: Work, holder: Holder) -> bool:
+def _can_change_all(work: UnitOfWork, holder: ProjectOrGroup) -> bool:
     """Return whether the actor may change the shifts of all users, not only their own."""
     return work.actor.is_trusted or holder.can_maintain
 
 
-def _list(
-    work: Work,
-    holder: Holder,
+def _list_changes(
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     schedule_id: int,
     query: ChangeQuery,
-    table: type[_Row],
-    resource: type[_Shown],
-) -> Found[_Shown]:
-    schedule = get_row(work, holder, schedule_id)
+    table: type[_ChangeRow],
+    resource: type[_ChangeResource],
+) -> ListPage[_ChangeResource]:
+    schedule = get_schedule_row(work, holder, schedule_id)
     here = select(table).where(table.schedule_id == schedule.id)
     orders = {"id": table.id, "starts_at": table.starts_at}
-    found = fetch_part(here, orders, query.part, session=work.session)
-    items = present_changes(work, (row[0] for row in found.items), resource)
-    return Found(items=items, total=found.total, next_cursor=found.next_cursor)
+    found = fetch_list_page(here, orders, query.part, session=work.session)
+    items = build_change_resources(work, (row[0] for row in found.items), resource)
+    return ListPage(items=items, total=found.total, next_cursor=found.next_cursor)
 
 
-def _get(work: Work, table: type[_Row], schedule_id: int, row_id: int) -> _Row:
-    row = work.session.get(table, min(row_id, LARGEST_ID))
+def _get_change_row(
+    work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
+) -> _ChangeRow:
+    row = work.session.get(table, min(row_id, MAX_ID))
     if row is None or row.schedule_id != schedule_id:
-        raise NotFoundError(f"{_NAMES[table]} not found in this schedule.")
+        raise NotFoundError(f"{_TABLE_NAMES[table]} not found in this schedule.")
     return row
 
 
-def _lock(work: Work, table: type[_Row], schedule_id: int, row_id: int) -> _Row:
-    row = _get(work, table, schedule_id, row_id)
+def _lock_change_row(
+    work: UnitOfWork, table: type[_ChangeRow], schedule_id: int, row_id: int
+) -> _ChangeRow:
+    row = _get_change_row(work, table, schedule_id, row_id)
     work.session.refresh(row, with_for_update=True)
     return row
 
 
-def _check_count(work: Work, ahead: ColumnElement[bool], name: str) -> None:
-    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= _MOST_AHEAD:
-        message = f"A schedule can have at most {_MOST_AHEAD} current and future {name}."
+def _check_count(work: UnitOfWork, ahead: ColumnElement[bool], name: str) -> None:
+    if (work.session.scalar(select(func.count()).where(ahead)) or 0) >= _MAX_UPCOMING_CHANGES:
+        message = f"A schedule can have at most {_MAX_UPCOMING_CHANGES} current and future {name}."
         raise InvalidError(message, field="starts_at")
 
 
-def _check_shifts(work: Work, schedule_id: int, during: Period, *, is_shared: bool) -> None:
+def _check_shifts(work: UnitOfWork, schedule_id: int, during: Period, *, is_shared: bool) -> None:
     """Raise ForbiddenError if the actor would change shifts of other users without the role.
 
     If the actor is on call at the time, other users may be on call in addition.
     """
     within = Period(max(during.start, work.now), during.end)
-    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
-    for span in spans(plans[schedule_id], within.start, within.end):
+    plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
+    for span in compute_spans(plans[schedule_id], within.start, within.end):
         others = set(span.user_ids) - {work.actor.id}
         if others and not (is_shared and work.actor.id in span.user_ids):
             message = (
-                "Other people are on call in this time. You need the Maintainer role to change "
+                "Other users are on call in this period. You need the Maintainer role to change "
                 "their shifts."
             )
             raise ForbiddenError(message)
 
 
-def _covered(work: Work, schedule_id: int, new: NewOverride, user_id: int, during: Period) -> int:
+def _find_covered_user(
+    work: UnitOfWork, schedule_id: int, new: NewOverride, user_id: int, during: Period
+) -> int:
     """Return the id of the user whose shifts an override takes.
 
     Raise InvalidError if this user has no shift in the period.
     """
-    (covered_id,) = ids_of([new.instead_of], field="instead_of", session=work.session)
+    (covered_id,) = find_user_ids([new.instead_of], field="instead_of", session=work.session)
     if covered_id == user_id:
-        raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+        message = "Users cannot cover their own shifts. Choose another user."
+        raise InvalidError(message, field="user")
     within = Period(max(during.start, work.now), during.end)
-    if not _is_on_call(work, schedule_id, covered_id, within, by=frozenset(Source)):
-        message = f"{new.instead_of} is not on call in this time."
+    if not _is_on_call(work, schedule_id, covered_id, within, by=frozenset(DutySource)):
+        message = f"{new.instead_of} is not on call in this period."
         raise InvalidError(message, field="instead_of")
     return covered_id
 
 
-def _users(work: Work, holder: Holder, new: NewSwap) -> tuple[int, int]:
-    first = id_of_candidate(work, holder, new.user, field="user")
-    second = id_of_candidate(work, holder, new.other_user, field="other_user")
+def _find_swap_users(work: UnitOfWork, holder: ProjectOrGroup, new: NewSwap) -> tuple[int, int]:
+    first = find_eligible_user_id(work, holder, new.user, field="user")
+    second = find_eligible_user_id(work, holder, new.other_user, field="other_user")
     if first == second:
-        raise InvalidError("Two different people swap shifts.", field="other_user")
+        message = "Users cannot swap shifts with themselves. Choose two different users."
+        raise InvalidError(message, field="other_user")
     return first, second
 
 
-def _periods(work: Work, new: NewSwap) -> tuple[Period, Period]:
+def _check_swap_periods(work: UnitOfWork, new: NewSwap) -> tuple[Period, Period]:
     now = work.now
-    mine = checked_period(new.starts_at, new.ends_at, fields=_FIRST)
-    theirs = checked_period(new.other_starts_at, new.other_ends_at, fields=_SECOND)
-    check_is_not_over(mine, field=_FIRST[1], now=now)
-    check_is_not_over(theirs, field=_SECOND[1], now=now)
+    mine = check_period(new.starts_at, new.ends_at, fields=_FIRST_FIELDS)
+    theirs = check_period(new.other_starts_at, new.other_ends_at, fields=_SECOND_FIELDS)
+    check_period_not_over(mine, field=_FIRST_FIELDS[1], now=now)
+    check_period_not_over(theirs, field=_SECOND_FIELDS[1], now=now)
     if mine.start < theirs.end and theirs.start < mine.end:
-        raise InvalidError("The two shifts overlap: choose one after the other.", field=_SECOND[0])
+        message = "The two shifts overlap. Choose shifts that do not overlap."
+        raise InvalidError(message, field=_SECOND_FIELDS[0])
     return Period(max(mine.start, now), mine.end), Period(max(theirs.start, now), theirs.end)
 
 
 def _is_on_call(
-    work: Work, schedule_id: int, user_id: int, during: Period, *, by: Collection[Source]
+    work: UnitOfWork, schedule_id: int, user_id: int, during: Period, *, by: Collection[DutySource]
 ) -> bool:
     """Return whether a user has any shift in a period; within a turn, others may be on call too."""
-    plans = read_plans([schedule_id], during, session=work.session, now=work.now)
+    plans = load_schedule_plans([schedule_id], during, session=work.session, now=work.now)
     return any(
         duty.user_id == user_id and duty.source in by
-        for span in spans(plans[schedule_id], during.start, during.end)
+        for span in compute_spans(plans[schedule_id], during.start, during.end)
         for duty in span.duties
     )
 
 
-def present_changes(
-    work: Work, rows: Iterable[OverrideRow | SwapRow], resource: type[_Shown]
-) -> Sequence[_Shown]:
+def build_change_resources(
+    work: UnitOfWork, rows: Iterable[OverrideRow | SwapRow], resource: type[_ChangeResource]
+) -> Sequence[_ChangeResource]:
     """Return the resources of overrides or swaps, with the names of their users."""
-    columns = {field: each for field, each in _PEOPLE.items() if field in resource.model_fields}
+    columns = {
+        field: each for field, each in _USER_COLUMNS.items() if field in resource.model_fields
+    }
     found = [(row, {field: getattr(row, each) for field, each in columns.items()}) for row in rows]
-    named = user_references(
+    named = find_user_references(
         (each for _, people in found for each in people.values() if each),
         base_url=work.settings.base_url,
         session=work.session,
     )
     return tuple(
         resource(
-            **columns_of(row, resource)
+            **get_column_values(row, resource)
             | {field: named.get(each or 0) for field, each in people.items()}
         )
         for row, people in found
@@ -407,8 +440,8 @@ def present_changes(
 
 
 def record_change(
-    work: Work,
-    holder: Holder,
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     schedule: OnCallSchedule,
     shown: OnCallOverride | OnCallSwap,
     change: str,
@@ -419,8 +452,8 @@ def record_change(
         "change": change,
         holder.namespace.resource_type: holder.path,
         "user": shown.user.username,
-        "starts_at": written(shown.starts_at),
-        "ends_at": written(shown.ends_at),
+        "starts_at": format_api_time(shown.starts_at),
+        "ends_at": format_api_time(shown.ends_at),
     }
     if isinstance(shown, OnCallOverride) and shown.instead_of:
         details["instead_of"] = shown.instead_of.username
@@ -429,6 +462,6 @@ def record_change(
     if isinstance(shown, OnCallSwap):
         kind = EventKind.ON_CALL_SWAP_CHANGED
         details["other_user"] = shown.other_user.username
-        details["other_starts_at"] = written(shown.other_starts_at)
-        details["other_ends_at"] = written(shown.other_ends_at)
+        details["other_starts_at"] = format_api_time(shown.other_starts_at)
+        details["other_ends_at"] = format_api_time(shown.other_ends_at)
     work.record(kind, subject=schedule.name, details=details)

@@ -7,12 +7,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.core.errors import ConflictError
-from domain.projects.owners import projects_of
-from domain.projects.views import Holder
+from domain.projects.owners import select_project_ids
+from domain.projects.views import ProjectOrGroup
 from models import IncidentRule, IncidentRuleResponder, OnCallSchedule, Project
 
 
-class CallingRule(NamedTuple):
+class DependentRule(NamedTuple):
     """A rule, the path of its project, and the schedule that it pages."""
 
     id: int
@@ -21,9 +21,9 @@ class CallingRule(NamedTuple):
     schedule: str
 
 
-def rules_that_call(
-    schedule_ids: Collection[int], holder: Holder, *, session: Session
-) -> Sequence[CallingRule]:
+def find_dependent_rules(
+    schedule_ids: Collection[int], holder: ProjectOrGroup, *, session: Session
+) -> Sequence[DependentRule]:
     """Return the rules of a project, or of the projects below a group, that page schedules."""
     rows = session.execute(
         select(IncidentRule.id, IncidentRule.name, Project.path, OnCallSchedule.name)
@@ -32,22 +32,22 @@ def rules_that_call(
         .join(Project, Project.id == IncidentRule.project_id)
         .where(
             IncidentRuleResponder.schedule_id.in_(schedule_ids),
-            IncidentRule.project_id.in_(projects_of(holder)),
+            IncidentRule.project_id.in_(select_project_ids(holder)),
         )
         .order_by(Project.path_key, IncidentRule.id, OnCallSchedule.id)
     )
-    return [CallingRule(*row) for row in rows]
+    return [DependentRule(*row) for row in rows]
 
 
-def check_not_called(
-    schedule_ids: Collection[int], holder: Holder, *, field: str = "", session: Session
+def check_no_dependent_rules(
+    schedule_ids: Collection[int], holder: ProjectOrGroup, *, field: str = "", session: Session
 ) -> None:
     """Raise ConflictError if an incident rule pages one of the schedules."""
-    found = rules_that_call(schedule_ids, holder, session=session)
+    found = find_dependent_rules(schedule_ids, holder, session=session)
     if found:
         where = "" if found[0].path == holder.path else f" of {found[0].path}"
         message = (
-            f"The incident rule {found[0].name}{where} calls the schedule {found[0].schedule}. "
-            "Take it out of the rule first."
+            f"The incident rule {found[0].name}{where} pages the schedule {found[0].schedule}. "
+            "Remove the schedule from the rule first."
         )
         raise ConflictError(message, field=field)

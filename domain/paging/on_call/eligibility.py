@@ -12,38 +12,38 @@ from datetime import UTC, datetime
 from sqlalchemy import select, union
 from sqlalchemy.orm import Session
 
-from domain.paging.on_call.eligible_users import LONG_AGO, ends_of_duty
-from domain.paging.on_call.schedule_owners import places_of
+from domain.paging.on_call.eligible_users import LONG_AGO, find_eligibility_ends
+from domain.paging.on_call.schedule_owners import find_schedule_owners
 from domain.paging.on_call.schedule_values import Period
 from domain.projects.views import Namespace
 from models import OnCallEligibility, OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn
 
 #: Recorded periods in order, by schedule and user.
-_Seen = Mapping[tuple[int, int], list[OnCallEligibility]]
-_EVER = datetime.max.replace(tzinfo=UTC)
+_RecordsByUser = Mapping[tuple[int, int], list[OnCallEligibility]]
+_FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
 
 
 def note_eligibility(*, session: Session, now: datetime, between: Callable[[], None]) -> None:
     """Record which users can be on call from now on, and which no longer can; `between` commits."""
-    named = _named(session=session)
-    places = places_of(named, session=session)
+    named = _find_schedule_users(session=session)
+    places = find_schedule_owners(named, session=session)
     by_place: dict[Namespace, set[int]] = defaultdict(set)
     for schedule_id, place in places.items():
         by_place[place].add(schedule_id)
     for place, schedules in by_place.items():
         users = {each for schedule_id in schedules for each in named[schedule_id]}
-        ends = ends_of_duty(place, users, session=session, today=now.date())
-        seen = _seen(schedules, session=session)
+        ends = find_eligibility_ends(place, users, session=session, today=now.date())
+        seen = _find_records(schedules, session=session)
         for schedule_id in schedules:
             for user_id in named[schedule_id]:
                 rows = seen.get((schedule_id, user_id), [])
-                if new := _noted(rows, ends.get(user_id), now):
+                if new := _update_record(rows, ends.get(user_id), now):
                     new.schedule_id, new.user_id = schedule_id, user_id
                     session.add(new)
         between()
 
 
-def _named(*, session: Session) -> Mapping[int, set[int]]:
+def _find_schedule_users(*, session: Session) -> Mapping[int, set[int]]:
     """Return the users of schedules, including users of former rotations."""
     override, swap = OnCallOverride, OnCallSwap
     turns = select(OnCallRotation.schedule_id, OnCallTurn.user_id).join(
@@ -62,7 +62,7 @@ def _named(*, session: Session) -> Mapping[int, set[int]]:
     return found
 
 
-def _seen(schedule_ids: Collection[int], *, session: Session) -> _Seen:
+def _find_records(schedule_ids: Collection[int], *, session: Session) -> _RecordsByUser:
     found: dict[tuple[int, int], list[OnCallEligibility]] = defaultdict(list)
     for row in session.scalars(
         select(OnCallEligibility)
@@ -73,15 +73,15 @@ def _seen(schedule_ids: Collection[int], *, session: Session) -> _Seen:
     return found
 
 
-def _is_current(row: OnCallEligibility, now: datetime) -> bool:
+def _is_current_record(row: OnCallEligibility, now: datetime) -> bool:
     return row.until is None or row.until > now
 
 
-def _noted(
+def _update_record(
     rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
 ) -> OnCallEligibility | None:
     """Update the current record of a user; return a new record, or None."""
-    current = next((each for each in rows if _is_current(each, now)), None)
+    current = next((each for each in rows if _is_current_record(each, now)), None)
     until = now if end == LONG_AGO else end
     if current is not None:
         current.until = until
@@ -92,7 +92,7 @@ def _noted(
     return OnCallEligibility(since=now if rows else None, until=until)
 
 
-def times_of_duty(
+def find_eligible_periods(
     places: Mapping[int, Namespace],
     named: Mapping[int, Collection[int]],
     *,
@@ -105,15 +105,15 @@ def times_of_duty(
     for schedule_id, place in places.items():
         users[place].update(named[schedule_id])
     ends = {
-        place: ends_of_duty(place, some, session=session, today=now.date())
+        place: find_eligibility_ends(place, some, session=session, today=now.date())
         for place, some in users.items()
     }
-    seen = _seen(places.keys(), session=session)
+    seen = _find_records(places.keys(), session=session)
     found: dict[int, dict[int, tuple[Period, ...]]] = defaultdict(dict)
     for schedule_id, place in places.items():
         for user_id in named[schedule_id]:
             rows = seen.get((schedule_id, user_id), [])
-            times = _times(rows, ends[place].get(user_id), now)
+            times = _list_eligible_periods(rows, ends[place].get(user_id), now)
             touching = (each for each in times if each.start < within.end)
             found[schedule_id][user_id] = tuple(
                 each for each in touching if each.end > within.start
@@ -121,7 +121,7 @@ def times_of_duty(
     return found
 
 
-def _times(
+def _list_eligible_periods(
     rows: Sequence[OnCallEligibility], end: datetime | None, now: datetime
 ) -> Sequence[Period]:
     """Return the periods in which a user could or can be on call.
@@ -129,12 +129,12 @@ def _times(
     The end of membership is unknown for former members without records.
     """
     if not rows:
-        return [Period(LONG_AGO, end or _EVER)]
-    current = next((each for each in rows if _is_current(each, now)), None)
+        return [Period(LONG_AGO, end or _FAR_FUTURE)]
+    current = next((each for each in rows if _is_current_record(each, now)), None)
     former = [
         Period(each.since or LONG_AGO, each.until)
         for each in rows
         if each.until is not None and each is not current
     ]
     since = (current.since or LONG_AGO) if current else now
-    return [*former, Period(since, now if end == LONG_AGO else end or _EVER)]
+    return [*former, Period(since, now if end == LONG_AGO else end or _FAR_FUTURE)]

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, delete, select
 from sqlalchemy.orm import Session
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.access.authorizations import has_not_ended, held_authorization
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.access.authorizations import has_live_access, lock_authorization
 from domain.accounts.users import ACTIVE
 from domain.audit.events import EventKind
 from domain.core.database.rows import update_rows
@@ -23,29 +23,29 @@ from domain.core.errors import DomainError, NotFoundError
 from domain.core.keyring import CredentialType, Keyring
 from domain.paging.on_call.actions import show_schedule
 from domain.paging.on_call.own_types import NewOwnCalendar, OwnCalendar
-from domain.paging.on_call.schedule_owners import places_of
-from domain.paging.on_call.schedules import get_row
-from domain.paging.on_call.shifts import schedules_of_user
+from domain.paging.on_call.schedule_owners import find_schedule_owners
+from domain.paging.on_call.schedules import get_schedule_row
+from domain.paging.on_call.shifts import find_user_schedules
 from domain.paging.on_call.types import OnCallSchedule as Schedule
 from domain.projects.access import get_group, get_project
-from domain.projects.views import Holder, Viewer
+from domain.projects.views import ProjectOrGroup, Viewer
 from models import OnCallFeed, OnCallSchedule, User
 
 #: Precision of the time of the last use, since calendars poll every few minutes.
-_NOTED_EVERY = timedelta(hours=1)
+_USE_RECORD_INTERVAL = timedelta(hours=1)
 #: Period of past shifts in calendars.
-PAST = timedelta(days=30)
-_NO_ADDRESS = "You have no calendar address."
+CALENDAR_PAST_PERIOD = timedelta(days=30)
+_NO_ADDRESS_MESSAGE = "You have no calendar address."
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenedFeed:
+class CalendarFeed:
     """The calendar that a token gives access to."""
 
     user_id: int
     #: True if the calendar contains only the shifts of the user, in all schedules.
     is_own: bool
-    schedules: tuple[tuple[Holder, Schedule], ...]
+    schedules: tuple[tuple[ProjectOrGroup, Schedule], ...]
 
 
 def find_feed(
@@ -55,70 +55,70 @@ def find_feed(
 
     Without `schedule_id`, return the address of the user's own shifts.
     """
-    is_live = has_not_ended(OnCallFeed.authorization_id, now)
-    row = session.scalar(select(OnCallFeed).where(*_of(schedule_id, user_id), is_live))
+    is_live = has_live_access(OnCallFeed.authorization_id, now)
+    row = session.scalar(select(OnCallFeed).where(*_is_feed_of(schedule_id, user_id), is_live))
     return OwnCalendar.model_validate(row) if row else None
 
 
 @action("on_call_calendars.renew")
-def renew_feed(work: Work, holder: Holder, schedule_id: int) -> str:
+def renew_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> str:
     """Create a secret calendar address of a schedule and revoke the former address.
 
     Return the token of the actor's new address, which is shown only once.
     """
-    schedule = get_row(work, holder, schedule_id)
-    token = _renew(work, schedule.id)
-    _record(work, "address created", holder=holder, schedule=schedule)
+    schedule = get_schedule_row(work, holder, schedule_id)
+    token = _create_feed(work, schedule.id)
+    _record_calendar_event(work, "address created", holder=holder, schedule=schedule)
     return token
 
 
 @action("on_call_calendars.end")
-def end_feed(work: Work, holder: Holder, schedule_id: int) -> None:
+def end_feed(work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int) -> None:
     """Revoke your calendar address of a schedule.
 
     Nothing changes if there is no address.
     """
-    schedule = get_row(work, holder, schedule_id)
-    if _end(work, schedule.id):
-        _record(work, "address ended", holder=holder, schedule=schedule)
+    schedule = get_schedule_row(work, holder, schedule_id)
+    if _delete_feed(work, schedule.id):
+        _record_calendar_event(work, "address ended", holder=holder, schedule=schedule)
 
 
-@question("own_on_call.show_calendar")
-def show_own_calendar(work: Work) -> OwnCalendar:
+@read_action("own_on_call.show_calendar")
+def show_own_calendar(work: UnitOfWork) -> OwnCalendar:
     """Show the address of your on-call calendar."""
     found = find_feed(None, work.actor.id or 0, session=work.session, now=work.now)
     if found is None:
-        raise NotFoundError(_NO_ADDRESS)
+        raise NotFoundError(_NO_ADDRESS_MESSAGE)
     return found
 
 
 @action("own_on_call.renew_calendar")
-def renew_own_calendar(work: Work) -> NewOwnCalendar:
+def renew_own_calendar(work: UnitOfWork) -> NewOwnCalendar:
     """Create a secret address of your on-call calendar and revoke the former address.
 
     The calendar contains your shifts in all schedules.
     """
-    token = _renew(work, None)
-    _record(work, "address created")
+    token = _create_feed(work, None)
+    _record_calendar_event(work, "address created")
     url = f"{work.settings.base_url}/-/on_call/{token}.ics"
     return NewOwnCalendar(created_at=work.now, last_read_at=None, url=url)
 
 
 @action("own_on_call.end_calendar")
-def end_own_calendar(work: Work) -> None:
+def end_own_calendar(work: UnitOfWork) -> None:
     """Revoke the address of your on-call calendar."""
-    if not _end(work, None):
-        raise NotFoundError(_NO_ADDRESS)
-    _record(work, "address ended")
+    if not _delete_feed(work, None):
+        raise NotFoundError(_NO_ADDRESS_MESSAGE)
+    _record_calendar_event(work, "address ended")
 
 
-def _of(schedule_id: int | None, user_id: int | None) -> tuple[ColumnElement[bool], ...]:
+def _is_feed_of(schedule_id: int | None, user_id: int | None) -> tuple[ColumnElement[bool], ...]:
     # SQLAlchemy renders `==` with None as `IS NULL`.
     return OnCallFeed.user_id == user_id, OnCallFeed.schedule_id == schedule_id
 
 
-def _renew(work: Work, schedule_id: int | None) -> str:
-    _end(work, schedule_id)
+def _create_feed(work: UnitOfWork, schedule_id: int | None) -> str:
+    _delete_feed(work, schedule_id)
     made = work.policy(Keyring).issue(CredentialType.CALENDAR_FEED)
     work.session.add(
         OnCallFeed(
@@ -126,21 +126,25 @@ def _renew(work: Work, schedule_id: int | None) -> str:
             user_id=work.actor.id,
             digest=made.digest,
             created_at=work.now,
-            authorization_id=held_authorization(work),
+            authorization_id=lock_authorization(work),
         )
     )
     work.session.flush()
     return made.clear
 
 
-def _end(work: Work, schedule_id: int | None) -> bool:
-    mine = _of(schedule_id, work.actor.id)
+def _delete_feed(work: UnitOfWork, schedule_id: int | None) -> bool:
+    mine = _is_feed_of(schedule_id, work.actor.id)
     gone = work.session.scalars(delete(OnCallFeed).where(*mine).returning(OnCallFeed.id)).all()
     return bool(gone)
 
 
-def _record(
-    work: Work, change: str, *, holder: Holder | None = None, schedule: OnCallSchedule | None = None
+def _record_calendar_event(
+    work: UnitOfWork,
+    change: str,
+    *,
+    holder: ProjectOrGroup | None = None,
+    schedule: OnCallSchedule | None = None,
 ) -> None:
     details = {"change": change}
     if holder:
@@ -154,7 +158,7 @@ def _record(
     )
 
 
-def open_feed(work: Work, token: str) -> OpenedFeed:
+def find_feed_by_token(work: UnitOfWork, token: str) -> CalendarFeed:
     """Return the calendar of a token.
 
     The calendar of the owner's shifts also covers schedules that the owner left within the shown
@@ -167,32 +171,32 @@ def open_feed(work: Work, token: str) -> OpenedFeed:
         .where(
             OnCallFeed.digest.in_(digests),
             User.state == ACTIVE,
-            has_not_ended(OnCallFeed.authorization_id, work.now),
+            has_live_access(OnCallFeed.authorization_id, work.now),
         )
     ).first()
     if row is None:
-        raise _unknown()
+        raise _build_not_found_error()
     feed: OnCallFeed = row.OnCallFeed
     viewer = Viewer(user_id=feed.user_id, is_admin=row.is_admin, today=work.now.date())
     is_own = feed.schedule_id is None
-    since = work.now - PAST
+    since = work.now - CALENDAR_PAST_PERIOD
     ids = (
-        [each.id for each in schedules_of_user(feed.user_id, session=work.session, now=since)]
+        [each.id for each in find_user_schedules(feed.user_id, session=work.session, now=since)]
         if feed.schedule_id is None
         else [feed.schedule_id]
     )
-    found = tuple(_visible(work, viewer, ids))
+    found = tuple(_find_visible_schedules(work, viewer, ids))
     if not (found or is_own):
-        raise _unknown()
-    _note_use(work, feed, token)
-    return OpenedFeed(user_id=feed.user_id, is_own=is_own, schedules=found)
+        raise _build_not_found_error()
+    _record_use(work, feed, token)
+    return CalendarFeed(user_id=feed.user_id, is_own=is_own, schedules=found)
 
 
-def _visible(
-    work: Work, viewer: Viewer, schedule_ids: Sequence[int]
-) -> Iterator[tuple[Holder, Schedule]]:
+def _find_visible_schedules(
+    work: UnitOfWork, viewer: Viewer, schedule_ids: Sequence[int]
+) -> Iterator[tuple[ProjectOrGroup, Schedule]]:
     """Yield the schedules that a viewer may see."""
-    places = places_of(schedule_ids, session=work.session)
+    places = find_schedule_owners(schedule_ids, session=work.session)
     for each in schedule_ids:
         if place := places.get(each):
             find = get_group if place.is_group else get_project
@@ -201,16 +205,16 @@ def _visible(
                 yield holder, show_schedule(work, holder, each)
 
 
-def _unknown() -> NotFoundError:
+def _build_not_found_error() -> NotFoundError:
     return NotFoundError("This calendar does not exist, or you no longer have access.")
 
 
-def _note_use(work: Work, feed: OnCallFeed, token: str) -> None:
+def _record_use(work: UnitOfWork, feed: OnCallFeed, token: str) -> None:
     """Record the time of the use of a feed, and rehash its token with the newest key."""
-    renewed = work.policy(Keyring).rehashed(token, feed.digest)
+    renewed = work.policy(Keyring).rehash_if_outdated(token, feed.digest)
     values = {"digest": renewed, "keyed_at": work.now} if renewed else {}
     last = feed.last_read_at
-    if values or last is None or last < work.now - _NOTED_EVERY:
+    if values or last is None or last < work.now - _USE_RECORD_INTERVAL:
         work.session.execute(
             update_rows(OnCallFeed)
             .where(OnCallFeed.id == feed.id, OnCallFeed.digest == feed.digest)

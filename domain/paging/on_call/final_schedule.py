@@ -17,10 +17,17 @@ from enum import StrEnum
 from itertools import chain, groupby, pairwise
 from typing import NamedTuple
 
-from domain.paging.on_call.schedule_values import Period, Plan, RotationPlan, Swap, Turn, periods
+from domain.paging.on_call.schedule_values import (
+    Period,
+    RotationPlan,
+    RotationTurn,
+    SchedulePlan,
+    Swap,
+    find_allowed_periods,
+)
 
 
-class Source(StrEnum):
+class DutySource(StrEnum):
     """The reason why a user is on call."""
 
     ROTATION = "rotation"
@@ -32,13 +39,13 @@ class Duty(NamedTuple):
     """A user on call, with the reason."""
 
     user_id: int
-    source: Source
+    source: DutySource
     #: Id of the rotation, override or swap.
     source_id: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class OnCallSpan:
     """A period in which the same users are on call; a gap has no duties."""
 
     start: datetime
@@ -51,7 +58,7 @@ class Span:
         return tuple(each.user_id for each in self.duties)
 
 
-class _Turn(NamedTuple):
+class _TurnPart(NamedTuple):
     """A part of a turn in which its rotation is on call."""
 
     start: datetime
@@ -59,16 +66,16 @@ class _Turn(NamedTuple):
     duty: Duty
 
 
-class _Track:
+class _RotationTurns:
     """The turns of a rotation in order, without overlaps."""
 
     def __init__(self, plan: RotationPlan, within: Period) -> None:
         self.layer = plan.layer
-        self._turns = tuple(_turns(plan, within))
+        self._turns = tuple(_find_turn_parts(plan, within))
         self._starts = [each.start for each in self._turns]
 
     @property
-    def bounds(self) -> Iterator[datetime]:
+    def change_times(self) -> Iterator[datetime]:
         """Yield the times at which the user on call may change."""
         for each in self._turns:
             yield from (each.start, each.end)
@@ -81,31 +88,31 @@ class _Track:
         return self._turns[index].duty
 
 
-def _turns(plan: RotationPlan, within: Period) -> Iterator[_Turn]:
+def _find_turn_parts(plan: RotationPlan, within: Period) -> Iterator[_TurnPart]:
     start = max(within.start, plan.valid_from)
     end = min(within.end, plan.valid_until or within.end)
     if start >= end or not plan.user_ids:
         return
-    allowed = periods(plan.restrictions, plan.time_zone, Period(start, end))
+    allowed = find_allowed_periods(plan.restrictions, plan.time_zone, Period(start, end))
     ends = [each.end for each in allowed]
-    for turn in _whole_turns(plan, start, end):
-        duty = Duty(plan.user_at(turn.number), Source.ROTATION, plan.id)
+    for turn in _find_whole_turns(plan, start, end):
+        duty = Duty(plan.user_at(turn.number), DutySource.ROTATION, plan.id)
         for index in range(bisect_right(ends, turn.start), len(allowed)):
             part = allowed[index]
             if part.start >= turn.end:
                 break
-            yield _Turn(max(part.start, turn.start), min(part.end, turn.end), duty)
+            yield _TurnPart(max(part.start, turn.start), min(part.end, turn.end), duty)
 
 
-def _whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[Turn]:
+def _find_whole_turns(plan: RotationPlan, start: datetime, end: datetime) -> Iterable[RotationTurn]:
     if len(set(plan.user_ids)) > 1:
         return plan.handovers.turns(start, end)
     # Nothing changes at a handoff from a user to the same user.
     begin = max(start, plan.handovers.begins_at)
-    return [Turn(0, begin, end)] if begin < end else []
+    return [RotationTurn(0, begin, end)] if begin < end else []
 
 
-def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
+def compute_spans(plan: SchedulePlan, start: datetime, end: datetime) -> tuple[OnCallSpan, ...]:
     """Return the spans of a period in order, without holes.
 
     A gap is a span without duties. Consecutive turns with the same users for the same reasons are
@@ -120,19 +127,21 @@ def spans(plan: Plan, start: datetime, end: datetime) -> tuple[Span, ...]:
         for each in plan.rotations
         if plan.swaps or any(plan.times.get(user_id) != () for user_id in each.user_ids)
     )
-    tracks = sorted((_Track(each, within) for each in counting), key=lambda track: -track.layer)
-    changes = (each for each in _moments(plan, tracks) if start < each < end)
+    tracks = sorted(
+        (_RotationTurns(each, within) for each in counting), key=lambda track: -track.layer
+    )
+    changes = (each for each in _find_change_times(plan, tracks) if start < each < end)
     moments = sorted({start, end, *changes})
     parts = [
-        Span(start=left, end=right, duties=_duties(plan, tracks, left))
+        OnCallSpan(start=left, end=right, duties=_find_duties(plan, tracks, left))
         for left, right in pairwise(moments)
     ]
-    return tuple(_merged(parts))
+    return tuple(_merge_spans(parts))
 
 
-def _moments(plan: Plan, tracks: Sequence[_Track]) -> Iterator[datetime]:
+def _find_change_times(plan: SchedulePlan, tracks: Sequence[_RotationTurns]) -> Iterator[datetime]:
     for track in tracks:
-        yield from track.bounds
+        yield from track.change_times
     for override in plan.overrides:
         yield from (override.during.start, override.during.end)
     for swap in plan.swaps:
@@ -142,36 +151,38 @@ def _moments(plan: Plan, tracks: Sequence[_Track]) -> Iterator[datetime]:
         yield from (period.start, period.end)
 
 
-def _merged(
-    parts: Iterable[Span], by: Callable[[Span], object] = lambda span: span.duties
-) -> Iterator[Span]:
+def _merge_spans(
+    parts: Iterable[OnCallSpan], by: Callable[[OnCallSpan], object] = lambda span: span.duties
+) -> Iterator[OnCallSpan]:
     for _, same in groupby(parts, key=by):
         first, *others = same
         yield replace(first, end=others[-1].end) if others else first
 
 
-def by_users(parts: Iterable[Span]) -> tuple[Span, ...]:
+def merge_by_users(parts: Iterable[OnCallSpan]) -> tuple[OnCallSpan, ...]:
     """Join consecutive spans with the same users, regardless of the reasons.
 
     The duties of a joined span are the duties at its start.
     """
-    return tuple(_merged(parts, by=lambda span: frozenset(span.user_ids)))
+    return tuple(_merge_spans(parts, by=lambda span: frozenset(span.user_ids)))
 
 
-def _duties(plan: Plan, tracks: Sequence[_Track], moment: datetime) -> tuple[Duty, ...]:
+def _find_duties(
+    plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
+) -> tuple[Duty, ...]:
     #: Ids of users whose duties are taken, with the new duties. None for overrides in addition.
     covers: list[tuple[int | None, Duty]] = []
     found: tuple[Duty, ...] | None = None
     for each in reversed(plan.overrides):
-        if not (_covers(each.during, moment) and plan.has(each.user_id, moment)):
+        if not (_is_within(each.during, moment) and plan.has(each.user_id, moment)):
             continue
-        duty = Duty(each.user_id, Source.OVERRIDE, each.id)
+        duty = Duty(each.user_id, DutySource.OVERRIDE, each.id)
         if each.instead_of_id is None and not each.in_addition:
             found = (duty,)
             break
         covers.append((each.instead_of_id, duty))
     if found is None:
-        found = _before_overrides(plan, tracks, moment)
+        found = _find_duties_before_overrides(plan, tracks, moment)
     for user_id, duty in reversed(covers):
         taken = [duty if each.user_id == user_id else each for each in found]
         taken += [duty] if user_id is None else []
@@ -179,10 +190,12 @@ def _duties(plan: Plan, tracks: Sequence[_Track], moment: datetime) -> tuple[Dut
     return found
 
 
-def _before_overrides(plan: Plan, tracks: Sequence[_Track], moment: datetime) -> tuple[Duty, ...]:
+def _find_duties_before_overrides(
+    plan: SchedulePlan, tracks: Sequence[_RotationTurns], moment: datetime
+) -> tuple[Duty, ...]:
     for _, layer in groupby(tracks, key=lambda track: track.layer):
         turns = (track.at(moment) for track in layer)
-        swapped = (_swapped(plan, turn, moment) for turn in turns if turn is not None)
+        swapped = (_apply_swaps(plan, turn, moment) for turn in turns if turn is not None)
         # A user who has the turn in two rotations of a layer is on call once.
         found = {each.user_id: each for each in swapped if plan.has(each.user_id, moment)}
         if found:
@@ -190,21 +203,21 @@ def _before_overrides(plan: Plan, tracks: Sequence[_Track], moment: datetime) ->
     return ()
 
 
-def _swapped(plan: Plan, duty: Duty, moment: datetime) -> Duty:
+def _apply_swaps(plan: SchedulePlan, duty: Duty, moment: datetime) -> Duty:
     """Return a duty after all swaps; a swap with a user who cannot be on call has no effect."""
     for swap in plan.swaps:
-        taker = _taker(swap, duty.user_id, moment)
+        taker = _find_swap_partner(swap, duty.user_id, moment)
         if taker is not None and plan.has(taker, moment):
-            duty = Duty(taker, Source.SWAP, swap.id)
+            duty = Duty(taker, DutySource.SWAP, swap.id)
     return duty
 
 
-def _taker(swap: Swap, user_id: int, moment: datetime) -> int | None:
+def _find_swap_partner(swap: Swap, user_id: int, moment: datetime) -> int | None:
     for given, taken in ((swap.first, swap.second), (swap.second, swap.first)):
-        if given.user_id == user_id and _covers(given.during, moment):
+        if given.user_id == user_id and _is_within(given.during, moment):
             return taken.user_id
     return None
 
 
-def _covers(during: Period, moment: datetime) -> bool:
+def _is_within(during: Period, moment: datetime) -> bool:
     return during.start <= moment < during.end

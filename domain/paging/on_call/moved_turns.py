@@ -11,28 +11,28 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import func, select, union_all
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.paging.on_call import notices
 from domain.paging.on_call.change_actions import (
+    build_change_resources,
     end_override_row,
     end_swap_row,
-    present_changes,
     record_change,
 )
 from domain.paging.on_call.notices import ShiftChange
-from domain.paging.on_call.rotation_turns import UserTurn, turns
-from domain.paging.on_call.schedule_queries import read_plans
-from domain.paging.on_call.schedule_values import Override, Period, Plan, Stint, Swap
+from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
+from domain.paging.on_call.schedule_queries import load_schedule_plans
+from domain.paging.on_call.schedule_values import Override, Period, SchedulePlan, Swap, UserPeriod
 from domain.paging.on_call.types import OnCallOverride, OnCallSwap
 from models import OnCallOverride as OverrideRow
 from models import OnCallSwap as SwapRow
 
 #: Period after the last swap or override that is searched for turns.
-_HORIZON = timedelta(days=62)
+_SEARCHED_PERIOD = timedelta(days=62)
 
 
 @dataclass(frozen=True)
-class Moves:
+class MovedChanges:
     """The swaps and overrides that a change moves, by id. None means that it ends."""
 
     swaps: Mapping[int, tuple[Period, Period] | None]
@@ -40,14 +40,14 @@ class Moves:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ahead:
+class PlanBefore:
     """The plan of a schedule before a change, for the period with swaps and overrides."""
 
-    plan: Plan
+    plan: SchedulePlan
     within: Period
 
 
-def read_ahead(work: Work, schedule_id: int) -> Ahead | None:
+def load_plan_before(work: UnitOfWork, schedule_id: int) -> PlanBefore | None:
     """Return the plan of a schedule before a change; None if nothing can move."""
     ends = union_all(
         select(SwapRow.over_at.label("at")).where(SwapRow.schedule_id == schedule_id),
@@ -56,39 +56,39 @@ def read_ahead(work: Work, schedule_id: int) -> Ahead | None:
     last: datetime | None = work.session.scalar(select(func.max(ends.c.at)))
     if last is None or last <= work.now:
         return None
-    within = Period(work.now, last + _HORIZON)
-    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
-    return Ahead(plan=plans[schedule_id], within=within) if schedule_id in plans else None
+    within = Period(work.now, last + _SEARCHED_PERIOD)
+    plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
+    return PlanBefore(plan=plans[schedule_id], within=within) if schedule_id in plans else None
 
 
-def find_moves(ahead: Ahead | None, work: Work) -> Moves:
+def find_moves(ahead: PlanBefore | None, work: UnitOfWork) -> MovedChanges:
     """Return the swaps and overrides that the change since `ahead` moves or ends."""
     if ahead is None:
-        return Moves({}, {})
+        return MovedChanges({}, {})
     before, within = ahead.plan, ahead.within
-    plans = read_plans([before.schedule_id], within, session=work.session, now=work.now)
+    plans = load_schedule_plans([before.schedule_id], within, session=work.session, now=work.now)
     after = plans[before.schedule_id]
     if after.rotations == before.rotations:
-        return Moves({}, {})
-    swaps, kept = _moved_swaps(before, after, within)
-    overrides = _moved_overrides(before, replace(after, swaps=kept), within)
-    return Moves(swaps, overrides)
+        return MovedChanges({}, {})
+    swaps, kept = _find_moved_swaps(before, after, within)
+    overrides = _find_moved_overrides(before, replace(after, swaps=kept), within)
+    return MovedChanges(swaps, overrides)
 
 
-def _moved_swaps(
-    before: Plan, after: Plan, within: Period
+def _find_moved_swaps(
+    before: SchedulePlan, after: SchedulePlan, within: Period
 ) -> tuple[Mapping[int, tuple[Period, Period] | None], tuple[Swap, ...]]:
     """Return the swaps that move or end, and the resulting list of swaps."""
     moved: dict[int, tuple[Period, Period] | None] = {}
     kept: tuple[Swap, ...] = ()
     for number, swap in enumerate(before.swaps):
         # A swap applies on top of the rotations and the earlier swaps.
-        old = turns(replace(before, overrides=(), swaps=before.swaps[:number]), within)
-        new = turns(replace(after, overrides=(), swaps=kept), within)
+        old = find_user_turns(replace(before, overrides=(), swaps=before.swaps[:number]), within)
+        new = find_user_turns(replace(after, overrides=(), swaps=kept), within)
         first, second = (
-            _follow(each, old, new, within.start) for each in (swap.first, swap.second)
+            _find_new_period(each, old, new, within.start) for each in (swap.first, swap.second)
         )
-        if first is None or second is None or _overlap(first, second):
+        if first is None or second is None or _has_overlap(first, second):
             moved[swap.id] = None
             continue
         if (first, second) != (swap.first.during, swap.second.during):
@@ -98,16 +98,18 @@ def _moved_swaps(
     return moved, kept
 
 
-def _moved_overrides(before: Plan, after: Plan, within: Period) -> Mapping[int, Period | None]:
-    old = turns(replace(before, overrides=()), within)
-    new = turns(replace(after, overrides=()), within)
+def _find_moved_overrides(
+    before: SchedulePlan, after: SchedulePlan, within: Period
+) -> Mapping[int, Period | None]:
+    old = find_user_turns(replace(before, overrides=()), within)
+    new = find_user_turns(replace(after, overrides=()), within)
     moved: dict[int, Period | None] = {}
     for each in before.overrides:
         if each.in_addition or not _is_whole_turn(each, old, within.start):
             continue
-        during = _turn_after(each.instead_of_id, _rest(each.during, within.start), new)
+        during = _find_matching_turn(each.instead_of_id, _cut_past(each.during, within.start), new)
         if during is not None:
-            during = _with_past(each.during, during, within.start)
+            during = _keep_past(each.during, during, within.start)
         # An override of everyone stays if its turn no longer exists, since it applies to any user.
         if during != each.during and (during is not None or each.instead_of_id is not None):
             moved[each.id] = during
@@ -115,60 +117,62 @@ def _moved_overrides(before: Plan, after: Plan, within: Period) -> Mapping[int, 
 
 
 def _is_whole_turn(override: Override, old: Sequence[UserTurn], now: datetime) -> bool:
-    return _rest(override.during, now) in _turns_of(override.instead_of_id, old)
+    return _cut_past(override.during, now) in _find_turns(override.instead_of_id, old)
 
 
-def _follow(
-    stint: Stint, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
+def _find_new_period(
+    stint: UserPeriod, old: Sequence[UserTurn], new: Sequence[UserTurn], now: datetime
 ) -> Period | None:
     """Return the period of one side of a swap after the change; None if its shifts are gone."""
     if stint.during.end <= now:
         return stint.during
-    rest = _rest(stint.during, now)
-    if rest in _turns_of(stint.user_id, old):
-        found = _turn_after(stint.user_id, rest, new)
-        return None if found is None else _with_past(stint.during, found, now)
+    rest = _cut_past(stint.during, now)
+    if rest in _find_turns(stint.user_id, old):
+        found = _find_matching_turn(stint.user_id, rest, new)
+        return None if found is None else _keep_past(stint.during, found, now)
     # A part of a turn must have the same shifts as before.
-    is_same = _shifts_in(rest, stint.user_id, old) == _shifts_in(rest, stint.user_id, new)
+    is_same = _find_shifts(rest, stint.user_id, old) == _find_shifts(rest, stint.user_id, new)
     return stint.during if is_same else None
 
 
-def _rest(during: Period, now: datetime) -> Period:
+def _cut_past(during: Period, now: datetime) -> Period:
     return Period(max(during.start, now), during.end)
 
 
-def _with_past(before: Period, after: Period, now: datetime) -> Period:
+def _keep_past(before: Period, after: Period, now: datetime) -> Period:
     """Return a moved period whose past part does not change."""
     return Period(before.start if before.start < now else after.start, after.end)
 
 
-def _turns_of(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period]:
+def _find_turns(user_id: int | None, found: Iterable[UserTurn]) -> Sequence[Period]:
     return [each.during for each in found if user_id in (None, each.duty.user_id)]
 
 
-def _turn_after(user_id: int | None, rest: Period, new: Sequence[UserTurn]) -> Period | None:
+def _find_matching_turn(
+    user_id: int | None, rest: Period, new: Sequence[UserTurn]
+) -> Period | None:
     """Return the new turn that covers at least half of an old turn, or None."""
-    own = _turns_of(user_id, new)
-    best = max(own, key=lambda each: _common(each, rest), default=None)
+    own = _find_turns(user_id, new)
+    best = max(own, key=lambda each: _compute_overlap(each, rest), default=None)
     half = (rest.end - rest.start) / 2
-    return best if best is not None and _common(best, rest) >= half else None
+    return best if best is not None and _compute_overlap(best, rest) >= half else None
 
 
-def _common(one: Period, other: Period) -> timedelta:
+def _compute_overlap(one: Period, other: Period) -> timedelta:
     return min(one.end, other.end) - max(one.start, other.start)
 
 
-def _overlap(one: Period, other: Period) -> bool:
-    return _common(one, other) > timedelta()
+def _has_overlap(one: Period, other: Period) -> bool:
+    return _compute_overlap(one, other) > timedelta()
 
 
-def _shifts_in(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequence[Period]:
+def _find_shifts(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequence[Period]:
     parts = [
         Period(max(part.start, rest.start), min(part.end, rest.end))
         for each in found
         if each.duty.user_id == user_id
         for part in each.parts
-        if _overlap(part, rest)
+        if _has_overlap(part, rest)
     ]
     joined: list[Period] = []
     for part in sorted(parts):
@@ -179,7 +183,7 @@ def _shifts_in(rest: Period, user_id: int, found: Iterable[UserTurn]) -> Sequenc
     return joined
 
 
-def apply_moves(moves: Moves, change: ShiftChange) -> None:
+def apply_moves(moves: MovedChanges, change: ShiftChange) -> None:
     """Move and end swaps and overrides, log the changes, and notify the users."""
     session = change.work.session
     for swap in session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all():
@@ -191,71 +195,73 @@ def apply_moves(moves: Moves, change: ShiftChange) -> None:
 
 def _move_swap(row: SwapRow, after: tuple[Period, Period] | None, change: ShiftChange) -> None:
     work = change.work
-    before = present_changes(work, [row], OnCallSwap)[0]
+    before = build_change_resources(work, [row], OnCallSwap)[0]
     if after is None:
         end_swap_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.tell(notices.tell_of_ended_swap, before, change)
+        notices.queue_notices(notices.queue_ended_swap_notices, before, change)
         return
     (row.starts_at, row.ends_at), (row.other_starts_at, row.other_ends_at) = (
         (each.start, each.end) for each in after
     )
     row.over_at = max(row.ends_at, row.other_ends_at)
     work.session.flush()
-    moved = present_changes(work, [row], OnCallSwap)[0]
+    moved = build_change_resources(work, [row], OnCallSwap)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.tell(notices.tell_of_moved_swap, moved, change)
+    notices.queue_notices(notices.queue_moved_swap_notices, moved, change)
 
 
 def _move_override(row: OverrideRow, after: Period | None, change: ShiftChange) -> None:
     work = change.work
-    before = present_changes(work, [row], OnCallOverride)[0]
+    before = build_change_resources(work, [row], OnCallOverride)[0]
     if after is None:
         end_override_row(row, work)
         record_change(work, change.holder, change.schedule, before, "ended")
-        notices.tell(notices.tell_of_lost_override, before, change)
+        notices.queue_notices(notices.queue_lost_override_notices, before, change)
         return
     row.starts_at, row.ends_at = after.start, after.end
     work.session.flush()
-    moved = present_changes(work, [row], OnCallOverride)[0]
+    moved = build_change_resources(work, [row], OnCallOverride)[0]
     record_change(work, change.holder, change.schedule, moved, "moved")
-    notices.tell(notices.tell_of_moved_override, moved, change)
+    notices.queue_notices(notices.queue_moved_override_notices, moved, change)
 
 
-def describe_moves(moves: Moves, change: ShiftChange) -> tuple[str, ...]:
+def describe_moves(moves: MovedChanges, change: ShiftChange) -> tuple[str, ...]:
     """Return a sentence for each swap or override that a change would move or end."""
     session = change.work.session
     swaps = session.scalars(select(SwapRow).where(SwapRow.id.in_(moves.swaps))).all()
     rows = session.scalars(select(OverrideRow).where(OverrideRow.id.in_(moves.overrides))).all()
     return (
         *(
-            _words_of_swap(each, moves.swaps[each.id], change)
-            for each in present_changes(change.work, swaps, OnCallSwap)
+            _describe_swap_move(each, moves.swaps[each.id], change)
+            for each in build_change_resources(change.work, swaps, OnCallSwap)
         ),
         *(
-            _words_of_override(each, moves.overrides[each.id], change)
-            for each in present_changes(change.work, rows, OnCallOverride)
+            _describe_override_move(each, moves.overrides[each.id], change)
+            for each in build_change_resources(change.work, rows, OnCallOverride)
         ),
     )
 
 
-def _words_of_swap(
+def _describe_swap_move(
     swap: OnCallSwap, after: tuple[Period, Period] | None, change: ShiftChange
 ) -> str:
     people = f"The swap of {swap.user.username} and {swap.other_user.username}"
     if after is None:
         start = change.written(min(swap.starts_at, swap.other_starts_at))
-        return f"{people} that begins on {start} ends: its turns are no longer there."
+        return f"{people} that starts on {start} ends, because its turns no longer exist."
     first, second = (change.period(each.start, each.end) for each in after)
     return (
-        f"{people} moves: {swap.user.username} gives the turn {first}, and "
+        f"{people} moves: {swap.user.username} gives away the turn {first}, and "
         f"{swap.other_user.username} the turn {second}."
     )
 
 
-def _words_of_override(override: OnCallOverride, after: Period | None, change: ShiftChange) -> str:
+def _describe_override_move(
+    override: OnCallOverride, after: Period | None, change: ShiftChange
+) -> str:
     when = change.period(override.starts_at, override.ends_at)
     which = f"The override of {override.user.username} {when}"
     if after is None:
-        return f"{which} ends: the turn that it covers is no longer there."
-    return f"{which} moves: it is {change.period(after.start, after.end)} then."
+        return f"{which} ends, because the turn that it covers no longer exists."
+    return f"{which} moves. Its new period is {change.period(after.start, after.end)}."

@@ -6,17 +6,17 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.accounts.profiles import user_references
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import find_user_references
 from domain.alerts.listing.filters import OPEN_STATUSES, SEVERITIES
-from domain.alerts.listing.types import alert_url, incident_url
-from domain.alerts.listing.watched_projects import projects_of_member
+from domain.alerts.listing.types import build_alert_url, build_incident_url
+from domain.alerts.listing.watched_projects import build_member_projects_query
 from domain.core.errors import InvalidError
-from domain.paging.notifications.page_targets import RANK_OF_INCIDENT, Subject
+from domain.paging.notifications.page_targets import INCIDENT_SEVERITY_RANK, SubjectKind
 from domain.paging.notifications.paging import PageKind
 from domain.paging.on_call.change_actions import create_override
-from domain.paging.on_call.eligible_users import id_of_candidate
+from domain.paging.on_call.eligible_users import find_eligible_user_id
 from domain.paging.on_call.own_types import (
     CoverQuery,
     NewCover,
@@ -26,58 +26,61 @@ from domain.paging.on_call.own_types import (
     OwnSchedule,
     PagedAlert,
 )
-from domain.paging.on_call.rotation_turns import UserTurn, turns
-from domain.paging.on_call.schedule_queries import read_plans
+from domain.paging.on_call.rotation_turns import UserTurn, find_user_turns
+from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
-from domain.paging.on_call.shifts import UserSchedule, schedules_now, schedules_of_user
+from domain.paging.on_call.shifts import UserSchedule, build_schedules_on_call, find_user_schedules
 from domain.paging.on_call.types import (
     NewOverride,
     OnCallPeriod,
     OnCallTurn,
-    check_is_not_over,
-    checked_period,
+    check_period,
+    check_period_not_over,
 )
 from domain.projects.access import get_group, get_project
-from domain.projects.owners import pages_url
-from domain.projects.views import Holder, viewer_of
-from domain.projects.visibility_sql import groups_with_role
+from domain.projects.owners import build_pages_url
+from domain.projects.views import ProjectOrGroup, get_viewer
+from domain.projects.visibility_sql import select_groups_with_role
 from models import Alert, Incident, Page, PageRecipient, Project
 
 #: Period before now that is searched for the start of a current turn.
-TURNS_BEGAN_WITHIN = timedelta(days=56)
-_MOST_ALERTS = 50
+MAX_TURN_LOOKBACK = timedelta(days=56)
+_MAX_ALERTS = 50
 
 
-@question("own_on_call.show")
-def show_own_on_call(work: Work, query: OwnOnCallQuery) -> OwnOnCall:
+@read_action("own_on_call.show")
+def show_own_on_call(work: UnitOfWork, query: OwnOnCallQuery) -> OwnOnCall:
     """Show your shifts and the open alerts and incidents that you were paged about."""
     # Use whole days, so that the start of earlier turns does not vary within a day.
     today = work.now.replace(hour=0, minute=0, second=0, microsecond=0)
     shown = Period(work.now, work.now + timedelta(weeks=query.weeks))
     # Turns that start within the period are shown up to their end.
-    within = Period(today - TURNS_BEGAN_WITHIN, shown.end + TURNS_BEGAN_WITHIN)
-    schedules = _own_schedules(work, _named(work), within, shown)
-    alerts, incidents = _paged(work, Subject.ALERT), _paged(work, Subject.INCIDENT)
+    within = Period(today - MAX_TURN_LOOKBACK, shown.end + MAX_TURN_LOOKBACK)
+    schedules = _build_own_schedules(work, _find_member_schedules(work), within, shown)
+    alerts, incidents = (
+        _find_paged_alerts(work, SubjectKind.ALERT),
+        _find_paged_alerts(work, SubjectKind.INCIDENT),
+    )
     return OwnOnCall(schedules=schedules, alerts=alerts, incidents=incidents)
 
 
-@question("own_on_call.preview_cover", command="preview-cover")
-def preview_cover(work: Work, query: CoverQuery) -> OnCallCover:
-    """Preview which of your shifts another user would cover.
+@read_action("own_on_call.preview_cover", command="preview-cover")
+def preview_cover(work: UnitOfWork, query: CoverQuery) -> OnCallCover:
+    """Preview the shifts that another user would cover.
 
     Raise InvalidError if there are none, or if the user cannot be on call there.
     """
-    return _cover(work, query)
+    return _build_cover(work, query)
 
 
 @action("own_on_call.cover")
-def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
+def cover_shifts(work: UnitOfWork, new: NewCover) -> OnCallCover:
     """Assign another user to cover your shifts, in one schedule or in all.
 
     Each schedule gets an override for your shifts only; other users on call stay. Raise
     InvalidError if there are no shifts, or if the user cannot be on call there.
     """
-    found = _cover(work, new)
+    found = _build_cover(work, new)
     for each in found.schedules:
         override = NewOverride(
             user=new.user,
@@ -85,65 +88,74 @@ def cover_shifts(work: Work, new: NewCover) -> OnCallCover:
             starts_at=found.starts_at,
             ends_at=found.ends_at,
         )
-        create_override(work, holder_of(work, each), each.schedule_id, override)
+        create_override(work, get_schedule_owner(work, each), each.schedule_id, override)
     return found
 
 
-def _cover(work: Work, wanted: NewCover | CoverQuery) -> OnCallCover:
-    during = checked_period(wanted.starts_at, wanted.ends_at, fields=("starts_at", "ends_at"))
-    check_is_not_over(during, field="ends_at", now=work.now)
+def _build_cover(work: UnitOfWork, wanted: NewCover | CoverQuery) -> OnCallCover:
+    during = check_period(wanted.starts_at, wanted.ends_at, fields=("starts_at", "ends_at"))
+    check_period_not_over(during, field="ends_at", now=work.now)
     left = Period(max(during.start, work.now), during.end)
-    named = [each for each in _named(work) if not wanted.schedules or each.id in wanted.schedules]
-    found = [each for each in _own_schedules(work, named, left, left) if each.turns]
+    named = [
+        each
+        for each in _find_member_schedules(work)
+        if not wanted.schedules or each.id in wanted.schedules
+    ]
+    found = [each for each in _build_own_schedules(work, named, left, left) if each.turns]
     if not found:
-        message = "There is no shift to cover in this time."
+        message = "You have no shifts in this period. Choose another period."
         raise InvalidError(message, field="starts_at")
     for each in found if wanted.user else ():
         try:
-            user_id = id_of_candidate(work, holder_of(work, each), wanted.user, field="user")
+            user_id = find_eligible_user_id(
+                work, get_schedule_owner(work, each), wanted.user, field="user"
+            )
         except InvalidError as error:
             message = f"{each.name} of {each.path}: {error}"
             raise InvalidError(message, field="user") from error
         if user_id == work.actor.id:
-            raise InvalidError("Nobody covers themselves: choose somebody else.", field="user")
+            message = "Users cannot cover their own shifts. Choose another user."
+            raise InvalidError(message, field="user")
     return OnCallCover(starts_at=during.start, ends_at=during.end, schedules=tuple(found))
 
 
-def holder_of(work: Work, schedule: OwnSchedule) -> Holder:
+def get_schedule_owner(work: UnitOfWork, schedule: OwnSchedule) -> ProjectOrGroup:
     """Return the project or group of a schedule."""
     get = get_group if schedule.group else get_project
-    return get(schedule.path, viewer_of(work), session=work.session)
+    return get(schedule.path, get_viewer(work), session=work.session)
 
 
-def _named(work: Work) -> Sequence[UserSchedule]:
+def _find_member_schedules(work: UnitOfWork) -> Sequence[UserSchedule]:
     """Return the schedules that include the actor, in projects or groups of the actor."""
-    session, viewer = work.session, viewer_of(work)
-    found = schedules_of_user(work.actor.id or 0, session=session, now=work.now)
-    projects = set(session.scalars(projects_of_member(viewer, session=session)))
-    groups = set(session.scalars(groups_with_role(viewer)))
+    session, viewer = work.session, get_viewer(work)
+    found = find_user_schedules(work.actor.id or 0, session=session, now=work.now)
+    projects = set(session.scalars(build_member_projects_query(viewer, session=session)))
+    groups = set(session.scalars(select_groups_with_role(viewer)))
     return [
         each for each in found if each.place.id in (groups if each.place.is_group else projects)
     ]
 
 
-def _own_schedules(
-    work: Work, named: Sequence[UserSchedule], within: Period, shown: Period
+def _build_own_schedules(
+    work: UnitOfWork, named: Sequence[UserSchedule], within: Period, shown: Period
 ) -> tuple[OwnSchedule, ...]:
     """Return schedules with the actor's turns in the period `shown`, cut to `within`."""
     ids = [each.id for each in named]
-    plans = read_plans(ids, within, session=work.session, now=work.now)
-    now = {each.schedule_id: each for each in schedules_now(work, named)}
+    plans = load_schedule_plans(ids, within, session=work.session, now=work.now)
+    now = {each.schedule_id: each for each in build_schedules_on_call(work, named)}
     return tuple(
         OwnSchedule(
             **dict(now[each.id]),
             project_path=None if each.place.is_group else each.place.path,
-            web_url=f"{pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}",
+            web_url=(
+                f"{build_pages_url(each.place, work.settings.base_url)}/on_call/schedules/{each.id}"
+            ),
             turns=tuple(
-                _shown(
+                _build_turns(
                     work,
                     [
                         turn
-                        for turn in turns(plans[each.id], within)
+                        for turn in find_user_turns(plans[each.id], within)
                         if turn.duty.user_id == work.actor.id
                         and turn.during.end > shown.start
                         and turn.during.start < shown.end
@@ -156,15 +168,19 @@ def _own_schedules(
     )
 
 
-def turns_of(work: Work, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
+def list_turns(work: UnitOfWork, schedule_id: int, within: Period) -> tuple[OnCallTurn, ...]:
     """Return the turns of all users in a schedule."""
-    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
-    return tuple(_shown(work, turns(plans[schedule_id], within) if schedule_id in plans else ()))
+    plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
+    return tuple(
+        _build_turns(
+            work, find_user_turns(plans[schedule_id], within) if schedule_id in plans else ()
+        )
+    )
 
 
-def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
+def _build_turns(work: UnitOfWork, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
     ids = {each.duty.user_id for each in found}
-    named = user_references(ids, base_url=work.settings.base_url, session=work.session)
+    named = find_user_references(ids, base_url=work.settings.base_url, session=work.session)
     for each in found:
         yield OnCallTurn(
             user=named[each.duty.user_id],
@@ -177,11 +193,11 @@ def _shown(work: Work, found: Sequence[UserTurn]) -> Iterable[OnCallTurn]:
         )
 
 
-def _paged(work: Work, about: Subject) -> tuple[PagedAlert, ...]:
+def _find_paged_alerts(work: UnitOfWork, about: SubjectKind) -> tuple[PagedAlert, ...]:
     """Return open alerts or incidents that the actor was paged about, the latest page first."""
-    thing: Any = Incident if about is Subject.INCIDENT else Alert
-    severity = RANK_OF_INCIDENT if about is Subject.INCIDENT else Alert.severity
-    url = incident_url if about is Subject.INCIDENT else alert_url
+    thing: Any = Incident if about is SubjectKind.INCIDENT else Alert
+    severity = INCIDENT_SEVERITY_RANK if about is SubjectKind.INCIDENT else Alert.severity
+    url = build_incident_url if about is SubjectKind.INCIDENT else build_alert_url
     paged_at = func.max(Page.due_at)
     rows = work.session.execute(
         select(Project.path, thing.iid, thing.title, thing.status)
@@ -195,11 +211,13 @@ def _paged(work: Work, about: Subject) -> tuple[PagedAlert, ...]:
             Page.kind == PageKind.FIRING.value,
             Page.due_at <= work.now,
             thing.status.in_(OPEN_STATUSES),
-            thing.project_id.in_(projects_of_member(viewer_of(work), session=work.session)),
+            thing.project_id.in_(
+                build_member_projects_query(get_viewer(work), session=work.session)
+            ),
         )
         .group_by(Project.path, thing.id)
         .order_by(paged_at.desc(), thing.id.desc())
-        .limit(_MOST_ALERTS)
+        .limit(_MAX_ALERTS)
     )
     return tuple(
         PagedAlert(

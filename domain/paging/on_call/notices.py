@@ -10,31 +10,31 @@ from typing import TypeVar
 
 from sqlalchemy import select
 
-from domain.access.actor import Work
-from domain.accounts.profiles import UserReference, user_references
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import UserReference, find_user_references
 from domain.accounts.users import ACTIVE
 from domain.core.keyring import Keyring
-from domain.core.time_zones import zone
-from domain.delivery.mail.outbox import NewMessage, queue_messages
-from domain.paging.on_call.final_schedule import Source, spans
-from domain.paging.on_call.rotation_turns import turns
-from domain.paging.on_call.schedule_queries import read_plans
+from domain.core.time_zones import get_zone
+from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.paging.on_call.final_schedule import DutySource, compute_spans
+from domain.paging.on_call.rotation_turns import find_user_turns
+from domain.paging.on_call.schedule_queries import load_schedule_plans
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.types import OnCallOverride, OnCallSchedule, OnCallSwap
-from domain.projects.views import Holder
+from domain.projects.views import ProjectOrGroup
 from models import User
 
-Changed = TypeVar("Changed")
+ChangedThing = TypeVar("ChangedThing")
 #: Maximum number of shifts that a message lists.
-_MOST_SHIFTS = 20
+_MAX_LISTED_SHIFTS = 20
 
 
 @dataclass(frozen=True)
 class ShiftChange:
     """A change of shifts: the actor, the project or group, and the schedule."""
 
-    work: Work
-    holder: Holder
+    work: UnitOfWork
+    holder: ProjectOrGroup
     schedule: OnCallSchedule
 
     def period(self, start: datetime, end: datetime) -> str:
@@ -43,17 +43,17 @@ class ShiftChange:
 
     def written(self, moment: datetime) -> str:
         """Return the text for a time in the time zone of the schedule."""
-        local = moment.astimezone(zone(self.schedule.time_zone))
+        local = moment.astimezone(get_zone(self.schedule.time_zone))
         return f"{local:%a %Y-%m-%d %H:%M}"
 
     def people(self, user_ids: Iterable[int]) -> Mapping[int, UserReference]:
         """Return users by id."""
         base_url = self.work.settings.base_url
-        return user_references(user_ids, base_url=base_url, session=self.work.session)
+        return find_user_references(user_ids, base_url=base_url, session=self.work.session)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Notice:
+class _ShiftNotice:
     #: Prefix of the keys of the messages.
     key: str
     subject: str
@@ -62,143 +62,147 @@ class _Notice:
     text: Callable[[UserReference, str], str]
 
 
-def tell(
-    what: Callable[[Changed, ShiftChange], None], changed: Changed, change: ShiftChange
+def queue_notices(
+    what: Callable[[ChangedThing, ShiftChange], None], changed: ChangedThing, change: ShiftChange
 ) -> None:
     """Queue the messages about a change by one of the functions below, if email is configured."""
     if change.work.settings.mail_url:
         what(changed, change)
 
 
-def tell_of_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+def queue_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of a new swap, except its creator."""
 
     def text(person: UserReference, by: str) -> str:
-        own, other, others = _sides(person, swap, change)
+        own, other, others = _find_swap_sides(person, swap, change)
         made = (
             f"{by} swapped shifts with you"
             if other.id == change.work.actor.id
-            else f"{by} swapped your shift with that of {_name(other)}"
+            else f"{by} swapped your shift with a shift of {_get_full_name(other)}"
         )
         return (
             f"{made}:\n\n"
-            f"- You are on call {others}, for {_name(other)}.\n"
-            f"- {_name(other)} is on call {own}, for you."
+            f"- You are on call {others}, instead of {_get_full_name(other)}.\n"
+            f"- {_get_full_name(other)} is on call {own}, instead of you."
         )
 
-    notice = _Notice(
-        key=_key(swap, "made"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(swap, "made"),
         subject="Your on-call shifts were swapped",
         told=(swap.user, swap.other_user),
         text=text,
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def tell_of_undone_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+def queue_undone_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of an undone swap, except the user who undid it."""
 
     def text(person: UserReference, by: str) -> str:
-        own, other, others = _sides(person, swap, change)
+        own, other, others = _find_swap_sides(person, swap, change)
         return (
-            f"{by} undid the swap of shifts between you and {_name(other)}. The original shifts "
-            f"apply again:\n\n- You are on call {own}.\n- {_name(other)} is on call {others}."
+            f"{by} undid the swap of shifts between you and {_get_full_name(other)}. The original "
+            "shifts "
+            f"apply again:\n\n- You are on call {own}.\n- {_get_full_name(other)} is on call "
+            f"{others}."
         )
 
-    notice = _Notice(
-        key=_key(swap, "undone"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(swap, "undone"),
         subject="A swap of your on-call shifts was undone",
         told=(swap.user, swap.other_user),
         text=text,
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def tell_of_moved_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+def queue_moved_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of a swap whose turns another user moved."""
 
     def text(person: UserReference, by: str) -> str:
-        own, other, others = _sides(person, swap, change)
+        own, other, others = _find_swap_sides(person, swap, change)
         return (
             f"{by} changed the rotations of the schedule. The swap of shifts between you and "
-            f"{_name(other)} follows its turns, which have other times now:\n\n"
-            f"- You are on call {others}, for {_name(other)}.\n"
-            f"- {_name(other)} is on call {own}, for you."
+            f"{_get_full_name(other)} moved with its turns. The new times are:\n\n"
+            f"- You are on call {others}, instead of {_get_full_name(other)}.\n"
+            f"- {_get_full_name(other)} is on call {own}, instead of you."
         )
 
-    notice = _Notice(
-        key=_key(swap, f"moved at {change.work.now.isoformat()}"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(swap, f"moved at {change.work.now.isoformat()}"),
         subject="A swap of your on-call shifts was moved",
         told=(swap.user, swap.other_user),
         text=text,
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def tell_of_ended_swap(swap: OnCallSwap, change: ShiftChange) -> None:
+def queue_ended_swap_notices(swap: OnCallSwap, change: ShiftChange) -> None:
     """Queue a message to the users of a swap whose turns no longer exist after a change."""
 
     def text(person: UserReference, by: str) -> str:
-        own, other, others = _sides(person, swap, change)
+        own, other, others = _find_swap_sides(person, swap, change)
         return (
-            f"{by} changed the rotations of the schedule. The turns that you and {_name(other)} "
-            "swapped are no longer there, so the swap has ended. The rotations apply again, and "
-            "you can swap other shifts.\n\nThe swap was about these shifts:\n\n"
-            f"- Yours was {own}.\n- The shift of {_name(other)} was {others}."
+            f"{by} changed the rotations of the schedule. The turns that you and "
+            f"{_get_full_name(other)} "
+            "swapped no longer exist, so the swap has ended. The rotations apply again, and you "
+            "can swap other shifts.\n\nThe swap included these shifts:\n\n"
+            f"- Your shift was {own}.\n- The shift of {_get_full_name(other)} was {others}."
         )
 
-    notice = _Notice(
-        key=_key(swap, "ended"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(swap, "ended"),
         subject="A swap of your on-call shifts has ended",
         told=(swap.user, swap.other_user),
         text=text,
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def tell_of_moved_override(override: OnCallOverride, change: ShiftChange) -> None:
+def queue_moved_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to the users of an override whose turn another user moved."""
     when = change.period(override.starts_at, override.ends_at)
-    notice = _Notice(
-        key=_key(override, f"moved at {change.work.now.isoformat()}"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(override, f"moved at {change.work.now.isoformat()}"),
         subject="An override of on-call shifts was moved",
-        told=_users_of(override),
+        told=_list_override_users(override),
         text=lambda _, by: (
-            f"{by} changed the rotations of the schedule. The override by which "
-            f"{_name(override.user)} is on call follows its turn: it is {when} now."
+            f"{by} changed the rotations of the schedule. The override that puts "
+            f"{_get_full_name(override.user)} on call moved with its turn. It is now {when}."
         ),
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def tell_of_lost_override(override: OnCallOverride, change: ShiftChange) -> None:
+def queue_lost_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue a message to the users of an override whose turn no longer exists after a change."""
     when = change.period(override.starts_at, override.ends_at)
-    notice = _Notice(
-        key=_key(override, "lost"),
+    notice = _ShiftNotice(
+        key=_build_notice_key(override, "lost"),
         subject="An override of on-call shifts has ended",
-        told=_users_of(override),
+        told=_list_override_users(override),
         text=lambda _, by: (
-            f"{by} changed the rotations of the schedule. The turn that {_name(override.user)} "
-            f"covered {when} is no longer there, so the override has ended. The rotations apply "
+            f"{by} changed the rotations of the schedule. The turn that "
+            f"{_get_full_name(override.user)} "
+            f"covered {when} no longer exists, so the override has ended. The rotations apply "
             "again."
         ),
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def _users_of(override: OnCallOverride) -> tuple[UserReference, ...]:
+def _list_override_users(override: OnCallOverride) -> tuple[UserReference, ...]:
     covered = override.instead_of
     return (override.user,) if covered is None else (override.user, covered)
 
 
-def _key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
+def _build_notice_key(changed: OnCallSwap | OnCallOverride, what: str) -> str:
     kind = "swap" if isinstance(changed, OnCallSwap) else "override"
     # An id may be reused after a deletion, so the key includes the time of creation.
     return f"on-call {kind} {changed.id} of {changed.created_at.isoformat()} {what}"
 
 
-def _sides(
+def _find_swap_sides(
     person: UserReference, swap: OnCallSwap, change: ShiftChange
 ) -> tuple[str, UserReference, str]:
     """Return a user's original shift, the other user, and the other user's original shift."""
@@ -209,53 +213,57 @@ def _sides(
     return second, swap.user, first
 
 
-def tell_of_override(override: OnCallOverride, change: ShiftChange) -> None:
+def queue_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue messages to the user that another user put on call, and to the replaced users."""
     when = change.period(override.starts_at, override.ends_at)
     covered, shifts = override.instead_of, ""
     instead = "in addition to others" if override.in_addition else "instead of everybody else"
     if covered is not None:
-        instead, shifts = f"for the shifts of {_name(covered)}", _taken_shifts(override, change)
-    put = _Notice(
-        key=_key(override, "made"),
+        instead, shifts = (
+            f"for the shifts of {_get_full_name(covered)}",
+            _format_taken_shifts(override, change),
+        )
+    put = _ShiftNotice(
+        key=_build_notice_key(override, "made"),
         subject="You were put on call",
         text=lambda _, by: f"{by} put you on call {when}, {instead}.{shifts}",
         told=(override.user,),
     )
-    taken = _Notice(
-        key=_key(override, "taken"),
+    taken = _ShiftNotice(
+        key=_build_notice_key(override, "taken"),
         subject="Your on-call shift was taken over",
         text=lambda _, by: (
-            f"{by} put {_name(override.user)} on call {when}, {instead}. You are not on call in "
-            f"this time any more.{shifts}"
+            f"{by} put {_get_full_name(override.user)} on call {when}, {instead}. You are no "
+            "longer on call "
+            f"in this period.{shifts}"
         ),
-        told=_others_on_call(override, change),
+        told=_find_others_on_call(override, change),
     )
-    _tell(put, change)
-    _tell(taken, change)
+    _queue_notice(put, change)
+    _queue_notice(taken, change)
 
 
-def _taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
+def _format_taken_shifts(override: OnCallOverride, change: ShiftChange) -> str:
     """Return the first shifts that an override takes, one per line."""
     work, within = change.work, Period(override.starts_at, override.ends_at)
-    plans = read_plans([change.schedule.id], within, session=work.session, now=work.now)
+    plans = load_schedule_plans([change.schedule.id], within, session=work.session, now=work.now)
     parts = [
         part
-        for turn in turns(plans[change.schedule.id], within)
-        if (turn.duty.source, turn.duty.source_id) == (Source.OVERRIDE, override.id)
+        for turn in find_user_turns(plans[change.schedule.id], within)
+        if (turn.duty.source, turn.duty.source_id) == (DutySource.OVERRIDE, override.id)
         for part in turn.parts
     ]
-    more = len(parts) - _MOST_SHIFTS
-    lines = [change.period(each.start, each.end) for each in parts[:_MOST_SHIFTS]]
+    more = len(parts) - _MAX_LISTED_SHIFTS
+    lines = [change.period(each.start, each.end) for each in parts[:_MAX_LISTED_SHIFTS]]
     lines += [f"and {more} more"] if more > 0 else []
     return "\n\n" + "\n".join(f"- {line}" for line in lines)
 
 
-def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> None:
+def queue_ended_override_notices(override: OnCallOverride, change: ShiftChange) -> None:
     """Queue messages to the user of an ended override, and to the users who are on call again."""
     when = change.period(override.starts_at, override.ends_at)
-    ended = _Notice(
-        key=_key(override, "ended"),
+    ended = _ShiftNotice(
+        key=_build_notice_key(override, "ended"),
         subject="Your on-call override was removed",
         text=lambda _, by: (
             f"{by} removed the override that put you on call {when}. The rotations and swaps "
@@ -263,27 +271,28 @@ def tell_of_ended_override(override: OnCallOverride, change: ShiftChange) -> Non
         ),
         told=(override.user,),
     )
-    back = _Notice(
-        key=_key(override, "back"),
+    back = _ShiftNotice(
+        key=_build_notice_key(override, "back"),
         subject="You are on call again",
         text=lambda _, by: (
-            f"{by} removed the override that put {_name(override.user)} on call {when}. Your "
-            "shifts in this time apply again."
+            f"{by} removed the override that put {_get_full_name(override.user)} on call {when}. "
+            "Your "
+            "shifts in this period apply again."
         ),
-        told=_others_on_call(override, change),
+        told=_find_others_on_call(override, change),
     )
-    _tell(ended, change)
-    _tell(back, change)
+    _queue_notice(ended, change)
+    _queue_notice(back, change)
 
 
-def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
+def queue_rotation_removal_notices(before: OnCallSchedule, change: ShiftChange) -> None:
     """Queue a message to each user who was removed from a rotation.
 
     `before` is the former state of the schedule.
     """
     now = change.work.now
     removed: dict[int, list[str]] = {}
-    for name, user_ids in _left_out(before, change.schedule):
+    for name, user_ids in _find_removed_users(before, change.schedule):
         for user_id in user_ids:
             removed.setdefault(user_id, []).append(name)
 
@@ -291,21 +300,23 @@ def tell_of_removal(before: OnCallSchedule, change: ShiftChange) -> None:
         *others, last = removed[person.id]
         which = f"rotations {', '.join(others)} and {last}" if others else f"rotation {last}"
         return (
-            f"{by} took you out of the {which}. You have no shifts there any more, from "
-            f"{change.written(now)} on."
+            f"{by} removed you from the {which}. You have no more shifts there, starting "
+            f"{change.written(now)}."
         )
 
     named = change.people(removed)
-    notice = _Notice(
+    notice = _ShiftNotice(
         key=f"on-call schedule {before.id} of {before.created_at.isoformat()} at {now.isoformat()}",
-        subject="You were taken out of a rotation",
+        subject="You were removed from a rotation",
         told=tuple(named[each] for each in sorted(named)),
         text=text,
     )
-    _tell(notice, change)
+    _queue_notice(notice, change)
 
 
-def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[str, set[int]]]:
+def _find_removed_users(
+    before: OnCallSchedule, after: OnCallSchedule
+) -> Iterator[tuple[str, set[int]]]:
     """Yield the name of each ended rotation, and the ids of the users who were removed from it."""
     known, kept = ({each.id for each in view.rotations} for view in (before, after))
     ended = [each for each in before.rotations if each.id not in kept]
@@ -320,7 +331,9 @@ def _left_out(before: OnCallSchedule, after: OnCallSchedule) -> Iterator[tuple[s
         yield rotation.name, {each.id for each in rotation.users if each not in still}
 
 
-def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[UserReference, ...]:
+def _find_others_on_call(
+    override: OnCallOverride, change: ShiftChange
+) -> tuple[UserReference, ...]:
     """Return the other users who would be on call without an override.
 
     For an override of a single user, this is that user. An override in addition does not change the
@@ -333,19 +346,21 @@ def _others_on_call(override: OnCallOverride, change: ShiftChange) -> tuple[User
     work, schedule_id = change.work, change.schedule.id
     start = max(override.starts_at, work.now)
     within = Period(start, override.ends_at)
-    plans = read_plans([schedule_id], within, session=work.session, now=work.now)
+    plans = load_schedule_plans([schedule_id], within, session=work.session, now=work.now)
     if schedule_id not in plans or start >= override.ends_at:
         return ()
     without = replace(
         plans[schedule_id],
         overrides=tuple(each for each in plans[schedule_id].overrides if each.id != override.id),
     )
-    on_call = {each for span in spans(without, start, override.ends_at) for each in span.user_ids}
+    on_call = {
+        each for span in compute_spans(without, start, override.ends_at) for each in span.user_ids
+    }
     named = change.people(on_call - {override.user.id})
     return tuple(named[each] for each in sorted(named))
 
 
-def _tell(notice: _Notice, change: ShiftChange) -> None:
+def _queue_notice(notice: _ShiftNotice, change: ShiftChange) -> None:
     work = change.work
     # If the operator makes the change, no recipient counts as its author.
     made_by_id = None if work.actor.is_trusted else work.actor.id
@@ -357,24 +372,24 @@ def _tell(notice: _Notice, change: ShiftChange) -> None:
     )
     addresses = {row.id: row.email for row in rows}
     made_by = change.people([made_by_id] if made_by_id else []).values()
-    by = next(map(_name, made_by), "Somebody")
+    by = next(map(_get_full_name, made_by), "Somebody")
     messages = [
-        NewMessage(
+        NewEmail(
             key=f"{notice.key}, to {each.id}",
             recipient=addresses[each.id],
             subject=f"{notice.subject}: {change.schedule.name} of {change.holder.path}",
-            text=_framed(notice.text(each, by), each, change),
+            text=_format_message(notice.text(each, by), each, change),
         )
         for each in told
         if each.id in addresses
     ]
-    queue_messages(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
+    queue_emails(messages, session=work.session, keyring=work.policy(Keyring), now=work.now)
 
 
-def _framed(text: str, person: UserReference, change: ShiftChange) -> str:
+def _format_message(text: str, person: UserReference, change: ShiftChange) -> str:
     settings = change.work.settings
     return (
-        f"Hello {_name(person)},\n\n{text}\n\n"
+        f"Hello {_get_full_name(person)},\n\n{text}\n\n"
         f"Schedule: {change.schedule.name} of {change.holder.path}\n"
         f"Times are in the time zone {change.schedule.time_zone}.\n"
         f"{change.schedule.web_url}\n\n"
@@ -383,5 +398,5 @@ def _framed(text: str, person: UserReference, change: ShiftChange) -> str:
     )
 
 
-def _name(person: UserReference) -> str:
+def _get_full_name(person: UserReference) -> str:
     return person.name or person.username

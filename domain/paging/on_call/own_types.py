@@ -6,10 +6,10 @@ from pydantic import Field
 
 from domain.core.types.base import (
     Body,
-    GivenTime,
     Numbers,
     Option,
     Query,
+    RequestTime,
     RequiredText,
     Resource,
     SecretResource,
@@ -22,7 +22,9 @@ from domain.paging.on_call.types import OnCallPeriod, OnCallTurn, ScheduleOnCall
 class OwnSchedule(ScheduleOnCall):
     """A schedule in which a user is on call, with their turns."""
 
-    project_path: str | None = Field(description="Null for a schedule of a group.")
+    project_path: str | None = Field(
+        description="Path of the project that owns the schedule. Null if a group owns it."
+    )
     web_url: str
     turns: tuple[OnCallTurn, ...]
 
@@ -67,7 +69,9 @@ class OwnCalendar(Resource):
     """The secret address of a calendar, which is shown only when it is created."""
 
     created_at: Time
-    last_read_at: Time | None = Field(description="Within an hour; null for never.")
+    last_read_at: Time | None = Field(
+        description="Time of the last use, recorded at most once an hour. Null if never used."
+    )
 
 
 class NewOwnCalendar(OwnCalendar, SecretResource):
@@ -79,20 +83,22 @@ class NewOwnCalendar(OwnCalendar, SecretResource):
 class NewCover(Body):
     """A period in which another user covers your shifts."""
 
-    user: RequiredText = Field(description="The user who covers you.")
-    starts_at: Annotated[GivenTime, Option("--from")]
-    ends_at: Annotated[GivenTime, Option("--until")]
+    user: RequiredText = Field(description="User name of the user who covers your shifts.")
+    starts_at: Annotated[RequestTime, Option("--from")]
+    ends_at: Annotated[RequestTime, Option("--until")]
     schedules: Annotated[Numbers, Option("--schedule")] = Field(
-        default=(), description="Ids of schedules; without any, all in which you are on call then."
+        default=(),
+        description="Ids of schedules. The default is all schedules in which you are on call "
+        "during the period.",
     )
 
 
 class CoverQuery(Query):
     """A cover to preview before it is created."""
 
-    user: Text = Field(default="", description="The user who would cover you.")
-    starts_at: GivenTime
-    ends_at: GivenTime
+    user: Text = Field(default="", description="User name of the user who would cover your shifts.")
+    starts_at: RequestTime
+    ends_at: RequestTime
     schedules: Numbers = ()
 
 

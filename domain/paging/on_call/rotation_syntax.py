@@ -6,31 +6,38 @@ from datetime import date, time
 from typing import Any
 
 from domain.core.errors import InvalidError
-from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import EVERY_DAY, Cadence, Restriction, TurnUnit
 
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_LETTERS = 3
-_TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
+_MIN_WEEKDAY_LETTERS = 3
+_TIME_PATTERN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])")
 #: Patterns for alternatives to a dash between times or days, and for spaces around dashes and
 #: commas.
-_DASH, _COMMA = (
+_DASH_PATTERN, _COMMA_PATTERN = (
     re.compile(r"\s*[\u2010\u2013\u2014-]\s*|\s+(?:to|until)\s+"),
     re.compile(r"\s*,\s*"),
 )
-_HOUR = r"[0-9]{1,2}(?::[0-9]{2})?\s?(?:[ap]m)?"
-_RESTRICTION = re.compile(rf"(?:(?P<days>[a-z,-]+)\s+)?(?P<start>{_HOUR})-(?P<end>{_HOUR})")
-_LOOSE_TIME = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?\s?([ap]m)?")
+_HOUR_PATTERN = r"[0-9]{1,2}(?::[0-9]{2})?\s?(?:[ap]m)?"
+_RESTRICTION_PATTERN = re.compile(
+    rf"(?:(?P<days>[a-z,-]+)\s+)?(?P<start>{_HOUR_PATTERN})-(?P<end>{_HOUR_PATTERN})"
+)
+_INFORMAL_TIME_PATTERN = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?\s?([ap]m)?")
 _NOON = 12
-_GROUPS = {"weekdays": "mon-fri", "workdays": "mon-fri", "weekends": "sat-sun", "daily": "mon-sun"}
-_GROUPS |= {word.removesuffix("s"): days for word, days in _GROUPS.items()}
-_OPTIONS = frozenset({"from", "layer", "only"})
-_TURN = re.compile(r"([0-9]{1,4})([hdw])")
+_WEEKDAY_GROUPS = {
+    "weekdays": "mon-fri",
+    "workdays": "mon-fri",
+    "weekends": "sat-sun",
+    "daily": "mon-sun",
+}
+_WEEKDAY_GROUPS |= {word.removesuffix("s"): days for word, days in _WEEKDAY_GROUPS.items()}
+_OPTION_WORDS = frozenset({"from", "layer", "only"})
+_TURN_LENGTH_PATTERN = re.compile(r"([0-9]{1,4})([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 #: Example of a rotation for errors and help.
-EXAMPLE = "weekly alice,bob mon 09:00"
+ROTATION_EXAMPLE = "weekly alice,bob mon 09:00"
 
 
-def time_of_day(text: str) -> time:
+def parse_time_of_day(text: str) -> time:
     """Return the time of a text such as 09:00, where 24:00 is midnight.
 
     Raise ValueError if the text is not a time of day.
@@ -38,33 +45,33 @@ def time_of_day(text: str) -> time:
     given = text.strip()
     if given == "24:00":
         return time()
-    found = _TIME.fullmatch(given)
+    found = _TIME_PATTERN.fullmatch(given)
     if found is None:
         raise ValueError("must be a time of day like 09:00")
     return time(int(found[1]), int(found[2]))
 
 
-def loose_time(text: str) -> time:
+def parse_informal_time(text: str) -> time:
     """Return the time of an informal text such as 09:00, 9, 9:30, 5pm or 24.
 
     Raise ValueError if the text is not a time of day.
     """
-    found = _LOOSE_TIME.fullmatch(text.strip().lower())
+    found = _INFORMAL_TIME_PATTERN.fullmatch(text.strip().lower())
     if found is None:
         raise ValueError("must be a time of day like 09:00")
     hour, half = int(found[1]), found[3]
     if half and not 1 <= hour <= _NOON:
         raise ValueError("must be a time of day like 09:00")
     hour = hour % _NOON + (_NOON if half == "pm" else 0) if half else hour
-    return time_of_day(f"{hour:02}:{found[2] or '00'}")
+    return parse_time_of_day(f"{hour:02}:{found[2] or '00'}")
 
 
-def written_time(moment: time) -> str:
+def format_time_of_day(moment: time) -> str:
     """Return a time of day as text, such as `09:00`."""
     return moment.isoformat("minutes")
 
 
-def weekday(text: str) -> int:
+def parse_weekday(text: str) -> int:
     """Return the number of a weekday, for example 0 for `mon`, `Monday` or `Mondays`.
 
     Raise ValueError if the text is not a weekday.
@@ -72,29 +79,29 @@ def weekday(text: str) -> int:
     word = text.strip().lower()
     full = ("mondays", "tuesdays", "wednesdays", "thursdays", "fridays", "saturdays", "sundays")
     for number, name in enumerate(full):
-        if len(word) >= _LETTERS and name.startswith(word):
+        if len(word) >= _MIN_WEEKDAY_LETTERS and name.startswith(word):
             return number
     raise ValueError(f"must be one of {', '.join(WEEKDAYS)}")
 
 
-def weekdays(text: str) -> tuple[int, ...]:
+def parse_weekdays(text: str) -> tuple[int, ...]:
     """Return the numbers of weekdays in a text such as `mon,thu` or `fri-mon`, in order.
 
     Raise ValueError if the text is invalid.
     """
-    parts = (_GROUPS.get(part.strip().lower(), part) for part in text.split(","))
-    found = {day for part in parts for day in _range(part)}
+    parts = (_WEEKDAY_GROUPS.get(part.strip().lower(), part) for part in text.split(","))
+    found = {day for part in parts for day in _parse_weekday_range(part)}
     return tuple(sorted(found))
 
 
-def _range(text: str) -> Iterator[int]:
+def _parse_weekday_range(text: str) -> Iterator[int]:
     first, dash, last = text.partition("-")
-    begin = weekday(first)
-    end = weekday(last) if dash else begin
+    begin = parse_weekday(first)
+    end = parse_weekday(last) if dash else begin
     yield from ((begin + step) % 7 for step in range((end - begin) % 7 + 1))
 
 
-def written_weekdays(days: Iterable[int]) -> str:
+def format_weekdays(days: Iterable[int]) -> str:
     """Return weekdays as text, such as `Mon, Thu` or `every day`."""
     chosen = tuple(sorted(days))
     if chosen == EVERY_DAY:
@@ -102,24 +109,24 @@ def written_weekdays(days: Iterable[int]) -> str:
     return ", ".join(WEEKDAYS[day].capitalize() for day in chosen)
 
 
-def written_cadence(cadence: Cadence) -> str:
+def format_cadence(cadence: Cadence) -> str:
     """Return the handoff times of a rotation as text, such as `weekly on Mon at 09:00`."""
     length = "every" if cadence.every == 1 else f"every {cadence.every}"
     unit = cadence.unit.removesuffix("s") if cadence.every == 1 else cadence.unit.value
-    at = f"at {written_time(cadence.at)}"
-    if cadence.unit is Unit.HOURS:
-        return f"{length} {unit}, counted from {written_time(cadence.at)}"
-    if cadence.unit is Unit.WEEKS:
-        return f"{length} {unit} on {written_weekdays(cadence.weekdays)} {at}"
+    at = f"at {format_time_of_day(cadence.at)}"
+    if cadence.unit is TurnUnit.HOURS:
+        return f"{length} {unit}, counted from {format_time_of_day(cadence.at)}"
+    if cadence.unit is TurnUnit.WEEKS:
+        return f"{length} {unit} on {format_weekdays(cadence.weekdays)} {at}"
     return f"{length} {unit} {at}"
 
 
-def written_restriction(each: Restriction) -> str:
+def format_restriction(each: Restriction) -> str:
     """Return a restriction as text, such as `Mon, Tue 09:00 to 17:00`."""
-    days = written_weekdays(each.weekdays)
+    days = format_weekdays(each.weekdays)
     if each.start == each.end == time():
         return f"{days}, all day"
-    return f"{days} {written_time(each.start)} to {written_time(each.end)}"
+    return f"{days} {format_time_of_day(each.start)} to {format_time_of_day(each.end)}"
 
 
 def parse_restriction(text: str) -> dict[str, Any]:
@@ -128,15 +135,17 @@ def parse_restriction(text: str) -> dict[str, Any]:
     Informal text such as `Mon - Fri, 9 to 17` or `weekdays 9am-5pm` is accepted too. Raise
     ValueError if the text is invalid.
     """
-    spaced = _COMMA.sub(",", _DASH.sub("-", text.strip().lower().replace("every day", "daily")))
+    spaced = _COMMA_PATTERN.sub(
+        ",", _DASH_PATTERN.sub("-", text.strip().lower().replace("every day", "daily"))
+    )
     # A comma before the times is ignored.
-    given = _RESTRICTION.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
+    given = _RESTRICTION_PATTERN.fullmatch(re.sub(r",(?=[0-9])", " ", spaced))
     if given is None:
-        raise ValueError("must be like mon-fri 09:00-17:00, or 22:00-06:00 for every day")
-    days = weekdays(given["days"]) if given["days"] else EVERY_DAY
+        raise ValueError("must be a period such as mon-fri 09:00-17:00 or 22:00-06:00")
+    days = parse_weekdays(given["days"]) if given["days"] else EVERY_DAY
     return {
-        "start_time": loose_time(given["start"]),
-        "end_time": loose_time(given["end"]),
+        "start_time": parse_informal_time(given["start"]),
+        "end_time": parse_informal_time(given["end"]),
         "weekdays": [WEEKDAYS[day] for day in days],
     }
 
@@ -149,14 +158,14 @@ def parse_rotation(text: str) -> dict[str, Any]:
     Raise InvalidError if the text is invalid.
     """
     try:
-        return _Reader(text.split()).rotation()
+        return _RotationParser(text.split()).rotation()
     except (ValueError, IndexError) as error:
         reason = str(error) if isinstance(error, ValueError) else "is not complete"
-        message = f"“{text[:80]}” {reason}: write a rotation like “{EXAMPLE}”."
+        message = f'"{text[:80]}" {reason}. Use a rotation such as "{ROTATION_EXAMPLE}".'
         raise InvalidError(message, field="rotations") from error
 
 
-class _Reader:
+class _RotationParser:
     """Parses the words of a rotation in order."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -173,13 +182,13 @@ class _Reader:
         """
         found = self._found
         found.update(self._length())
-        found["users"] = self._users()
-        if self._words and _names_days(self._words[0]):
+        found["users"] = self._parse_users()
+        if self._words and _is_weekday_text(self._words[0]):
             if found["type"] != "weekly" and found.get("unit") != "weeks":
-                raise ValueError("names weekdays, which only a weekly rotation is handed over on")
-            found["weekdays"] = [WEEKDAYS[day] for day in weekdays(self._take())]
+                raise ValueError("has weekdays, but is not a weekly rotation")
+            found["weekdays"] = [WEEKDAYS[day] for day in parse_weekdays(self._take())]
         if self._words and self._words[0][0].isdecimal():
-            found["handover_time"] = loose_time(self._take())
+            found["handover_time"] = parse_informal_time(self._take())
         while self._words:
             self._read_option()
         return found
@@ -188,38 +197,45 @@ class _Reader:
         word = self._take().lower()
         if word in {"daily", "weekly"}:
             return {"type": word}
-        length = _TURN.fullmatch(self._take()) if word == "every" else None
+        length = _TURN_LENGTH_PATTERN.fullmatch(self._take()) if word == "every" else None
         if length is None:
-            raise ValueError("must begin with daily, weekly or a length such as every 12h")
+            raise ValueError("must start with daily, weekly or a length such as every 12h")
         return {"type": "custom", "every": int(length[1]), "unit": _UNITS[length[2]]}
 
-    def _users(self) -> list[str]:
+    def _parse_users(self) -> list[str]:
         names = [name for name in self._take().split(",") if name]
         if not names:
-            raise ValueError("names no user")
+            raise ValueError("has no users")
         return names
 
     def _read_option(self) -> None:
         word = self._take().lower()
         if word == "from":
-            self._found["starts_on"] = _day(self._take())
+            self._found["starts_on"] = _parse_date(self._take())
         elif word == "layer":
-            self._found["layer"] = int(self._take())
+            self._found["layer"] = _number(self._take())
         elif word == "only":
             given = [self._take()]
-            while self._words and self._words[0].lower() not in _OPTIONS:
+            while self._words and self._words[0].lower() not in _OPTION_WORDS:
                 given.append(self._take())
             self._found.setdefault("restrictions", []).append(parse_restriction(" ".join(given)))
         else:
-            raise ValueError(f"has the unknown word “{word[:20]}”")
+            raise ValueError(f'contains the unknown word "{word[:20]}"')
 
 
-def _names_days(word: str) -> bool:
-    return word[:_LETTERS].lower() in WEEKDAYS or word.lower() in _GROUPS
+def _is_weekday_text(word: str) -> bool:
+    return word[:_MIN_WEEKDAY_LETTERS].lower() in WEEKDAYS or word.lower() in _WEEKDAY_GROUPS
 
 
-def _day(text: str) -> date:
+def _parse_date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError("has a date that is not like 2026-11-30") from error
+        raise ValueError("has a date that does not have the format 2026-11-30") from error
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise ValueError("has a layer that is not a whole number") from error

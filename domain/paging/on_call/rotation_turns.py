@@ -7,11 +7,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from domain.paging.on_call.final_schedule import Duty, Source, Span, spans
-from domain.paging.on_call.schedule_values import Period, Plan, RotationPlan
+from domain.paging.on_call.final_schedule import Duty, DutySource, OnCallSpan, compute_spans
+from domain.paging.on_call.schedule_values import Period, RotationPlan, SchedulePlan
 
 #: Number of a turn that does not belong to a rotation.
-_ONLY = 0
+_NO_TURN_NUMBER = 0
 
 
 @dataclass(kw_only=True)
@@ -28,7 +28,7 @@ class UserTurn:
         """Return the period from the start of the first shift to the end of the last shift."""
         return Period(self.parts[0].start, self.parts[-1].end)
 
-    def add(self, span: Span, number: int) -> None:
+    def add(self, span: OnCallSpan, number: int) -> None:
         """Add a shift, or extend the last shift."""
         self.number = number
         if self.parts and self.parts[-1].end == span.start:
@@ -37,15 +37,15 @@ class UserTurn:
             self.parts.append(Period(span.start, span.end))
 
 
-def turns(plan: Plan, within: Period) -> list[UserTurn]:
+def find_user_turns(plan: SchedulePlan, within: Period) -> list[UserTurn]:
     """Return the turns of a period ordered by start, with the first and last cut to the period."""
     rotations = {each.id: each for each in plan.rotations}
-    numbers = {each.id: _numbers(each, within) for each in plan.rotations}
-    last: dict[tuple[Source, int], UserTurn] = {}
+    numbers = {each.id: _build_number_finder(each, within) for each in plan.rotations}
+    last: dict[tuple[DutySource, int], UserTurn] = {}
     found: list[UserTurn] = []
-    for span, duty in _duties(plan, within):
-        is_turn = duty.source is Source.ROTATION
-        number = numbers[duty.source_id](span) if is_turn else _ONLY
+    for span, duty in _list_duties(plan, within):
+        is_turn = duty.source is DutySource.ROTATION
+        number = numbers[duty.source_id](span) if is_turn else _NO_TURN_NUMBER
         key = (duty.source, duty.source_id)
         before = last.get(key)
         # Consecutive turns of the same user count as one turn. A rotation with only one user is the
@@ -58,13 +58,13 @@ def turns(plan: Plan, within: Period) -> list[UserTurn]:
     return sorted(found, key=lambda turn: (turn.during, turn.duty))
 
 
-def _duties(plan: Plan, within: Period) -> Iterator[tuple[Span, Duty]]:
-    for span in spans(plan, within.start, within.end):
+def _list_duties(plan: SchedulePlan, within: Period) -> Iterator[tuple[OnCallSpan, Duty]]:
+    for span in compute_spans(plan, within.start, within.end):
         for duty in span.duties:
             yield span, duty
 
 
-def _numbers(rotation: RotationPlan, within: Period) -> Callable[[Span], int]:
+def _build_number_finder(rotation: RotationPlan, within: Period) -> Callable[[OnCallSpan], int]:
     """Return a function that finds the number of the turn in which a span starts."""
     known = list(rotation.handovers.turns(within.start, within.end))
     starts = [each.start for each in known]

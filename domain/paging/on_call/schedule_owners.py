@@ -9,7 +9,7 @@ from domain.projects.views import Namespace
 from models import Group, OnCallSchedule, Project
 
 
-def places_of(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
+def find_schedule_owners(ids: Collection[int], *, session: Session) -> Mapping[int, Namespace]:
     """Return the owners of schedules by id; deleted schedules and owners are left out."""
     rows = session.execute(
         select(

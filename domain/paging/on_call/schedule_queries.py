@@ -9,19 +9,19 @@ from typing import Any
 from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
-from domain.core.types.base import columns_of
-from domain.paging.on_call.eligibility import times_of_duty
-from domain.paging.on_call.schedule_owners import places_of
+from domain.core.types.base import get_column_values
+from domain.paging.on_call.eligibility import find_eligible_periods
+from domain.paging.on_call.schedule_owners import find_schedule_owners
 from domain.paging.on_call.schedule_values import (
     Cadence,
     Override,
     Period,
-    Plan,
     Restriction,
     RotationPlan,
-    Stint,
+    SchedulePlan,
     Swap,
-    Unit,
+    TurnUnit,
+    UserPeriod,
 )
 from models import (
     OnCallOverride,
@@ -31,19 +31,19 @@ from models import (
 )
 
 
-def read_plans(
+def load_schedule_plans(
     schedule_ids: Collection[int], within: Period, *, session: Session, now: datetime
-) -> Mapping[int, Plan]:
+) -> Mapping[int, SchedulePlan]:
     """Return the plans of schedules for a period; unknown ids are left out."""
-    places = places_of(schedule_ids, session=session)
+    places = find_schedule_owners(schedule_ids, session=session)
     ids = places.keys()
     is_ahead = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > within.start)
-    counting = _of_schedules(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
-    rotations = _plans_of(counting, session=session)
-    overrides = _overrides(ids, within, session=session)
-    swaps = _swaps(ids, within, session=session)
+    counting = _select_rotations(ids).where(is_ahead, OnCallRotation.valid_from < within.end)
+    rotations = _load_rotation_plans(counting, session=session)
+    overrides = _find_overrides(ids, within, session=session)
+    swaps = _find_swaps(ids, within, session=session)
     plans = {
-        each: Plan(
+        each: SchedulePlan(
             schedule_id=each,
             rotations=tuple(rotations[each]),
             overrides=tuple(overrides[each]),
@@ -51,20 +51,20 @@ def read_plans(
         )
         for each in places
     }
-    named = {each: _users_of(plan) for each, plan in plans.items()}
-    times = times_of_duty(places, named, within=within, session=session, now=now)
+    named = {each: _list_plan_users(plan) for each, plan in plans.items()}
+    times = find_eligible_periods(places, named, within=within, session=session, now=now)
     return {each: replace(plan, times=times[each]) for each, plan in plans.items()}
 
 
-def current_rotations(
+def load_current_rotations(
     ids: Collection[int], *, session: Session
 ) -> Mapping[int, list[RotationPlan]]:
     """Return the current rotations of schedules, the lowest layer first."""
-    statement = _of_schedules(ids).where(OnCallRotation.valid_until.is_(None))
-    return _plans_of(statement, session=session)
+    statement = _select_rotations(ids).where(OnCallRotation.valid_until.is_(None))
+    return _load_rotation_plans(statement, session=session)
 
 
-def _of_schedules(ids: Iterable[int]) -> Select[OnCallRotation]:
+def _select_rotations(ids: Iterable[int]) -> Select[OnCallRotation]:
     return (
         select(OnCallRotation)
         .where(OnCallRotation.schedule_id.in_(ids))
@@ -72,18 +72,18 @@ def _of_schedules(ids: Iterable[int]) -> Select[OnCallRotation]:
     )
 
 
-def _plans_of(
+def _load_rotation_plans(
     statement: Select[OnCallRotation], *, session: Session
 ) -> Mapping[int, list[RotationPlan]]:
     rows = session.scalars(statement.execution_options(populate_existing=True)).all()
-    users = _turns([row.id for row in rows], session=session)
+    users = _find_turn_users([row.id for row in rows], session=session)
     found: dict[int, list[RotationPlan]] = defaultdict(list)
     for row in rows:
-        found[row.schedule_id].append(_plan_of(row, users[row.id]))
+        found[row.schedule_id].append(_build_rotation_plan(row, users[row.id]))
     return found
 
 
-def _turns(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, list[int]]:
+def _find_turn_users(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, list[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     rows = session.execute(
         select(OnCallTurn.rotation_id, OnCallTurn.user_id)
@@ -95,12 +95,12 @@ def _turns(rotation_ids: Sequence[int], *, session: Session) -> Mapping[int, lis
     return found
 
 
-def _plan_of(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
+def _build_rotation_plan(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
     return RotationPlan(
-        **columns_of(row, RotationPlan)
-        | {"restrictions": tuple(map(_restriction, row.restrictions))},
+        **get_column_values(row, RotationPlan)
+        | {"restrictions": tuple(map(_parse_restriction, row.restrictions))},
         cadence=Cadence(
-            unit=Unit(row.unit),
+            unit=TurnUnit(row.unit),
             every=row.every,
             at=row.handover_time,
             weekdays=tuple(row.weekdays),
@@ -109,7 +109,7 @@ def _plan_of(row: OnCallRotation, user_ids: Iterable[int]) -> RotationPlan:
     )
 
 
-def _restriction(stored: Mapping[str, Any]) -> Restriction:
+def _parse_restriction(stored: Mapping[str, Any]) -> Restriction:
     return Restriction(
         start=time.fromisoformat(stored["start"]),
         end=time.fromisoformat(stored["end"]),
@@ -117,7 +117,7 @@ def _restriction(stored: Mapping[str, Any]) -> Restriction:
     )
 
 
-def stored_restriction(each: Restriction) -> dict[str, Any]:
+def serialize_restriction(each: Restriction) -> dict[str, Any]:
     """Return a restriction in its stored format."""
     return {
         "start": each.start.isoformat("minutes"),
@@ -126,7 +126,7 @@ def stored_restriction(each: Restriction) -> dict[str, Any]:
     }
 
 
-def _overrides(
+def _find_overrides(
     ids: Iterable[int], within: Period, *, session: Session
 ) -> Mapping[int, list[Override]]:
     found: dict[int, list[Override]] = defaultdict(list)
@@ -141,12 +141,14 @@ def _overrides(
     )
     for row in rows:
         during = Period(row.starts_at, row.ends_at)
-        override = Override(**columns_of(row, Override), during=during)
+        override = Override(**get_column_values(row, Override), during=during)
         found[row.schedule_id].append(override)
     return found
 
 
-def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[int, list[Swap]]:
+def _find_swaps(
+    ids: Iterable[int], within: Period, *, session: Session
+) -> Mapping[int, list[Swap]]:
     found: dict[int, list[Swap]] = defaultdict(list)
     rows = session.scalars(
         select(OnCallSwap)
@@ -154,14 +156,14 @@ def _swaps(ids: Iterable[int], within: Period, *, session: Session) -> Mapping[i
         .order_by(OnCallSwap.id)
     )
     for row in rows:
-        first = Stint(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
+        first = UserPeriod(user_id=row.user_id, during=Period(row.starts_at, row.ends_at))
         other = Period(row.other_starts_at, row.other_ends_at)
-        second = Stint(user_id=row.other_user_id, during=other)
+        second = UserPeriod(user_id=row.other_user_id, during=other)
         found[row.schedule_id].append(Swap(id=row.id, first=first, second=second))
     return found
 
 
-def _users_of(plan: Plan) -> set[int]:
+def _list_plan_users(plan: SchedulePlan) -> set[int]:
     """Return the ids of all users in a plan."""
     in_rotations = {user_id for each in plan.rotations for user_id in each.user_ids}
     in_swaps = {each.user_id for swap in plan.swaps for each in (swap.first, swap.second)}

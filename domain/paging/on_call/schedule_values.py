@@ -10,13 +10,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from domain.core.time_zones import instant, wall_time, zone
+from domain.core.time_zones import convert_to_local, convert_to_utc, get_zone
 
 EVERY_DAY = tuple(range(7))
 _DAY = timedelta(days=1)
 _WEEK = timedelta(weeks=1)
 #: Upper limit of clock changes. Samoa skipped a whole day in 2011.
-_LARGEST_CHANGE = timedelta(hours=26)
+_MAX_CLOCK_CHANGE = timedelta(hours=26)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Period:
     end: datetime
 
 
-def periods(
+def find_allowed_periods(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> tuple[Period, ...]:
     """Return the periods within `within` that restrictions allow, or `within` without restrictions.
@@ -48,32 +48,32 @@ def periods(
         return (within,)
     found = sorted(
         Period(max(each.start, within.start), min(each.end, within.end))
-        for each in _windows(restrictions, time_zone, within)
+        for each in _find_windows(restrictions, time_zone, within)
     )
-    return tuple(_joined(each for each in found if each.start < each.end))
+    return tuple(_join_periods(each for each in found if each.start < each.end))
 
 
-def _windows(
+def _find_windows(
     restrictions: Sequence[Restriction], time_zone: str, within: Period
 ) -> Iterator[Period]:
-    place = zone(time_zone)
+    place = get_zone(time_zone)
     # A period may continue after midnight, so start a day earlier, and one more for clock changes.
-    day = wall_time(within.start, place).date() - 2 * _DAY
-    last = wall_time(within.end, place).date()
+    day = convert_to_local(within.start, place).date() - 2 * _DAY
+    last = convert_to_local(within.end, place).date()
     while day <= last:
         for each in restrictions:
             if day.weekday() in each.weekdays:
-                start, end = _wall_times(each, day)
-                yield Period(instant(start, place), instant(end, place))
+                start, end = _get_wall_times(each, day)
+                yield Period(convert_to_utc(start, place), convert_to_utc(end, place))
         day += _DAY
 
 
-def _wall_times(each: Restriction, day: date) -> tuple[datetime, datetime]:
+def _get_wall_times(each: Restriction, day: date) -> tuple[datetime, datetime]:
     end_day = day if each.end > each.start else day + _DAY
     return datetime.combine(day, each.start), datetime.combine(end_day, each.end)
 
 
-def _joined(ordered: Iterator[Period]) -> Iterator[Period]:
+def _join_periods(ordered: Iterator[Period]) -> Iterator[Period]:
     current = next(ordered, None)
     if current is None:
         return
@@ -86,7 +86,7 @@ def _joined(ordered: Iterator[Period]) -> Iterator[Period]:
     yield current
 
 
-class Unit(StrEnum):
+class TurnUnit(StrEnum):
     """The unit of the length of turns."""
 
     HOURS = "hours"
@@ -95,14 +95,18 @@ class Unit(StrEnum):
 
 
 #: Maximum length of a turn by unit, which is about a year.
-MOST: Mapping[Unit, int] = {Unit.HOURS: 1000, Unit.DAYS: 366, Unit.WEEKS: 53}
+MAX_TURN_LENGTH: Mapping[TurnUnit, int] = {
+    TurnUnit.HOURS: 1000,
+    TurnUnit.DAYS: 366,
+    TurnUnit.WEEKS: 53,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cadence:
     """The handoff interval of a rotation, and the local time of its handoffs."""
 
-    unit: Unit
+    unit: TurnUnit
     #: Number of units between two handoffs.
     every: int = 1
     #: Time of the handoff. Turns in hours are counted from this time.
@@ -111,7 +115,7 @@ class Cadence:
     weekdays: tuple[int, ...] = (0,)
 
 
-class Turn(NamedTuple):
+class RotationTurn(NamedTuple):
     """A turn of a rotation; the first turn has the number 0."""
 
     number: int
@@ -120,7 +124,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Handovers:
+class Handoffs:
     """The handoffs of a rotation."""
 
     cadence: Cadence
@@ -130,37 +134,39 @@ class Handovers:
     @cached_property
     def begins_at(self) -> datetime:
         """Return the start of the first turn."""
-        return instant(datetime.combine(self.starts_on, self.cadence.at), zone(self.time_zone))
+        return convert_to_utc(
+            datetime.combine(self.starts_on, self.cadence.at), get_zone(self.time_zone)
+        )
 
     def number_at(self, moment: datetime) -> int:
         """Return the number of the turn at a given time; negative before the start."""
-        return _Reader(self).number_at(moment)
+        return _HandoffCalculator(self).number_at(moment)
 
-    def turns(self, start: datetime, end: datetime) -> Iterator[Turn]:
+    def turns(self, start: datetime, end: datetime) -> Iterator[RotationTurn]:
         """Yield the turns that overlap a period in order, cut to the period."""
         begin = max(start, self.begins_at)
         if begin >= end:
             return
-        known = _Reader(self).handovers(begin, end)
+        known = _HandoffCalculator(self).handovers(begin, end)
         for (moment, number), (following, _) in pairwise(known):
             if moment < end and following > begin:
-                yield Turn(number, max(moment, begin), min(following, end))
+                yield RotationTurn(number, max(moment, begin), min(following, end))
 
 
-class _Reader:
+class _HandoffCalculator:
     """Computes the handoffs of a rotation and caches them."""
 
-    def __init__(self, handovers: Handovers) -> None:
-        self._cadence, self._zone = handovers.cadence, zone(handovers.time_zone)
+    def __init__(self, handovers: Handoffs) -> None:
+        self._cadence, self._zone = handovers.cadence, get_zone(handovers.time_zone)
         cadence, day = handovers.cadence, handovers.starts_on
-        begin = day - timedelta(days=day.weekday()) if cadence.unit is Unit.WEEKS else day
+        begin = day - timedelta(days=day.weekday()) if cadence.unit is TurnUnit.WEEKS else day
         self._anchor = datetime.combine(begin, cadence.at)
         self._starts: dict[int, datetime] = {}
-        self._first = self._index_at(handovers.begins_at)
+        self._first = self._find_index_at(handovers.begins_at)
 
     def number_at(self, moment: datetime) -> int:
         """Return the number of the turn at a given time."""
-        return self._index_at(moment) - self._first
+        return self._find_index_at(moment) - self._first
 
     def handovers(self, start: datetime, end: datetime) -> list[tuple[datetime, int]]:
         """Return the handoffs from before `start` to after `end`, with the numbers of their turns.
@@ -168,8 +174,10 @@ class _Reader:
         Clock changes can make several handoffs coincide or change their order; the highest number
         applies.
         """
-        lowest = self._by_wall_time(wall_time(start, self._zone)) - self._reach
-        highest = self._by_wall_time(wall_time(end, self._zone)) + self._reach
+        lowest = (
+            self._find_index_by_wall_time(convert_to_local(start, self._zone)) - self._max_shift
+        )
+        highest = self._find_index_by_wall_time(convert_to_local(end, self._zone)) + self._max_shift
         ordered = sorted((self._start(index), index) for index in range(lowest, highest + 1))
         found: dict[datetime, int] = {}
         last = lowest - 1
@@ -179,42 +187,44 @@ class _Reader:
                 last = index
         return list(found.items())
 
-    def _index_at(self, moment: datetime) -> int:
+    def _find_index_at(self, moment: datetime) -> int:
         """Return the index of the last turn that has started."""
-        highest = self._by_wall_time(wall_time(moment, self._zone)) + self._reach
+        highest = (
+            self._find_index_by_wall_time(convert_to_local(moment, self._zone)) + self._max_shift
+        )
         return next(
             index
-            for index in range(highest, highest - 3 * self._reach, -1)
+            for index in range(highest, highest - 3 * self._max_shift, -1)
             if self._start(index) <= moment
         )
 
     @cached_property
-    def _shortest(self) -> timedelta:
+    def _shortest_turn(self) -> timedelta:
         cadence = self._cadence
-        if cadence.unit is Unit.HOURS:
+        if cadence.unit is TurnUnit.HOURS:
             return timedelta(hours=cadence.every)
-        return _DAY * cadence.every if cadence.unit is Unit.DAYS else _DAY
+        return _DAY * cadence.every if cadence.unit is TurnUnit.DAYS else _DAY
 
     @cached_property
-    def _reach(self) -> int:
+    def _max_shift(self) -> int:
         """Return the number of turns by which a clock change can shift the result."""
-        return _LARGEST_CHANGE // self._shortest + 1
+        return _MAX_CLOCK_CHANGE // self._shortest_turn + 1
 
     @cached_property
     def _cycle(self) -> timedelta:
         cadence = self._cadence
-        if cadence.unit is Unit.WEEKS:
+        if cadence.unit is TurnUnit.WEEKS:
             return _WEEK * cadence.every
-        return self._shortest
+        return self._shortest_turn
 
     @cached_property
     def _offsets(self) -> tuple[timedelta, ...]:
         """Return the offsets of the handoffs from the start of a cycle."""
-        if self._cadence.unit is Unit.WEEKS:
+        if self._cadence.unit is TurnUnit.WEEKS:
             return tuple(_DAY * day for day in sorted(self._cadence.weekdays))
         return (timedelta(0),)
 
-    def _by_wall_time(self, local: datetime) -> int:
+    def _find_index_by_wall_time(self, local: datetime) -> int:
         cycle, rest = divmod(local - self._anchor, self._cycle)
         return cycle * len(self._offsets) + bisect_right(self._offsets, rest) - 1
 
@@ -223,7 +233,7 @@ class _Reader:
         if found is None:
             cycle, position = divmod(index, len(self._offsets))
             local = self._anchor + cycle * self._cycle + self._offsets[position]
-            found = self._starts[index] = instant(local, self._zone)
+            found = self._starts[index] = convert_to_utc(local, self._zone)
         return found
 
 
@@ -248,9 +258,9 @@ class RotationPlan:
     valid_until: datetime | None = None
 
     @property
-    def handovers(self) -> Handovers:
+    def handovers(self) -> Handoffs:
         """Return the handoffs of the rotation."""
-        return Handovers(self.cadence, self.starts_on, self.time_zone)
+        return Handoffs(self.cadence, self.starts_on, self.time_zone)
 
     def user_at(self, turn: int) -> int:
         """Return the user who has a turn."""
@@ -270,7 +280,7 @@ class Override:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stint:
+class UserPeriod:
     """A period of a user."""
 
     user_id: int
@@ -282,12 +292,12 @@ class Swap:
     """Two periods of two users, which the users exchange."""
 
     id: int
-    first: Stint
-    second: Stint
+    first: UserPeriod
+    second: UserPeriod
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class SchedulePlan:
     """All the data that determines who is on call in a schedule."""
 
     schedule_id: int

@@ -7,154 +7,160 @@ from types import MappingProxyType
 
 from sqlalchemy import select, update
 
-from domain.access.actor import Work
-from domain.accounts.profiles import user_references
-from domain.alerts.reading.text import storable
-from domain.core.database.paging import LARGEST_ID
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import find_user_references
+from domain.alerts.reading.text import replace_unstorable
+from domain.core.database.paging import MAX_ID
 from domain.core.errors import InvalidError, NotFoundError
-from domain.core.time_zones import wall_time, zone
-from domain.core.types.base import columns_of
-from domain.paging.on_call.eligible_users import check_can_be_on_call, ids_of
-from domain.paging.on_call.schedule_queries import current_rotations, stored_restriction
-from domain.paging.on_call.schedule_values import MOST, Cadence, RotationPlan
+from domain.core.time_zones import convert_to_local, get_zone
+from domain.core.types.base import get_column_values
+from domain.paging.on_call.eligible_users import check_can_be_on_call, find_user_ids
+from domain.paging.on_call.schedule_queries import load_current_rotations, serialize_restriction
+from domain.paging.on_call.schedule_values import MAX_TURN_LENGTH, Cadence, RotationPlan
 from domain.paging.on_call.types import (
-    HIGHEST_LAYER,
-    LONGEST_NAME,
-    MOST_ROTATIONS,
+    MAX_LAYER,
+    MAX_ROTATIONS,
+    MAX_SCHEDULE_NAME_LENGTH,
     NewRotation,
     OnCallRotation,
     OnCallSchedule,
 )
 from domain.projects.owners import (
     belongs_to,
-    groups_of,
-    is_listed_by,
+    build_pages_url,
+    find_owner_group_paths,
     is_owned_by,
-    pages_url,
+    is_owned_here_or_above,
 )
-from domain.projects.views import Holder
+from domain.projects.views import ProjectOrGroup
 from models import OnCallRotation as RotationRow
 from models import OnCallSchedule as ScheduleRow
 from models import OnCallTurn
 from models.folding import fold
 
 #: Retention period of overrides, swaps and former rotations, which past shifts depend on.
-PAST_KEPT_FOR = timedelta(days=400)
-FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
-_FIELD = "rotations"
+SCHEDULE_HISTORY_RETENTION = timedelta(days=400)
+FIRST_START_DAY, LAST_START_DAY = date(2000, 1, 1), date(2099, 12, 31)
+_ROTATIONS_FIELD = "rotations"
 #: Id of a rotation that has not been stored yet.
-_NEW = 0
+_NEW_ROTATION_ID = 0
 _DAY = timedelta(days=1)
-_NONE: Mapping[int, int] = MappingProxyType({})
+_NO_REPLACEMENTS: Mapping[int, int] = MappingProxyType({})
 
 
-def all_schedules(
-    work: Work, holder: Holder, *, with_groups_above: bool = False
+def list_all_schedules(
+    work: UnitOfWork, holder: ProjectOrGroup, *, with_groups_above: bool = False
 ) -> Sequence[OnCallSchedule]:
     """Return the schedules of a project or group by name, optionally with inherited schedules."""
-    here = is_listed_by(
+    here = is_owned_here_or_above(
         ScheduleRow, holder, with_groups_above=with_groups_above, session=work.session
     )
     rows = work.session.scalars(
         select(ScheduleRow).where(here).order_by(ScheduleRow.name_key, ScheduleRow.id)
     ).all()
-    return schedules_of(work, holder, rows)
+    return build_schedules(work, holder, rows)
 
 
-def get_schedule(work: Work, holder: Holder, schedule_id: int | str) -> OnCallSchedule:
+def get_schedule(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> OnCallSchedule:
     """Return a schedule by its id or name.
 
     Raise NotFoundError if there is no such schedule.
     """
-    return schedules_of(work, holder, [get_row(work, holder, schedule_id)])[0]
+    return build_schedules(work, holder, [get_schedule_row(work, holder, schedule_id)])[0]
 
 
-def find_schedule(work: Work, holder: Holder, name: str) -> OnCallSchedule | None:
+def find_schedule(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> OnCallSchedule | None:
     """Return the schedule with this name regardless of case, or None."""
-    row = _find_row(work, holder, name)
-    return schedules_of(work, holder, [row])[0] if row else None
+    row = _find_schedule_row(work, holder, name)
+    return build_schedules(work, holder, [row])[0] if row else None
 
 
-def get_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
+def get_schedule_row(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> ScheduleRow:
     """Return the row of the schedule with this id, or with this name regardless of case.
 
     Raise NotFoundError if there is no such schedule.
     """
     if isinstance(schedule_id, str):
-        if (found := _find_row(work, holder, schedule_id)) is not None:
+        if (found := _find_schedule_row(work, holder, schedule_id)) is not None:
             return found
         if not (schedule_id.isascii() and schedule_id.isdecimal()):
             message = f"{holder.path} has no on-call schedule named {schedule_id[:100]}."
             raise NotFoundError(message)
     number = int(schedule_id)
-    row = work.session.get(ScheduleRow, number) if number <= LARGEST_ID else None
+    row = work.session.get(ScheduleRow, number) if number <= MAX_ID else None
     if row is None or not is_owned_by(row, holder):
         word = holder.namespace.resource_type
         raise NotFoundError(f"On-call schedule not found in this {word}.")
     return row
 
 
-def lock_row(work: Work, holder: Holder, schedule_id: int | str) -> ScheduleRow:
+def lock_schedule_row(
+    work: UnitOfWork, holder: ProjectOrGroup, schedule_id: int | str
+) -> ScheduleRow:
     """Lock and return the row of a schedule, which serializes changes."""
-    row = get_row(work, holder, schedule_id)
+    row = get_schedule_row(work, holder, schedule_id)
     work.session.refresh(row, with_for_update=True)
     return row
 
 
-def _find_row(work: Work, holder: Holder, name: str) -> ScheduleRow | None:
+def _find_schedule_row(work: UnitOfWork, holder: ProjectOrGroup, name: str) -> ScheduleRow | None:
     found: ScheduleRow | None = work.session.scalar(
         select(ScheduleRow).where(
             belongs_to(ScheduleRow, holder),
-            ScheduleRow.name_key == fold(storable(name).strip()),
+            ScheduleRow.name_key == fold(replace_unstorable(name).strip()),
         )
     )
     return found
 
 
-def schedules_of(
-    work: Work, holder: Holder, rows: Sequence[ScheduleRow]
+def build_schedules(
+    work: UnitOfWork, holder: ProjectOrGroup, rows: Sequence[ScheduleRow]
 ) -> Sequence[OnCallSchedule]:
     """Return the schedules of database rows."""
     session, base_url = work.session, work.settings.base_url
-    plans = current_rotations([row.id for row in rows], session=session)
+    plans = load_current_rotations([row.id for row in rows], session=session)
     ids = (each for found in plans.values() for plan in found for each in plan.user_ids)
-    named = user_references(ids, base_url=base_url, session=session)
-    groups = groups_of(rows, session=session)
+    named = find_user_references(ids, base_url=base_url, session=session)
+    groups = find_owner_group_paths(rows, session=session)
     return tuple(
         OnCallSchedule(
-            **columns_of(row, OnCallSchedule),
+            **get_column_values(row, OnCallSchedule),
             group=(group := groups.get(row.group_id)),
             rotations=tuple(OnCallRotation.of(each, named) for each in plans.get(row.id, ())),
-            web_url=f"{_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
+            web_url=f"{_build_pages_url(group, holder, base_url)}/on_call/schedules/{row.id}",
         )
         for row in rows
     )
 
 
-def _pages_url(group: str | None, holder: Holder, base_url: str) -> str:
-    return pages_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
+def _build_pages_url(group: str | None, holder: ProjectOrGroup, base_url: str) -> str:
+    return build_pages_url(holder, base_url) if group is None else f"{base_url}/groups/{group}/-"
 
 
 @dataclass(frozen=True)
-class _Change:
+class _RotationsChange:
     """A change of the rotations of a schedule."""
 
-    work: Work
-    holder: Holder
+    work: UnitOfWork
+    holder: ProjectOrGroup
     schedule: ScheduleRow
 
     def present(self) -> Mapping[str, RotationPlan]:
         """Return the current rotations by name."""
-        found = current_rotations([self.schedule.id], session=self.work.session)
+        found = load_current_rotations([self.schedule.id], session=self.work.session)
         return {each.name: each for each in found[self.schedule.id]}
 
 
 def store_rotations(
-    work: Work,
-    holder: Holder,
+    work: UnitOfWork,
+    holder: ProjectOrGroup,
     schedule: ScheduleRow,
     wanted: Sequence[NewRotation],
-    instead: Mapping[int, int] = _NONE,
+    instead: Mapping[int, int] = _NO_REPLACEMENTS,
 ) -> None:
     """Replace the rotations of a schedule.
 
@@ -163,76 +169,85 @@ def store_rotations(
     of current rotations that they replace, regardless of names. Raise InvalidError if a rotation is
     invalid.
     """
-    if len(wanted) > MOST_ROTATIONS:
-        raise InvalidError(f"A schedule can have at most {MOST_ROTATIONS} rotations.", field=_FIELD)
-    change = _Change(work, holder, schedule)
+    if len(wanted) > MAX_ROTATIONS:
+        raise InvalidError(
+            f"A schedule can have at most {MAX_ROTATIONS} rotations.", field=_ROTATIONS_FIELD
+        )
+    change = _RotationsChange(work, holder, schedule)
     before = change.present()
     by_id = {each.id: each for each in before.values()}
     layer, plans = 0, []
-    for position, (name, each) in enumerate(_named(wanted).items()):
+    for position, (name, each) in enumerate(_name_rotations(wanted).items()):
         layer = layer + 1 if each.layer is None else each.layer
-        present = by_id.get(instead.get(position, _NEW)) or before.get(name)
-        plans.append(_plan(each, name, layer, present, change))
+        present = by_id.get(instead.get(position, _NEW_ROTATION_ID)) or before.get(name)
+        plans.append(_build_plan(each, name, layer, present, change))
     kept = {each.id for each in plans}
-    _end([each.id for each in before.values() if each.id not in kept], change)
-    _begin([each for each in plans if each.id == _NEW], change)
+    _end_rotations([each.id for each in before.values() if each.id not in kept], change)
+    _start_rotations([each for each in plans if each.id == _NEW_ROTATION_ID], change)
 
 
-def move_rotations(work: Work, holder: Holder, schedule: ScheduleRow) -> None:
+def apply_time_zone(work: UnitOfWork, holder: ProjectOrGroup, schedule: ScheduleRow) -> None:
     """Move all rotations to the current time zone of the schedule."""
-    change = _Change(work, holder, schedule)
+    change = _RotationsChange(work, holder, schedule)
     elsewhere = [each for each in change.present().values() if each.time_zone != schedule.time_zone]
-    _end([each.id for each in elsewhere], change)
-    _begin([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
+    _end_rotations([each.id for each in elsewhere], change)
+    _start_rotations([replace(each, time_zone=schedule.time_zone) for each in elsewhere], change)
 
 
-def _named(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
+def _name_rotations(wanted: Sequence[NewRotation]) -> dict[str, NewRotation]:
     found: dict[str, NewRotation] = {}
     for number, each in enumerate(wanted, start=1):
         name = each.name.strip() or f"Rotation {number}"
-        if len(name) > LONGEST_NAME or not name.isprintable():
-            message = f"The name of a rotation has at most {LONGEST_NAME} characters."
-            raise InvalidError(message, field=_FIELD)
+        if len(name) > MAX_SCHEDULE_NAME_LENGTH or not name.isprintable():
+            message = (
+                f"The name of a rotation must be one line of at most {MAX_SCHEDULE_NAME_LENGTH} "
+                "characters."
+            )
+            raise InvalidError(message, field=_ROTATIONS_FIELD)
         if name in found:
             message = f"There are two rotations named {name}. Give them different names."
-            raise InvalidError(message, field=_FIELD)
+            raise InvalidError(message, field=_ROTATIONS_FIELD)
         found[name] = each
     return found
 
 
-def _plan(
-    wanted: NewRotation, name: str, layer: int, before: RotationPlan | None, change: _Change
+def _build_plan(
+    wanted: NewRotation,
+    name: str,
+    layer: int,
+    before: RotationPlan | None,
+    change: _RotationsChange,
 ) -> RotationPlan:
     """Return the requested rotation, or the current rotation if they are the same."""
-    _check(wanted, layer)
+    _check_rotation(wanted, layer)
     session, now = change.work.session, change.work.now
-    user_ids = ids_of(wanted.users, field=_FIELD, session=session)
+    user_ids = find_user_ids(wanted.users, field=_ROTATIONS_FIELD, session=session)
     plan = RotationPlan(
-        id=_NEW,
+        id=_NEW_ROTATION_ID,
         name=name,
         layer=layer,
         cadence=wanted.cadence,
-        starts_on=wanted.starts_on or _day_of_last_handover(wanted.cadence, change),
+        starts_on=wanted.starts_on or _find_last_handoff_day(wanted.cadence, change),
         time_zone=change.schedule.time_zone,
         user_ids=user_ids,
         restrictions=tuple(each.restriction for each in wanted.restrictions),
         valid_from=now,
     )
     if before is not None and wanted.starts_on in (None, before.starts_on):
-        plan = _following(plan, before, now)
+        plan = _continue_rotation(plan, before, now)
     elif wanted.starts_on is None:
         plan = replace(plan, first_turn=-plan.handovers.number_at(now) % len(user_ids))
-    if before is not None and replace(before, id=_NEW, valid_from=now) == plan:
+    if before is not None and replace(before, id=_NEW_ROTATION_ID, valid_from=now) == plan:
         return before
     known = before.user_ids if before else ()
     new = {
         name: each for name, each in zip(wanted.users, user_ids, strict=True) if each not in known
     }
-    check_can_be_on_call(change.work, change.holder, new, field=_FIELD)
+    check_can_be_on_call(change.work, change.holder, new, field=_ROTATIONS_FIELD)
     return plan
 
 
-def _following(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
+def _continue_rotation(plan: RotationPlan, before: RotationPlan, now: datetime) -> RotationPlan:
     """Return a changed rotation in which the user on call stays until the next handoff."""
     plan = replace(plan, starts_on=before.starts_on, first_turn=before.first_turn)
     if plan.user_ids == before.user_ids and plan.cadence == before.cadence:
@@ -245,22 +260,25 @@ def _following(plan: RotationPlan, before: RotationPlan, now: datetime) -> Rotat
     return replace(plan, first_turn=(place - number) % len(plan.user_ids))
 
 
-def _day_of_last_handover(cadence: Cadence, change: _Change) -> date:
-    local = wall_time(change.work.now, zone(change.schedule.time_zone))
+def _find_last_handoff_day(cadence: Cadence, change: _RotationsChange) -> date:
+    local = convert_to_local(change.work.now, get_zone(change.schedule.time_zone))
     return local.date() if local.time() >= cadence.at else local.date() - _DAY
 
 
-def _check(wanted: NewRotation, layer: int) -> None:
-    cadence, most = wanted.cadence, MOST[wanted.cadence.unit]
+def _check_rotation(wanted: NewRotation, layer: int) -> None:
+    cadence, most = wanted.cadence, MAX_TURN_LENGTH[wanted.cadence.unit]
     if cadence.every > most:
-        raise InvalidError(f"A turn lasts from 1 to {most} {cadence.unit}.", field=_FIELD)
-    if wanted.starts_on is not None and not FIRST_DAY <= wanted.starts_on <= LAST_DAY:
-        raise InvalidError(f"A rotation starts between {FIRST_DAY} and {LAST_DAY}.", field=_FIELD)
-    if layer > HIGHEST_LAYER:
-        raise InvalidError(f"A layer is a number from 0 to {HIGHEST_LAYER}.", field=_FIELD)
+        message = f"The length of a turn must be between 1 and {most} {cadence.unit}."
+        raise InvalidError(message, field=_ROTATIONS_FIELD)
+    if wanted.starts_on is not None and not FIRST_START_DAY <= wanted.starts_on <= LAST_START_DAY:
+        message = f"The start of a rotation must be between {FIRST_START_DAY} and {LAST_START_DAY}."
+        raise InvalidError(message, field=_ROTATIONS_FIELD)
+    if layer > MAX_LAYER:
+        message = f"The layer of a rotation must be between 0 and {MAX_LAYER}."
+        raise InvalidError(message, field=_ROTATIONS_FIELD)
 
 
-def _end(ids: Iterable[int], change: _Change) -> None:
+def _end_rotations(ids: Iterable[int], change: _RotationsChange) -> None:
     change.work.session.execute(
         update(RotationRow)
         .where(RotationRow.id.in_(list(ids)))
@@ -269,7 +287,7 @@ def _end(ids: Iterable[int], change: _Change) -> None:
     )
 
 
-def _begin(plans: Iterable[RotationPlan], change: _Change) -> None:
+def _start_rotations(plans: Iterable[RotationPlan], change: _RotationsChange) -> None:
     for plan in plans:
         row = RotationRow(
             schedule_id=change.schedule.id,
@@ -281,7 +299,7 @@ def _begin(plans: Iterable[RotationPlan], change: _Change) -> None:
             handover_time=plan.cadence.at,
             starts_on=plan.starts_on,
             first_turn=plan.first_turn,
-            restrictions=[stored_restriction(each) for each in plan.restrictions],
+            restrictions=[serialize_restriction(each) for each in plan.restrictions],
             time_zone=plan.time_zone,
             valid_from=change.work.now,
         )

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy import or_, select, union
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.accounts.profiles import UserReference, user_references
-from domain.paging.on_call.final_schedule import Span, by_users, spans
-from domain.paging.on_call.schedule_owners import places_of
-from domain.paging.on_call.schedule_queries import read_plans
-from domain.paging.on_call.schedule_values import Period, Plan
-from domain.paging.on_call.schedules import all_schedules
+from domain.access.actor import UnitOfWork
+from domain.accounts.profiles import UserReference, find_user_references
+from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans, merge_by_users
+from domain.paging.on_call.schedule_owners import find_schedule_owners
+from domain.paging.on_call.schedule_queries import load_schedule_plans
+from domain.paging.on_call.schedule_values import Period, SchedulePlan
+from domain.paging.on_call.schedules import list_all_schedules
 from domain.paging.on_call.types import (
     OnCallBalance,
     OnCallNow,
@@ -25,64 +25,64 @@ from domain.paging.on_call.types import (
     ScheduleOnCall,
     TimeOnCall,
 )
-from domain.projects.views import Holder, Namespace
+from domain.projects.views import Namespace, ProjectOrGroup
 from models import OnCallOverride, OnCallRotation, OnCallSwap, OnCallTurn, Project
 from models import OnCallSchedule as ScheduleRow
 from models.folding import fold
 
 #: Id that no user has.
-_NOBODY = 0
-_MOMENT = timedelta(microseconds=1)
+_GAP_USER_ID = 0
+_INSTANT = timedelta(microseconds=1)
 #: Periods that are searched for the next change, in this order. Most schedules change within a
 #: week.
-_HORIZONS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
+_SEARCHED_PERIODS = (timedelta(days=8), timedelta(days=64), timedelta(days=400))
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OnCall:
+class _CurrentAndNext:
     """The users on call in a schedule at a given time, and the next users."""
 
     #: Span until the users on call change, without duties in a gap. Without a change within 400
     #: days, it ends at the end of the searched period.
-    now: Span
+    now: OnCallSpan
     #: Next span in which any user is on call. None if there is none within 400 days.
-    next: Span | None
+    next: OnCallSpan | None
     #: True if the users on call change within 400 days.
     changes: bool
 
 
-def who_is_on_call(
+def find_users_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
     """Return the users on call by schedule; empty in a gap, and for deleted schedules."""
-    plans = read_plans(schedule_ids, Period(at, at + _MOMENT), session=session, now=at)
+    plans = load_schedule_plans(schedule_ids, Period(at, at + _INSTANT), session=session, now=at)
     return {
-        each: spans(plans[each], at, at + _MOMENT)[0].user_ids if each in plans else ()
+        each: compute_spans(plans[each], at, at + _INSTANT)[0].user_ids if each in plans else ()
         for each in schedule_ids
     }
 
 
-def on_call_and_next(
+def find_current_and_next(
     schedule_ids: Collection[int], *, at: datetime, session: Session
-) -> Mapping[int, _OnCall]:
+) -> Mapping[int, _CurrentAndNext]:
     """Return the current and next users on call by schedule; unknown schedules are left out."""
-    within = Period(at, at + _HORIZONS[-1])
-    plans = read_plans(schedule_ids, within, session=session, now=at)
-    return {each: _on_call(plan, at) for each, plan in plans.items()}
+    within = Period(at, at + _SEARCHED_PERIODS[-1])
+    plans = load_schedule_plans(schedule_ids, within, session=session, now=at)
+    return {each: _compute_current_and_next(plan, at) for each, plan in plans.items()}
 
 
-def _on_call(plan: Plan, at: datetime) -> _OnCall:
-    found: tuple[Span, ...] = ()
-    for horizon in _HORIZONS:
-        found = by_users(spans(plan, at, at + horizon))
+def _compute_current_and_next(plan: SchedulePlan, at: datetime) -> _CurrentAndNext:
+    found: tuple[OnCallSpan, ...] = ()
+    for horizon in _SEARCHED_PERIODS:
+        found = merge_by_users(compute_spans(plan, at, at + horizon))
         # The end of the last span is unknown.
         if any(span.duties for span in found[1:-1]):
             break
     following = next((span for span in found[1:] if span.duties), None)
-    return _OnCall(now=found[0], next=following, changes=len(found) > 1)
+    return _CurrentAndNext(now=found[0], next=following, changes=len(found) > 1)
 
 
-class _Named(Protocol):
+class _ScheduleReference(Protocol):
     """A schedule."""
 
     @property
@@ -95,11 +95,15 @@ class _Named(Protocol):
     def group(self) -> str | None: ...
 
 
-def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleOnCall]:
+def build_schedules_on_call(
+    work: UnitOfWork, schedules: Sequence[_ScheduleReference]
+) -> Sequence[ScheduleOnCall]:
     """Return the current and next users on call in schedules, in the order of the schedules."""
-    found = on_call_and_next([each.id for each in schedules], at=work.now, session=work.session)
+    found = find_current_and_next(
+        [each.id for each in schedules], at=work.now, session=work.session
+    )
     both = (span for each in found.values() for span in (each.now, each.next) if span)
-    named = _people(work, both)
+    named = _find_span_users(work, both)
     return tuple(
         ScheduleOnCall(
             schedule_id=schedule.id,
@@ -107,42 +111,45 @@ def schedules_now(work: Work, schedules: Sequence[_Named]) -> Sequence[ScheduleO
             name=schedule.name,
             time_zone=schedule.time_zone,
             now=OnCallNow(
-                **_on_duty(each.now, named), until=each.now.end if each.changes else None
+                **_build_on_call_fields(each.now, named),
+                until=each.now.end if each.changes else None,
             ),
-            next=_shift(each.next, named) if each.next else None,
+            next=_build_shift(each.next, named) if each.next else None,
         )
         for schedule in schedules
         if (each := found.get(schedule.id))
     )
 
 
-def on_call_in_project(
-    work: Work, holder: Holder, *, with_groups_above: bool = True
+def list_schedules_on_call(
+    work: UnitOfWork, holder: ProjectOrGroup, *, with_groups_above: bool = True
 ) -> Sequence[ScheduleOnCall]:
     """Return the current and next users on call in the schedules that are used here, by name."""
-    found = all_schedules(work, holder, with_groups_above=with_groups_above)
-    return schedules_now(work, found)
+    found = list_all_schedules(work, holder, with_groups_above=with_groups_above)
+    return build_schedules_on_call(work, found)
 
 
-def shifts_of(work: Work, schedule_id: int, within: Period) -> Sequence[OnCallShift]:
+def list_schedule_shifts(
+    work: UnitOfWork, schedule_id: int, within: Period
+) -> Sequence[OnCallShift]:
     """Return the shifts of a period, including gaps."""
-    return shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
+    return find_shifts_by_schedule(work, [schedule_id], within).get(schedule_id, ())
 
 
-def shifts_by_schedule(
-    work: Work, schedule_ids: Collection[int], within: Period
+def find_shifts_by_schedule(
+    work: UnitOfWork, schedule_ids: Collection[int], within: Period
 ) -> Mapping[int, Sequence[OnCallShift]]:
     """Return the shifts of a period by schedule, including gaps.
 
     Unknown schedules are left out.
     """
-    plans = read_plans(schedule_ids, within, session=work.session, now=work.now)
-    found = {each: spans(plan, within.start, within.end) for each, plan in plans.items()}
-    named = _people(work, chain.from_iterable(found.values()))
-    return {each: tuple(_shift(span, named) for span in some) for each, some in found.items()}
+    plans = load_schedule_plans(schedule_ids, within, session=work.session, now=work.now)
+    found = {each: compute_spans(plan, within.start, within.end) for each, plan in plans.items()}
+    named = _find_span_users(work, chain.from_iterable(found.values()))
+    return {each: tuple(_build_shift(span, named) for span in some) for each, some in found.items()}
 
 
-def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
+def compute_balance(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
     """Return the distribution of the time on call among users.
 
     `shifts` must be the shifts of the period `within`.
@@ -150,10 +157,10 @@ def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
     seconds, people = Counter[int](), dict[int, UserReference]()
     for each in shifts:
         length = int((each.ends_at - each.starts_at).total_seconds())
-        for user_id in [user.id for user in each.users] or [_NOBODY]:
+        for user_id in [user.id for user in each.users] or [_GAP_USER_ID]:
             seconds[user_id] += length
         people |= {user.id: user for user in each.users}
-    gap_seconds, whole = seconds.pop(_NOBODY, 0), seconds.total()
+    gap_seconds, whole = seconds.pop(_GAP_USER_ID, 0), seconds.total()
     return OnCallBalance(
         starts_at=within.start,
         ends_at=within.end,
@@ -165,21 +172,21 @@ def balance_of(shifts: Iterable[OnCallShift], within: Period) -> OnCallBalance:
     )
 
 
-def _people(work: Work, found: Iterable[Span]) -> Mapping[int, UserReference]:
+def _find_span_users(work: UnitOfWork, found: Iterable[OnCallSpan]) -> Mapping[int, UserReference]:
     ids = (user_id for each in found for user_id in each.user_ids)
-    return user_references(ids, base_url=work.settings.base_url, session=work.session)
+    return find_user_references(ids, base_url=work.settings.base_url, session=work.session)
 
 
-def _shift(span: Span, named: Mapping[int, UserReference]) -> OnCallShift:
+def _build_shift(span: OnCallSpan, named: Mapping[int, UserReference]) -> OnCallShift:
     return OnCallShift(
         starts_at=span.start,
         ends_at=span.end,
         is_gap=not span.duties,
-        **_on_duty(span, named),
+        **_build_on_call_fields(span, named),
     )
 
 
-def _on_duty(span: Span, named: Mapping[int, UserReference]) -> dict[str, Any]:
+def _build_on_call_fields(span: OnCallSpan, named: Mapping[int, UserReference]) -> dict[str, Any]:
     on_call = [
         OnCallUser(user=named[each.user_id], source=each.source.value, source_id=each.source_id)
         for each in span.duties
@@ -188,7 +195,7 @@ def _on_duty(span: Span, named: Mapping[int, UserReference]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MyDuty:
+class UserDuty:
     """The current or next shift of a user in a schedule."""
 
     schedule_id: int
@@ -202,12 +209,12 @@ class MyDuty:
     end: datetime | None
 
 
-def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty, ...]:
+def find_user_duties(user_id: int, *, session: Session, now: datetime) -> tuple[UserDuty, ...]:
     """Return the current shifts of a user, and then the next shifts, the earliest first."""
-    rows = schedules_of_user(user_id, session=session, now=now)
-    plans = on_call_and_next([row.id for row in rows], at=now, session=session)
+    rows = find_user_schedules(user_id, session=session, now=now)
+    plans = find_current_and_next([row.id for row in rows], at=now, session=session)
     found = [
-        MyDuty(
+        UserDuty(
             schedule_id=row.id,
             schedule=row.name,
             time_zone=row.time_zone,
@@ -218,12 +225,12 @@ def duties_of(user_id: int, *, session: Session, now: datetime) -> tuple[MyDuty,
         )
         for row in rows
         if row.id in plans
-        for is_now, start, end in _duty(plans[row.id], user_id)
+        for is_now, start, end in _find_duty(plans[row.id], user_id)
     ]
     return tuple(sorted(found, key=lambda duty: (not duty.is_now, duty.start, duty.schedule)))
 
 
-def _duty(plan: _OnCall, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
+def _find_duty(plan: _CurrentAndNext, user_id: int) -> list[tuple[bool, datetime, datetime | None]]:
     if user_id in plan.now.user_ids:
         return [(True, plan.now.start, plan.now.end if plan.changes else None)]
     if plan.next is not None and user_id in plan.next.user_ids:
@@ -245,7 +252,7 @@ class UserSchedule(NamedTuple):
         return self.place.path if self.place.is_group else None
 
 
-def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
+def find_user_schedules(user_id: int, *, session: Session, now: datetime) -> Sequence[UserSchedule]:
     """Return the schedules in which a user has a turn, an override or a swap from now on."""
     is_in_force = or_(OnCallRotation.valid_until.is_(None), OnCallRotation.valid_until > now)
     turns = (
@@ -259,7 +266,7 @@ def schedules_of_user(user_id: int, *, session: Session, now: datetime) -> Seque
     is_mine = or_(OnCallSwap.user_id == user_id, OnCallSwap.other_user_id == user_id)
     swaps = select(OnCallSwap.schedule_id).where(is_mine, OnCallSwap.over_at > now)
     ids = session.scalars(union(turns, overrides, swaps)).all()
-    places = places_of(ids, session=session)
+    places = find_schedule_owners(ids, session=session)
     rows = session.execute(
         select(ScheduleRow.id, ScheduleRow.name, ScheduleRow.time_zone)
         .outerjoin(Project, Project.id == ScheduleRow.project_id)

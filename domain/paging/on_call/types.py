@@ -16,36 +16,36 @@ from pydantic import (
 
 from domain.accounts.profiles import UserReference
 from domain.core.errors import InvalidError
-from domain.core.time_zones import EARLIEST, LATEST, instant, zone
+from domain.core.time_zones import EARLIEST_TIME, LATEST_TIME, convert_to_utc, get_zone
 from domain.core.types.base import (
     Body,
-    GivenDay,
-    GivenLocalTime,
-    GivenTime,
     IncludeAncestorGroups,
     OffsetQuery,
     Option,
     PagedQuery,
     PageSize,
     Query,
+    RequestDay,
+    RequestLocalTime,
+    RequestTime,
     RequiredText,
     Resource,
     Text,
     Time,
-    columns_of,
-    once_each,
-    one_of,
-    partial,
-    split,
+    describe_choices,
+    get_column_values,
+    make_fields_optional,
+    remove_duplicates,
+    split_words,
 )
-from domain.paging.on_call.final_schedule import Source
+from domain.paging.on_call.final_schedule import DutySource
 from domain.paging.on_call.rotation_syntax import (
     WEEKDAYS,
+    format_time_of_day,
     parse_restriction,
     parse_rotation,
-    time_of_day,
-    weekday,
-    written_time,
+    parse_time_of_day,
+    parse_weekday,
 )
 from domain.paging.on_call.schedule_values import (
     EVERY_DAY,
@@ -53,50 +53,54 @@ from domain.paging.on_call.schedule_values import (
     Period,
     Restriction,
     RotationPlan,
-    Unit,
+    TurnUnit,
 )
 
 #: Maximum length of an override, or of each shift of a swap.
-LONGEST = timedelta(days=366)
-LONGEST_NAME, LONGEST_DESCRIPTION = 100, 1_000
+MAX_SHIFT_CHANGE_LENGTH = timedelta(days=366)
+MAX_SCHEDULE_NAME_LENGTH, MAX_SCHEDULE_DESCRIPTION_LENGTH = 100, 1_000
 #: Maximum number of rotations of a schedule, and of users and restrictions of a rotation.
-MOST_ROTATIONS, MOST_USERS, MOST_RESTRICTIONS = 20, 100, 20
-HIGHEST_LAYER = 100
+MAX_ROTATIONS, MAX_ROTATION_USERS, MAX_ROTATION_RESTRICTIONS = 20, 100, 20
+MAX_LAYER = 100
 #: Maximum period of a list of shifts.
-LONGEST_WINDOW = timedelta(days=92)
-_USUAL_WINDOW = timedelta(days=14)
+MAX_SHIFT_LIST_PERIOD = timedelta(days=92)
+_DEFAULT_SHIFT_LIST_PERIOD = timedelta(days=14)
 _Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
-_Kind = Literal["daily", "weekly", "custom"]
+_RotationType = Literal["daily", "weekly", "custom"]
 _Unit = Literal["hours", "days", "weeks"]
-_UNITS: Mapping[str, Unit] = {"daily": Unit.DAYS, "weekly": Unit.WEEKS}
+_UNITS: Mapping[str, TurnUnit] = {"daily": TurnUnit.DAYS, "weekly": TurnUnit.WEEKS}
 #: Default handoff time. It is parsed like other values, so that the schema shows it in the same
 #: format.
-_USUAL_TIME: Any = "09:00"
+_DEFAULT_HANDOFF_TIME: Any = "09:00"
 SomeQuery = TypeVar("SomeQuery", bound=Query)
 SomeBody = TypeVar("SomeBody", bound=Body)
 
 
-def _with_times_in(body: SomeBody, time_zone: str) -> SomeBody:
+def _interpret_local_times(body: SomeBody, time_zone: str) -> SomeBody:
     """Return a copy of a body whose times without an offset are interpreted in a time zone."""
     times = {
-        name: instant(value, zone(time_zone))
+        name: convert_to_utc(value, get_zone(time_zone))
         for name in type(body).model_fields
         if isinstance(value := getattr(body, name), datetime) and value.tzinfo is None
     }
     return body.model_copy(update=times)
 
 
-def checked_period(
-    start: datetime, end: datetime, *, longest: timedelta = LONGEST, fields: tuple[str, str]
+def check_period(
+    start: datetime,
+    end: datetime,
+    *,
+    longest: timedelta = MAX_SHIFT_CHANGE_LENGTH,
+    fields: tuple[str, str],
 ) -> Period:
     """Return a period.
 
     Raise InvalidError if it is empty, too long or too far away.
     """
     start_field, end_field = fields
-    if not (start >= EARLIEST and end <= LATEST):
-        message = f"Times must be between the years {EARLIEST.year} and {LATEST.year}."
-        raise InvalidError(message, field=start_field if start < EARLIEST else end_field)
+    if not (start >= EARLIEST_TIME and end <= LATEST_TIME):
+        message = f"Times must be between the years {EARLIEST_TIME.year} and {LATEST_TIME.year}."
+        raise InvalidError(message, field=start_field if start < EARLIEST_TIME else end_field)
     if end <= start:
         raise InvalidError("The end must be after the start.", field=end_field)
     if end - start > longest:
@@ -104,53 +108,57 @@ def checked_period(
     return Period(start, end)
 
 
-def check_is_not_over(during: Period, *, field: str, now: datetime) -> None:
+def check_period_not_over(during: Period, *, field: str, now: datetime) -> None:
     """Raise InvalidError if a period has ended, since past shifts cannot change."""
     if during.end <= now:
         raise InvalidError("This time is in the past. Choose an end in the future.", field=field)
 
 
-def _read_time(value: Any) -> Any:
+def _parse_time(value: Any) -> Any:
     return (
-        value if isinstance(value, time) else time_of_day(value if isinstance(value, str) else "")
+        value
+        if isinstance(value, time)
+        else parse_time_of_day(value if isinstance(value, str) else "")
     )
 
 
-def _usernames(value: Any) -> Any:
+def _parse_usernames(value: Any) -> Any:
     """Return users as names; accept names and user objects of the API."""
-    given = split(value)
+    given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
-    return [each["username"] if _is_person(each) else each for each in given]
+    return [each["username"] if _is_user_object(each) else each for each in given]
 
 
-def _is_person(value: Any) -> bool:
+def _is_user_object(value: Any) -> bool:
     return isinstance(value, dict) and "username" in value
 
 
-def _days(value: Any) -> Any:
-    given = split(value)
+def _parse_weekdays(value: Any) -> Any:
+    given = split_words(value)
     if not isinstance(given, list | tuple):
         return given
-    return [WEEKDAYS[weekday(each)] if isinstance(each, str) else each for each in given]
+    return [WEEKDAYS[parse_weekday(each)] if isinstance(each, str) else each for each in given]
 
 
-def _numbers(days: tuple[_Weekday, ...]) -> tuple[int, ...]:
+def _list_weekday_numbers(days: tuple[_Weekday, ...]) -> tuple[int, ...]:
     return tuple(sorted(WEEKDAYS.index(each) for each in days))
 
 
 #: Type of a local time of day. Requests may use `24:00` for midnight.
 _TimeOfDay = Annotated[
     time,
-    BeforeValidator(_read_time),
-    PlainSerializer(written_time, return_type=str),
+    BeforeValidator(_parse_time),
+    PlainSerializer(format_time_of_day, return_type=str),
     WithJsonSchema({"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "examples": ["09:00"]}),
 ]
-_Weekdays = Annotated[tuple[_Weekday, ...], BeforeValidator(_days), AfterValidator(once_each)]
+_Weekdays = Annotated[
+    tuple[_Weekday, ...], BeforeValidator(_parse_weekdays), AfterValidator(remove_duplicates)
+]
 
 
 class OnCallRestriction(Resource):
-    """A time of day on some weekdays, outside of which a rotation is not on call."""
+    """A daily period on certain weekdays, to which a rotation or rule is restricted."""
 
     start_time: _TimeOfDay
     end_time: _TimeOfDay
@@ -159,20 +167,21 @@ class OnCallRestriction(Resource):
     @property
     def restriction(self) -> Restriction:
         """Return the restriction as a value."""
-        days = _numbers(self.weekdays)
+        days = _list_weekday_numbers(self.weekdays)
         return Restriction(start=self.start_time, end=self.end_time, weekdays=days or EVERY_DAY)
 
 
 class NewRestriction(OnCallRestriction, Body):
-    """A time of day on some weekdays, outside of which a rotation is not on call."""
+    """A daily period on certain weekdays, to which a rotation or rule is restricted."""
 
     end_time: _TimeOfDay = Field(
-        description="Not after the start: on the next day. The same: a whole day."
+        description="End of the period. If it is not after `start_time`, the period ends on the "
+        "next day. If both are equal, the period lasts 24 hours."
     )
     weekdays: _Weekdays = Field(
         default=("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
         min_length=1,
-        description="Days on which the time begins; all, if none is given.",
+        description="Weekdays on which the period starts. The default is every day.",
     )
 
     @model_validator(mode="before")
@@ -184,12 +193,14 @@ class NewRestriction(OnCallRestriction, Body):
 class OnCallRotation(Resource):
     """A rotation of an on-call schedule."""
 
-    id: int = Field(description="A changed rotation gets another one.")
+    id: int = Field(description="Id of the rotation. A changed rotation gets a new id.")
     name: str
-    type: _Kind
+    type: _RotationType
     every: int
     unit: _Unit
-    weekdays: _Weekdays = Field(description="Days of hand-over of weekly turns; empty for others.")
+    weekdays: _Weekdays = Field(
+        description="Weekdays of the handoffs of weekly turns. Empty for other turns."
+    )
     handover_time: _TimeOfDay
     starts_on: date
     users: tuple[UserReference, ...]
@@ -199,25 +210,25 @@ class OnCallRotation(Resource):
     @property
     def cadence(self) -> Cadence:
         """Return the handoff interval and time of the rotation."""
-        days = _numbers(self.weekdays) or Cadence.weekdays
-        unit = Unit(self.unit)
+        days = _list_weekday_numbers(self.weekdays) or Cadence.weekdays
+        unit = TurnUnit(self.unit)
         return Cadence(unit=unit, every=self.every, at=self.handover_time, weekdays=days)
 
     @classmethod
     def of(cls, plan: RotationPlan, named: Mapping[int, UserReference]) -> "OnCallRotation":
         """Return the resource of a rotation; `named` maps ids to users."""
         return cls(
-            **columns_of(plan, cls)
-            | handover_fields(plan.cadence)
-            | {"restrictions": tuple(map(restriction_fields, plan.restrictions))},
+            **get_column_values(plan, cls)
+            | build_handoff_fields(plan.cadence)
+            | {"restrictions": tuple(map(build_restriction_fields, plan.restrictions))},
             users=tuple(named[each] for each in plan.user_ids),
         )
 
 
-def handover_fields(cadence: Cadence) -> dict[str, Any]:
+def build_handoff_fields(cadence: Cadence) -> dict[str, Any]:
     """Return the handoff interval and time of a rotation as fields of the resource."""
     usual = {unit: kind for kind, unit in _UNITS.items()} if cadence.every == 1 else {}
-    days = cadence.weekdays if cadence.unit is Unit.WEEKS else ()
+    days = cadence.weekdays if cadence.unit is TurnUnit.WEEKS else ()
     return {
         "type": usual.get(cadence.unit, "custom"),
         "every": cadence.every,
@@ -227,7 +238,7 @@ def handover_fields(cadence: Cadence) -> dict[str, Any]:
     }
 
 
-def restriction_fields(each: Restriction) -> Any:
+def build_restriction_fields(each: Restriction) -> Any:
     """Return a restriction as fields of the resource."""
     days = [WEEKDAYS[day] for day in each.weekdays]
     return {"start_time": each.start, "end_time": each.end, "weekdays": days}
@@ -236,42 +247,54 @@ def restriction_fields(each: Restriction) -> Any:
 class NewRotation(Body):
     """A rotation of a schedule."""
 
-    name: Annotated[Text, Field(max_length=LONGEST_NAME)] = Field(
-        default="", description="`Rotation 1` and so on, if none is given."
+    name: Annotated[Text, Field(max_length=MAX_SCHEDULE_NAME_LENGTH)] = Field(
+        default="",
+        description="Name of the rotation. The default is `Rotation` followed by a number.",
     )
-    type: _Kind = "weekly"
+    type: _RotationType = "weekly"
     every: int | None = Field(
-        default=None, ge=1, le=1000, description="Length of a turn in units, for `custom`."
+        default=None,
+        ge=1,
+        le=1000,
+        description="Length of a turn in units, for the type `custom`. The default is 1.",
     )
     unit: _Unit | None = Field(
-        default=None, description="Unit of the length of a turn, for `custom`."
+        default=None, description="Unit of the length of a turn, required for the type `custom`."
     )
     weekdays: _Weekdays = Field(
-        default=("mon",), description="Days of hand-over of weekly turns, at least one."
+        default=("mon",),
+        description="Weekdays of the handoffs of weekly turns. At least one is required.",
     )
     handover_time: _TimeOfDay = Field(
-        default=_USUAL_TIME,
+        default=_DEFAULT_HANDOFF_TIME,
         validate_default=True,
         description="Time of the handoff in the time zone of the schedule.",
     )
-    starts_on: GivenDay | None = Field(
+    starts_on: RequestDay | None = Field(
         default=None,
-        description="The day of the first hand-over. Without it a new rotation has begun with its "
-        "first user, and a changed one goes on with whoever is on call.",
+        description="Date of the first handoff. If omitted, a new rotation starts immediately with "
+        "its first user, and a changed rotation continues with the current user.",
     )
     users: Annotated[
         tuple[Text, ...],
-        BeforeValidator(_usernames),
-        Field(min_length=1, max_length=MOST_USERS, description="User names in the order of turns."),
+        BeforeValidator(_parse_usernames),
+        Field(
+            min_length=1,
+            max_length=MAX_ROTATION_USERS,
+            description="User names in the order of their turns.",
+        ),
     ]
     layer: int | None = Field(
         default=None,
         ge=0,
-        le=HIGHEST_LAYER,
-        description="The highest layer in which somebody is on call counts; rotations of one layer "
-        "are on call together. Without it, a rotation is above those before it.",
+        le=MAX_LAYER,
+        description="Layer of the rotation. The highest layer in which someone is on call applies. "
+        "Users of rotations in the same layer are on call together. By default, each rotation is "
+        "one layer above the previous rotation.",
     )
-    restrictions: Annotated[tuple[NewRestriction, ...], Field(max_length=MOST_RESTRICTIONS)] = ()
+    restrictions: Annotated[
+        tuple[NewRestriction, ...], Field(max_length=MAX_ROTATION_RESTRICTIONS)
+    ] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -281,18 +304,18 @@ class NewRotation(Body):
     @model_validator(mode="after")
     def _has_a_length(self) -> "NewRotation":
         if self.type == "custom" and self.unit is None:
-            raise ValueError("of type custom needs every and unit")
-        if self.cadence.unit is Unit.WEEKS and not self.weekdays:
-            raise ValueError("has no weekdays on which it is handed over")
+            raise ValueError("must have `unit` because its `type` is custom")
+        if self.cadence.unit is TurnUnit.WEEKS and not self.weekdays:
+            raise ValueError("must have at least one weekday in `weekdays`")
         return self
 
     @property
     def cadence(self) -> Cadence:
         """Return the handoff interval and time of the rotation."""
-        unit = _UNITS.get(self.type) or Unit(self.unit or "")
+        unit = _UNITS.get(self.type) or TurnUnit(self.unit or "")
         every = self.every or 1 if self.type == "custom" else 1
         # Weekdays apply only to weekly turns. A constant keeps equal rotations equal.
-        days = _numbers(self.weekdays) if unit is Unit.WEEKS else Cadence.weekdays
+        days = _list_weekday_numbers(self.weekdays) if unit is TurnUnit.WEEKS else Cadence.weekdays
         return Cadence(unit=unit, every=every, at=self.handover_time, weekdays=days)
 
 
@@ -300,7 +323,9 @@ class OnCallSchedule(Resource):
     """An on-call schedule."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the schedule. Null if a project owns it."
+    )
     name: str
     description: str
     time_zone: str
@@ -312,25 +337,26 @@ class OnCallSchedule(Resource):
 class NewSchedule(Body):
     """A new on-call schedule."""
 
-    name: Annotated[RequiredText, Field(max_length=LONGEST_NAME)]
+    name: Annotated[RequiredText, Field(max_length=MAX_SCHEDULE_NAME_LENGTH)]
     time_zone: Annotated[RequiredText, Field(max_length=64)] = Field(
-        description="A name of the IANA database, such as Europe/Berlin."
+        description="IANA time zone, such as Europe/Berlin."
     )
-    description: Annotated[Text, Field(max_length=LONGEST_DESCRIPTION)] = ""
+    description: Annotated[Text, Field(max_length=MAX_SCHEDULE_DESCRIPTION_LENGTH)] = ""
     rotations: Annotated[
         tuple[NewRotation, ...],
         Option("--rotation"),
         Field(
-            max_length=MOST_ROTATIONS,
-            description="Objects, or texts such as `weekly alice,bob mon 09:00`, `daily alice,bob "
-            "09:00` or `every 12h alice,bob 08:00`, each followed by any of `from 2026-11-30`, "
-            "`layer 2` and `only mon-fri 09:00-17:00`. A change names all of them: one that is as "
-            "before, under the same name, goes on; past shifts stay as they were.",
+            max_length=MAX_ROTATIONS,
+            description="Rotations as objects or texts, such as `weekly alice,bob mon 09:00`, "
+            "`daily alice,bob 09:00` or `every 12h alice,bob 08:00`. Each text can be followed by "
+            "`from 2026-11-30`, `layer 2` and `only mon-fri 09:00-17:00`. A change must include "
+            "all rotations of the schedule. Unchanged rotations continue, and past shifts are "
+            "kept.",
         ),
     ] = ()
 
 
-@partial
+@make_fields_optional
 class ScheduleChange(NewSchedule):
     """Changes to a schedule; omitted fields are kept."""
 
@@ -357,9 +383,9 @@ class CalendarQuery(Query):
     shifts: Literal["all", "mine"] = "all"
 
 
-def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
+def add_from_field(query: type[SomeQuery]) -> type[SomeQuery]:
     """Add a field named `from`, which is a Python keyword and cannot be declared in a class."""
-    field: Any = (GivenTime | None, Field(default=None, description="Start of the period."))
+    field: Any = (RequestTime | None, Field(default=None, description="Start of the period."))
     made: type[SomeQuery] = create_model(
         query.__name__,
         __base__=query,
@@ -370,12 +396,12 @@ def with_from(query: type[SomeQuery]) -> type[SomeQuery]:
     return made
 
 
-@with_from
+@add_from_field
 class ShiftQuery(OffsetQuery):
     """Period of a list of shifts."""
 
     per_page: PageSize = 100
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None,
         description="End of the period, at most 92 days after `from`. The default is two weeks "
         "after `from`.",
@@ -387,15 +413,15 @@ class ShiftQuery(OffsetQuery):
         Raise InvalidError if it is empty, too long or too far away.
         """
         start: datetime = getattr(self, "from") or now
-        end = self.until or start + _USUAL_WINDOW
-        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+        end = self.until or start + _DEFAULT_SHIFT_LIST_PERIOD
+        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
-@with_from
+@add_from_field
 class BalanceQuery(Query):
     """Period in which the time on call is counted. The default is the last four weeks."""
 
-    until: GivenTime | None = Field(
+    until: RequestTime | None = Field(
         default=None,
         description="End of the period, at most 92 days after `from`. The default is now.",
     )
@@ -406,8 +432,8 @@ class BalanceQuery(Query):
         Raise InvalidError if it is empty, too long or too far away.
         """
         end = self.until or now
-        start: datetime = getattr(self, "from") or end - 2 * _USUAL_WINDOW
-        return checked_period(start, end, longest=LONGEST_WINDOW, fields=("from", "until"))
+        start: datetime = getattr(self, "from") or end - 2 * _DEFAULT_SHIFT_LIST_PERIOD
+        return check_period(start, end, longest=MAX_SHIFT_LIST_PERIOD, fields=("from", "until"))
 
 
 class OnCallPeriod(Resource):
@@ -431,16 +457,18 @@ class OnCallBalance(OnCallPeriod):
     Users who are on call in addition to others count, too.
     """
 
-    users: tuple[TimeOnCall, ...] = Field(description="The longest time first.")
-    gap_seconds: int = Field(description="Number of seconds in which nobody is on call.")
+    users: tuple[TimeOnCall, ...] = Field(
+        description="Time on call of each user, longest time first."
+    )
+    gap_seconds: int = Field(description="Number of seconds during which no one is on call.")
 
 
 class OnCallUser(Resource):
     """A user on call, with the reason."""
 
     user: UserReference
-    source: Annotated[str, one_of(*(each.value for each in Source))]
-    source_id: int = Field(description="The id of the rotation, override or swap.")
+    source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
+    source_id: int = Field(description="Id of the rotation, override or swap.")
 
 
 class OnCallShift(OnCallPeriod):
@@ -456,20 +484,24 @@ class OnCallNow(Resource):
 
     users: tuple[UserReference, ...]
     on_call: tuple[OnCallUser, ...]
-    until: Time | None = Field(description="Null if nothing changes within 400 days.")
+    until: Time | None = Field(
+        description="Time of the next change. Null if there is none within 400 days."
+    )
 
 
 class ScheduleOnCall(Resource):
     """Current and next users on call in a schedule."""
 
     schedule_id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the schedule. Null if a project owns it."
+    )
     name: str
     time_zone: str
     now: OnCallNow
     next: OnCallShift | None = Field(
-        description="The next time after that in which somebody is on call; null if there is none "
-        "within 400 days."
+        description="Next period in which someone is on call. Null if there is none within 400 "
+        "days."
     )
 
 
@@ -487,22 +519,21 @@ class NewOverride(Body):
     themselves to any shift, and add other users while they are on call.
     """
 
-    user: RequiredText = Field(description="A user name.")
+    user: RequiredText = Field(description="User name of the user to put on call.")
     instead_of: Text = Field(
         default="",
-        description="The name of the user whose shifts they are. Without it, nobody else is on "
-        "call in this time.",
+        description="User name of the user to replace. If omitted, the override replaces everyone.",
     )
     in_addition: bool = Field(
         default=False,
-        description="True to keep everybody else on call. It cannot be combined with `instead_of`.",
+        description="True to keep everyone else on call. Cannot be combined with `instead_of`.",
     )
-    starts_at: GivenLocalTime
-    ends_at: GivenLocalTime
+    starts_at: RequestLocalTime
+    ends_at: RequestLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
-        return _with_times_in(self, time_zone)
+        return _interpret_local_times(self, time_zone)
 
 
 class OnCallOverride(Resource):
@@ -511,7 +542,8 @@ class OnCallOverride(Resource):
     id: int
     user: UserReference
     instead_of: UserReference | None = Field(
-        description="Null for everybody, or for nobody if it is `in_addition`."
+        description="User who is replaced. If null, the override replaces everyone, or no one if "
+        "`in_addition` is true."
     )
     in_addition: bool
     starts_at: Time
@@ -527,15 +559,15 @@ class NewSwap(Body):
     """
 
     user: RequiredText = Field(description="User name of the user who has the first shift.")
-    starts_at: GivenLocalTime
-    ends_at: GivenLocalTime
+    starts_at: RequestLocalTime
+    ends_at: RequestLocalTime
     other_user: RequiredText = Field(description="User name of the user who has the other shift.")
-    other_starts_at: GivenLocalTime
-    other_ends_at: GivenLocalTime
+    other_starts_at: RequestLocalTime
+    other_ends_at: RequestLocalTime
 
     def in_zone(self, time_zone: str) -> Self:
         """Return a copy of the body whose local times are interpreted in a time zone."""
-        return _with_times_in(self, time_zone)
+        return _interpret_local_times(self, time_zone)
 
 
 class OnCallSwap(Resource):
@@ -556,7 +588,8 @@ class OnCallTurn(OnCallPeriod):
     """Turn of one user from one handoff to the next."""
 
     user: UserReference
-    source: Annotated[str, one_of(*(each.value for each in Source))]
+    source: Annotated[str, describe_choices(*(each.value for each in DutySource))]
     shifts: tuple[OnCallPeriod, ...] = Field(
-        description="The times within it in which the user is on call; between them, others are."
+        description="Periods of the turn in which the user is on call. Between them, others are "
+        "on call."
     )

@@ -6,21 +6,21 @@ from datetime import datetime, timedelta
 from sqlalchemy import ColumnElement, Select, String, case, cast, func, literal, select, union
 from sqlalchemy.orm import Session, aliased
 
-from domain.access.actions import action, question
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
+from domain.access.actions import action, read_action
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.handling.alert_detail import get_alert_id
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.matching.labels import labels_of
-from domain.alerts.matching.matchers import Matcher, Operator, as_text, matches
-from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.matching.labels import find_alert_labels
+from domain.alerts.matching.matchers import Matcher, MatcherOperator, format_matchers, matches_all
+from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.audit.events import EventKind
-from domain.core.database.paging import Page, Slice, fetch_page, fetch_part
-from domain.core.durations import duration_text
+from domain.core.database.paging import KeysetPage, KeysetRange, fetch_list_page, fetch_page
+from domain.core.durations import format_duration
 from domain.core.errors import ConflictError, InvalidError, NotFoundError
-from domain.core.types.base import Found, columns_of
-from domain.paging.silences.flapping import get_settings, store_settings
-from domain.paging.silences.muting import muted_alert
+from domain.core.types.base import ListPage, get_column_values
+from domain.paging.silences.flapping import get_flap_settings, store_flap_settings
+from domain.paging.silences.muting import find_alert_mute
 from domain.paging.silences.types import (
     AlertMute,
     FlapSettings,
@@ -37,61 +37,67 @@ from domain.paging.silences.types import (
 )
 from domain.projects.owners import (
     belongs_to,
-    is_above,
-    is_listed_by,
-    owner_columns,
-    projects_of,
+    build_owner_columns,
+    is_owned_above,
+    is_owned_here_or_above,
+    select_project_ids,
 )
-from domain.projects.views import Holder, ProjectView
+from domain.projects.views import ProjectOrGroup, ProjectView
 from models import Alert, Delivery, Group, Project, User
 from models import Silence as SilenceRow
 
-LOOKED_BACK = timedelta(days=7)
+PREVIEW_PERIOD = timedelta(days=7)
 #: Maximum number of alerts in a preview, and of bytes of their payloads. The newest alerts are
 #: used.
-MOST_ALERTS = 2_000
-_MOST_BYTES = 16_000_000
-_MOST_SHOWN = 20
+MAX_PREVIEW_ALERTS = 2_000
+_MAX_PREVIEW_BYTES = 16_000_000
+_MAX_SHOWN_ALERTS = 20
 #: Labels that distinguish problems, with the names that senders use.
-_TELLING = ("alertname", "service", "environment", "instance", "host")
-_LONGEST = LONGEST_TEXT // (2 * len(_TELLING))
-SHORTEST = timedelta(minutes=1)
+_IDENTIFYING_LABELS = ("alertname", "service", "environment", "instance", "host")
+_MAX_LABEL_VALUE_LENGTH = MAX_MATCHERS_TEXT_LENGTH // (2 * len(_IDENTIFYING_LABELS))
+MIN_SILENCE_LENGTH = timedelta(minutes=1)
 #: Maximum number of unexpired silences of a project or group. Each slows down the check of a page.
-MOST_LIVE = 500
+MAX_UNEXPIRED_SILENCES = 500
 #: Longest time that the start may lie in the past, for example if a form was open for a while.
-_LATE_START = timedelta(days=1)
-_LATEST_START = timedelta(days=366)
+_MAX_START_IN_PAST = timedelta(days=1)
+_MAX_START_IN_FUTURE = timedelta(days=366)
 
 
-def matchers_for(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
+def build_matchers(labels: Mapping[str, str]) -> tuple[Matcher, ...]:
     """Return matchers for alerts about the same problem in the same place.
 
     `host` is left out if there is an `instance`, which is more precise.
     """
-    names = [name for name in _TELLING if 0 < len(labels.get(name, "")) <= _LONGEST]
+    names = [
+        name
+        for name in _IDENTIFYING_LABELS
+        if 0 < len(labels.get(name, "")) <= _MAX_LABEL_VALUE_LENGTH
+    ]
     if "instance" in names and "host" in names:
         names.remove("host")
-    return tuple(Matcher(name, Operator.EQUAL, labels[name]) for name in names)
+    return tuple(Matcher(name, MatcherOperator.EQUAL, labels[name]) for name in names)
 
 
-def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[list[int], bool]:
+def _find_candidates(
+    holder: ProjectOrGroup, *, session: Session, now: datetime
+) -> tuple[list[int], bool]:
     """Return the ids of alerts to compare, the newest first, and whether any are left out."""
     of_holder = (
         select(Alert.id, Alert.started_at, Alert.delivery_id)
-        .where(Alert.project_id.in_(projects_of(holder)))
+        .where(Alert.project_id.in_(select_project_ids(holder)))
         .order_by(Alert.started_at.desc(), Alert.id.desc())
-        .limit(MOST_ALERTS + 1)
+        .limit(MAX_PREVIEW_ALERTS + 1)
     )
     # Each branch uses the order of an index.
     branches = [
-        of_holder.where(Alert.started_at >= now - LOOKED_BACK),
+        of_holder.where(Alert.started_at >= now - PREVIEW_PERIOD),
         *(of_holder.where(Alert.status == status) for status in OPEN_STATUSES),
     ]
     together = union(*(select(branch.subquery()) for branch in branches)).subquery()
     newest = (
         select(together)
         .order_by(together.c.started_at.desc(), together.c.id.desc())
-        .limit(MOST_ALERTS + 1)
+        .limit(MAX_PREVIEW_ALERTS + 1)
         .subquery()
     )
     rows = session.execute(
@@ -101,8 +107,8 @@ def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[lis
     ).all()
     ids: list[int] = []
     seen: set[int | None] = set()
-    room = _MOST_BYTES
-    for alert_id, delivery_id, size in rows[:MOST_ALERTS]:
+    room = _MAX_PREVIEW_BYTES
+    for alert_id, delivery_id, size in rows[:MAX_PREVIEW_ALERTS]:
         room -= 0 if delivery_id in seen else size
         seen.add(delivery_id)
         if ids and room < 0:
@@ -112,59 +118,71 @@ def _candidates(holder: Holder, *, session: Session, now: datetime) -> tuple[lis
 
 
 _AUTHOR, _ENDER = aliased(User), aliased(User)
-_ORDERS = {"id": SilenceRow.id, "starts_at": SilenceRow.starts_at, "ends_at": SilenceRow.ends_at}
+_ORDER_COLUMNS = {
+    "id": SilenceRow.id,
+    "starts_at": SilenceRow.starts_at,
+    "ends_at": SilenceRow.ends_at,
+}
 
 
-@question("silences.index")
-def list_silences(work: Work, holder: Holder, query: SilenceQuery) -> Found[Silence]:
+@read_action("silences.index")
+def list_silences(
+    work: UnitOfWork, holder: ProjectOrGroup, query: SilenceQuery
+) -> ListPage[Silence]:
     """List silences."""
-    here = is_listed_by(
+    here = is_owned_here_or_above(
         SilenceRow,
         holder,
         with_groups_above=query.include_ancestor_groups,
         session=work.session,
     )
-    rows = _silences(work, here).where(*_in_state(query.state, work.now))
-    found = fetch_part(rows, _ORDERS, query.part, session=work.session)
-    return Found.of(found, Silence.model_validate)
+    rows = _select_silences(work, here).where(*_is_in_state(query.state, work.now))
+    found = fetch_list_page(rows, _ORDER_COLUMNS, query.part, session=work.session)
+    return ListPage.of(found, Silence.model_validate)
 
 
-@question("silences.index")
-def show_page(work: Work, holder: Holder, state: SilenceState, part: Slice) -> Page[Silence]:
+@read_action("silences.index")
+def get_silence_page(
+    work: UnitOfWork, holder: ProjectOrGroup, state: SilenceState, part: KeysetRange
+) -> KeysetPage[Silence]:
     """Return a page of silences in a state, the newest first."""
-    rows = _own(work, holder).where(*_in_state(state, work.now))
+    rows = _select_own_silences(work, holder).where(*_is_in_state(state, work.now))
     return fetch_page(rows, SilenceRow.id, part, session=work.session, view=Silence.model_validate)
 
 
-@question("silences.index")
-def show_above(work: Work, holder: Holder) -> Sequence[Silence]:
+@read_action("silences.index")
+def list_inherited_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Sequence[Silence]:
     """Return the active silences of the groups above, ordered by end."""
-    rows = _silences(work, is_above(SilenceRow, holder, session=work.session))
+    rows = _select_silences(work, is_owned_above(SilenceRow, holder, session=work.session))
     found = work.session.execute(
-        rows.where(*_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
+        rows.where(*_is_in_state(SilenceState.ACTIVE, work.now)).order_by(SilenceRow.ends_at)
     )
     return [Silence.model_validate(row) for row in found]
 
 
-@question("silences.show")
-def show_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
+@read_action("silences.show")
+def show_silence(work: UnitOfWork, holder: ProjectOrGroup, silence_id: int) -> Silence:
     """Show a silence.
 
     Raise NotFoundError if there is no such silence.
     """
-    row = work.session.execute(_own(work, holder).where(SilenceRow.id == silence_id)).first()
+    row = work.session.execute(
+        _select_own_silences(work, holder).where(SilenceRow.id == silence_id)
+    ).first()
     if row is None:
-        raise _not_found(holder, silence_id)
+        raise _build_not_found_error(holder, silence_id)
     return Silence.model_validate(row)
 
 
-@question("silences.preview")
-def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilencePreview:
-    """Show which alerts a silence would mute."""
+@read_action("silences.preview")
+def preview_silence(
+    work: UnitOfWork, holder: ProjectOrGroup, query: PreviewQuery
+) -> SilencePreview:
+    """Preview the alerts that a silence would mute."""
     _check_matchers(query.matchers)
-    ids, is_cut = _candidates(holder, session=work.session, now=work.now)
-    found = labels_of(ids, session=work.session, reading=work.policy(Reading))
-    matched = [alert_id for alert_id in ids if matches(query.matchers, found[alert_id].labels)]
+    ids, is_cut = _find_candidates(holder, session=work.session, now=work.now)
+    found = find_alert_labels(ids, session=work.session, reading=work.policy(ParserSettings))
+    matched = [alert_id for alert_id in ids if matches_all(query.matchers, found[alert_id].labels)]
     newest = (Alert.started_at.desc(), Alert.id.desc())
     rows = (
         select(Alert, Project.path)
@@ -176,40 +194,44 @@ def preview_silence(work: Work, holder: Holder, query: PreviewQuery) -> SilenceP
     return SilencePreview(
         matchers=query.matchers,
         open_alerts=sum(alert.status in OPEN_STATUSES for alert, _ in alerts),
-        recent_alerts=sum(alert.started_at >= work.now - LOOKED_BACK for alert, _ in alerts),
+        recent_alerts=sum(alert.started_at >= work.now - PREVIEW_PERIOD for alert, _ in alerts),
         looked_at=len(ids),
         is_complete=not is_cut,
         alerts=[
             PreviewAlert(
-                **columns_of(alert, PreviewAlert) | {"severity": found[alert.id].severity},
+                **get_column_values(alert, PreviewAlert) | {"severity": found[alert.id].severity},
                 project=path,
                 web_url=f"{work.settings.base_url}/{path}/-/alerts/{alert.iid}",
             )
-            for alert, path in alerts[:_MOST_SHOWN]
+            for alert, path in alerts[:_MAX_SHOWN_ALERTS]
         ],
     )
 
 
 @action("silences.create")
-def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
+def create_silence(work: UnitOfWork, holder: ProjectOrGroup, new: NewSilence) -> Silence:
     """Create a silence.
 
     Raise InvalidError if a field is invalid, or ConflictError if there are too many silences.
     """
     _check_matchers(new.matchers)
     starts_at = new.starts_at or work.now
-    ends_at = _end_of(new, starts_at)
+    ends_at = _compute_end(new, starts_at)
     if ends_at is None:
-        message = "Send the end of the silence: ends_at, or a duration such as 2h."
+        message = "The silence has no end. Use `ends_at`, or a `duration` such as 2h."
         raise InvalidError(message, field="ends_at")
     _check_times(work, starts_at, ends_at)
     live = select(func.count()).where(belongs_to(SilenceRow, holder), SilenceRow.ends_at > work.now)
-    if (work.session.scalar(live) or 0) >= MOST_LIVE:
-        message = f"{holder.path} has {MOST_LIVE} silences that have not ended: end some first."
+    if (work.session.scalar(live) or 0) >= MAX_UNEXPIRED_SILENCES:
+        message = (
+            f"{holder.path} already has {MAX_UNEXPIRED_SILENCES} active and pending silences, "
+            "which is the "
+            "maximum. End a silence first."
+        )
         raise ConflictError(message, field="matchers")
     row = SilenceRow(
-        **owner_columns(holder),
-        matchers=as_text(new.matchers),
+        **build_owner_columns(holder),
+        matchers=format_matchers(new.matchers),
         comment=new.comment,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -217,18 +239,20 @@ def create_silence(work: Work, holder: Holder, new: NewSilence) -> Silence:
         created_by_id=work.actor.id,
     )
     work.session.add(row)
-    return _stored(work, holder, row, EventKind.SILENCE_CREATED)
+    return _store_and_record(work, holder, row, EventKind.SILENCE_CREATED)
 
 
 @action("silences.edit")
-def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceChange) -> Silence:
+def change_silence(
+    work: UnitOfWork, holder: ProjectOrGroup, silence_id: int, change: SilenceChange
+) -> Silence:
     """Change the end or comment of a silence that has not ended.
 
     Raise InvalidError if a field is invalid, NotFoundError if there is no such silence, or
     ConflictError if it has ended.
     """
-    row = _lock_live(work, holder, silence_id)
-    ends_at = _end_of(change, work.now)
+    row = _lock_unexpired_silence(work, holder, silence_id)
+    ends_at = _compute_end(change, work.now)
     if ends_at is not None:
         # The start was checked on creation, and may be long ago.
         _check_times(work, max(row.starts_at, work.now), ends_at)
@@ -236,24 +260,24 @@ def change_silence(work: Work, holder: Holder, silence_id: int, change: SilenceC
     row.comment = row.comment if change.comment is None else change.comment
     if not work.session.is_modified(row):
         return show_silence(work, holder, silence_id)
-    return _stored(work, holder, row, EventKind.SILENCE_CHANGED)
+    return _store_and_record(work, holder, row, EventKind.SILENCE_CHANGED)
 
 
 @action("silences.delete", command="expire")
-def expire_silence(work: Work, holder: Holder, silence_id: int) -> Silence:
+def expire_silence(work: UnitOfWork, holder: ProjectOrGroup, silence_id: int) -> Silence:
     """End a silence now and keep it in the list.
 
     Raise NotFoundError if there is no such silence, or ConflictError if it has ended.
     """
-    row = _lock_live(work, holder, silence_id)
+    row = _lock_unexpired_silence(work, holder, silence_id)
     row.starts_at = min(row.starts_at, work.now)
     row.ends_at = work.now
     row.ended_by_id = work.actor.id
-    return _stored(work, holder, row, EventKind.SILENCE_EXPIRED)
+    return _store_and_record(work, holder, row, EventKind.SILENCE_EXPIRED)
 
 
-@question("silences.index")
-def count_by_state(work: Work, holder: Holder) -> dict[SilenceState, int]:
+@read_action("silences.index")
+def count_silences_by_state(work: UnitOfWork, holder: ProjectOrGroup) -> dict[SilenceState, int]:
     """Return the numbers of active and pending silences; expired silences are not counted."""
     starts = work.session.scalars(
         select(SilenceRow.starts_at).where(
@@ -264,11 +288,11 @@ def count_by_state(work: Work, holder: Holder) -> dict[SilenceState, int]:
     return {SilenceState.ACTIVE: active, SilenceState.PENDING: len(starts) - active}
 
 
-def _own(work: Work, holder: Holder) -> Select[tuple[object, ...]]:
-    return _silences(work, belongs_to(SilenceRow, holder))
+def _select_own_silences(work: UnitOfWork, holder: ProjectOrGroup) -> Select[tuple[object, ...]]:
+    return _select_silences(work, belongs_to(SilenceRow, holder))
 
 
-def _silences(work: Work, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
+def _select_silences(work: UnitOfWork, here: ColumnElement[bool]) -> Select[tuple[object, ...]]:
     """Return a query for silences with the fields of `Silence`."""
     state = case(
         (SilenceRow.ends_at <= work.now, SilenceState.EXPIRED),
@@ -294,7 +318,7 @@ def _silences(work: Work, here: ColumnElement[bool]) -> Select[tuple[object, ...
     )
 
 
-def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnElement[bool]]:
+def _is_in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnElement[bool]]:
     match state:
         case SilenceState.EXPIRED:
             return [SilenceRow.ends_at <= now]
@@ -308,16 +332,17 @@ def _in_state(state: SilenceState | None, now: datetime) -> Sequence[ColumnEleme
 def _check_matchers(matchers: Sequence[Matcher]) -> None:
     """Raise InvalidError if the matchers would match alerts without any of the labels."""
     if not matchers:
-        raise InvalidError('Give at least one matcher, such as service="web".', field="matchers")
-    if matches(matchers, {}):
+        message = 'Enter at least one matcher, such as service="web".'
+        raise InvalidError(message, field="matchers")
+    if matches_all(matchers, {}):
         message = (
-            "These matchers match every alert without such labels. At least one of them must not "
-            'match an empty value, such as service="web" or alertname=~".+".'
+            "These matchers match every alert without these labels. Use at least one matcher that "
+            'does not match an empty value, such as service="web" or alertname=~".+".'
         )
         raise InvalidError(message, field="matchers")
 
 
-def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
+def _compute_end(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | None:
     """Return the end from the fields `ends_at` or `duration`, or None.
 
     Raise InvalidError if both are given.
@@ -325,43 +350,51 @@ def _end_of(wanted: NewSilence | SilenceChange, begin: datetime) -> datetime | N
     if wanted.duration is None:
         return wanted.ends_at
     if wanted.ends_at is not None:
-        raise InvalidError("Send ends_at or duration, not both.", field="duration")
+        message = "`ends_at` and `duration` cannot be combined. Use one."
+        raise InvalidError(message, field="duration")
     try:
         return begin + wanted.duration
     except OverflowError as error:
-        raise InvalidError("That is too far in the future.", field="duration") from error
+        raise InvalidError("The end is too far in the future.", field="duration") from error
 
 
-def _check_times(work: Work, starts_at: datetime, ends_at: datetime) -> None:
+def _check_times(work: UnitOfWork, starts_at: datetime, ends_at: datetime) -> None:
     longest = timedelta(days=work.settings.longest_silence_days)
-    if not work.now - _LATE_START <= starts_at <= work.now + _LATEST_START:
-        raise InvalidError("A silence can start now, or within a year.", field="starts_at")
-    if ends_at <= work.now or ends_at - starts_at < SHORTEST:
+    if not work.now - _MAX_START_IN_PAST <= starts_at <= work.now + _MAX_START_IN_FUTURE:
+        message = "The start must be between now and one year from now."
+        raise InvalidError(message, field="starts_at")
+    if ends_at <= work.now or ends_at - starts_at < MIN_SILENCE_LENGTH:
         message = "A silence must end in the future and last at least one minute."
         raise InvalidError(message, field="ends_at")
     if ends_at - max(starts_at, work.now) > longest:
-        raise InvalidError(f"A silence can last at most {duration_text(longest)}.", field="ends_at")
+        raise InvalidError(
+            f"A silence can last at most {format_duration(longest)}.", field="ends_at"
+        )
 
 
-def _lock_live(work: Work, holder: Holder, silence_id: int) -> SilenceRow:
+def _lock_unexpired_silence(
+    work: UnitOfWork, holder: ProjectOrGroup, silence_id: int
+) -> SilenceRow:
     row = work.session.scalar(
         select(SilenceRow)
         .where(belongs_to(SilenceRow, holder), SilenceRow.id == silence_id)
         .with_for_update()
     )
     if row is None:
-        raise _not_found(holder, silence_id)
+        raise _build_not_found_error(holder, silence_id)
     if row.ends_at <= work.now:
-        raise ConflictError("This silence has ended. Create a new one.")
+        raise ConflictError("This silence has ended. Create a new silence.")
     return row
 
 
-def _not_found(holder: Holder, silence_id: int) -> NotFoundError:
+def _build_not_found_error(holder: ProjectOrGroup, silence_id: int) -> NotFoundError:
     word = holder.namespace.resource_type
     return NotFoundError(f"Silence {silence_id} not found in this {word}.")
 
 
-def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Silence:
+def _store_and_record(
+    work: UnitOfWork, holder: ProjectOrGroup, row: SilenceRow, kind: EventKind
+) -> Silence:
     """Store a silence, log an audit event, and return the silence."""
     work.session.flush()
     details = {
@@ -374,11 +407,13 @@ def _stored(work: Work, holder: Holder, row: SilenceRow, kind: EventKind) -> Sil
     return show_silence(work, holder, row.id)
 
 
-@question("alert_mutes.show")
-def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
+@read_action("alert_mutes.show")
+def show_mute(work: UnitOfWork, project: ProjectView, iid: int) -> AlertMute:
     """Show the reason why an alert is muted."""
     alert_id = get_alert_id(project.id, iid, session=work.session)
-    mute = muted_alert(alert_id, at=work.now, session=work.session, reading=work.policy(Reading))
+    mute = find_alert_mute(
+        alert_id, at=work.now, session=work.session, reading=work.policy(ParserSettings)
+    )
     if mute is None:
         return AlertMute(muted=False)
     has_page = mute.kind in {MuteKind.SILENCE, MuteKind.MAINTENANCE}
@@ -393,21 +428,21 @@ def show_mute(work: Work, project: ProjectView, iid: int) -> AlertMute:
     )
 
 
-@question("flap_settings.show")
-def show_flap_settings(work: Work, project: ProjectView) -> FlapSettings:
+@read_action("flap_settings.show")
+def show_flap_settings(work: UnitOfWork, project: ProjectView) -> FlapSettings:
     """Show the settings of flap detection."""
-    return get_settings(project.id, session=work.session)
+    return get_flap_settings(project.id, session=work.session)
 
 
 @action("flap_settings.edit", command="set")
 def change_flap_settings(
-    work: Work, project: ProjectView, change: FlapSettingsChange
+    work: UnitOfWork, project: ProjectView, change: FlapSettingsChange
 ) -> FlapSettings:
     """Change the settings of flap detection."""
-    present = get_settings(project.id, session=work.session)
+    present = get_flap_settings(project.id, session=work.session)
     wanted = present.model_copy(update=dict(change.given))
     if wanted != present:
-        store_settings(project.id, wanted, session=work.session)
+        store_flap_settings(project.id, wanted, session=work.session)
         values = wanted.model_dump()
         details = {"project": project.path, "is_on": values.pop("enabled"), **values}
         work.record(EventKind.FLAP_SETTINGS_CHANGED, subject=project.path, details=details)

@@ -14,12 +14,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session, aliased
 
-from domain.alerts.handling.acknowledgements import last_acknowledgements
+from domain.alerts.handling.acknowledgements import find_last_acknowledgements
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.listing.status_notes import last_status_notes
+from domain.alerts.listing.status_notes import find_last_status_notes
 from domain.core.clock import CLOCK_TOLERANCE
-from domain.core.database.rows import insert_into, slices
-from domain.core.types.base import columns_of
+from domain.core.database.rows import insert_into, split_into_batches
+from domain.core.types.base import get_column_values
 from domain.paging.silences.types import FlapSettings
 from models import (
     Alert,
@@ -28,32 +28,34 @@ from models import (
 
 _MINUTE = timedelta(minutes=1)
 #: Maximum number of former alerts that are searched for an acknowledgement.
-_LONGEST_STORY = 10
+_MAX_FORMER_ALERTS = 10
 _ACKNOWLEDGED = "acknowledged"
 _TRIGGERED = "triggered"
 #: Stored value of the severity `critical`.
-_CRITICAL = 0
+_CRITICAL_RANK = 0
 
 
-USUAL = FlapSettings()
+DEFAULT_FLAP_SETTINGS = FlapSettings()
 
 
-def find_settings(project_ids: Iterable[int], *, session: Session) -> Mapping[int, FlapSettings]:
+def find_flap_settings(
+    project_ids: Iterable[int], *, session: Session
+) -> Mapping[int, FlapSettings]:
     """Return the settings of projects by id; projects without settings get the defaults."""
     wanted = set(project_ids)
     rows = session.scalars(select(FlapSetting).where(FlapSetting.project_id.in_(wanted)))
-    return dict.fromkeys(wanted, USUAL) | {
-        row.project_id: FlapSettings(enabled=row.is_on, **columns_of(row, FlapSettings))
+    return dict.fromkeys(wanted, DEFAULT_FLAP_SETTINGS) | {
+        row.project_id: FlapSettings(enabled=row.is_on, **get_column_values(row, FlapSettings))
         for row in rows
     }
 
 
-def get_settings(project_id: int, *, session: Session) -> FlapSettings:
+def get_flap_settings(project_id: int, *, session: Session) -> FlapSettings:
     """Return the settings of a project."""
-    return find_settings([project_id], session=session)[project_id]
+    return find_flap_settings([project_id], session=session)[project_id]
 
 
-def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
+def store_flap_settings(project_id: int, wanted: FlapSettings, *, session: Session) -> None:
     """Store the settings of a project."""
     values = wanted.model_dump()
     values["is_on"] = values.pop("enabled")
@@ -62,7 +64,7 @@ def store_settings(project_id: int, wanted: FlapSettings, *, session: Session) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hold:
+class AlertHold:
     """The reason why the page of an alert waits, and its end if the alert stays open."""
 
     alert_id: int
@@ -78,7 +80,7 @@ class Hold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Return:
+class AlertRecurrence:
     """The recurrence of an alert soon after an unanswered alert with the same fingerprint ended."""
 
     #: Id of the alert that ended.
@@ -89,24 +91,26 @@ class Return:
     between_repeats: timedelta
 
 
-def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Return]:
+def find_alert_recurrences(
+    alerts: Mapping[int, int], *, at: datetime, session: Session
+) -> Mapping[int, AlertRecurrence]:
     """Return the recurrences among new alerts, by id.
 
     `alerts` maps the ids of alerts to the ids of their projects. Without flap detection, no alert
     of a project counts as recurring.
     """
-    found: dict[int, Return] = {}
-    for each, ids in _by_settings(alerts, session=session).items():
+    found: dict[int, AlertRecurrence] = {}
+    for each, ids in _group_by_settings(alerts, session=session).items():
         if not each.enabled:
             continue
-        before = _before(ids, each.within_minutes * _MINUTE, session=session)
+        before = _find_former_alerts(ids, each.within_minutes * _MINUTE, session=session)
         if not before:
             continue
-        notes = last_status_notes([row.id for row in before.values()], session=session)
-        flapping = _flapping(list(before), each, at=at, session=session)
+        notes = find_last_status_notes([row.id for row in before.values()], session=session)
+        flapping = _find_flapping_holds(list(before), each, at=at, session=session)
         hold = each.hold_minutes * _MINUTE
         found |= {
-            alert_id: Return(
+            alert_id: AlertRecurrence(
                 previous_id=row.id,
                 calm=max(row.created_at - row.ended_at, timedelta()),
                 between_repeats=hold if alert_id in flapping else timedelta(),
@@ -117,7 +121,9 @@ def returns(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Map
     return found
 
 
-def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mapping[int, Hold]:
+def find_alert_holds(
+    alerts: Mapping[int, int], *, at: datetime, session: Session
+) -> Mapping[int, AlertHold]:
     """Return the holds on alerts at a given time, by id.
 
     `alerts` maps the ids of alerts to the ids of their projects. An alert that continues an
@@ -125,39 +131,39 @@ def holds(alerts: Mapping[int, int], *, at: datetime, session: Session) -> Mappi
     query for each thousand alerts with the same settings. It runs a few more for alerts that opened
     shortly after another alert ended.
     """
-    found: dict[int, Hold] = {}
-    for each, ids in _by_settings(alerts, session=session).items():
-        found |= _flapping(ids, each, at=at, session=session) if each.enabled else {}
-        found |= _continuing(ids, each, at=at, session=session)
+    found: dict[int, AlertHold] = {}
+    for each, ids in _group_by_settings(alerts, session=session).items():
+        found |= _find_flapping_holds(ids, each, at=at, session=session) if each.enabled else {}
+        found |= _find_holds_of_continued(ids, each, at=at, session=session)
     return found
 
 
-def find_continuing(
+def find_continuation_holds(
     alerts: Mapping[int, int], *, at: datetime, session: Session
-) -> Mapping[int, Hold]:
+) -> Mapping[int, AlertHold]:
     """Return the holds on alerts that continue an acknowledged alert, by id.
 
     `alerts` maps the ids of alerts to the ids of their projects.
     """
-    found: dict[int, Hold] = {}
-    for each, ids in _by_settings(alerts, session=session).items():
-        found |= _continuing(ids, each, at=at, session=session)
+    found: dict[int, AlertHold] = {}
+    for each, ids in _group_by_settings(alerts, session=session).items():
+        found |= _find_holds_of_continued(ids, each, at=at, session=session)
     return found
 
 
-def _by_settings(
+def _group_by_settings(
     alerts: Mapping[int, int], *, session: Session
 ) -> Mapping[FlapSettings, Sequence[int]]:
-    settings = find_settings(alerts.values(), session=session)
+    settings = find_flap_settings(alerts.values(), session=session)
     found: dict[FlapSettings, list[int]] = {}
     for alert_id, project_id in alerts.items():
         found.setdefault(settings[project_id], []).append(alert_id)
     return found
 
 
-def _flapping(
+def _find_flapping_holds(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
-) -> dict[int, Hold]:
+) -> dict[int, AlertHold]:
     """Return holds on the alerts that opened too often, by id.
 
     The first alert above the limit still pages.
@@ -181,19 +187,19 @@ def _flapping(
     )
     rows = [
         row
-        for some in slices(ids)
+        for some in split_into_batches(ids)
         for row in session.execute(
             select(Alert.id, Alert.created_at, opened_at.label("opened_at")).where(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _opened_since(at - hold, at),
-                *(() if settings.holds_critical else (Alert.severity > _CRITICAL,)),
+                _was_opened_since(at - hold, at),
+                *(() if settings.holds_critical else (Alert.severity > _CRITICAL_RANK,)),
             )
         )
     ]
     return {
-        row.id: Hold(
+        row.id: AlertHold(
             alert_id=row.id,
             until=row.created_at + hold,
             openings=settings.openings + 2,
@@ -205,32 +211,32 @@ def _flapping(
     }
 
 
-def _continuing(
+def _find_holds_of_continued(
     ids: Sequence[int], settings: FlapSettings, *, at: datetime, session: Session
-) -> dict[int, Hold]:
+) -> dict[int, AlertHold]:
     """Return holds on the alerts that continue an acknowledged alert, by id."""
     if not settings.reopen_minutes:
         return {}
     window = settings.reopen_minutes * _MINUTE
-    opened = _opening_times(at - window, ids, at=at, session=session)
-    found: dict[int, Hold] = {}
+    opened = _find_opening_times(at - window, ids, at=at, session=session)
+    found: dict[int, AlertHold] = {}
     # Maps the earliest known alert of each chain to the alert in question.
     stories = {alert_id: alert_id for alert_id in opened}
-    for _ in range(_LONGEST_STORY):
+    for _ in range(_MAX_FORMER_ALERTS):
         if not stories:
             break
-        before = _before(list(stories), window, session=session)
+        before = _find_former_alerts(list(stories), window, session=session)
         # An end after the start of the next alert was recorded by a clock that was ahead.
         before = {
             alert_id: row
             for alert_id, row in before.items()
             if row.ended_at <= row.created_at + CLOCK_TOLERANCE
         }
-        notes = last_status_notes([row.id for row in before.values()], session=session)
+        notes = find_last_status_notes([row.id for row in before.values()], session=session)
         for alert_id, row in before.items():
             note, story = notes.get(row.id), stories[alert_id]
             if note is not None and note.text == _ACKNOWLEDGED:
-                found[story] = Hold(
+                found[story] = AlertHold(
                     alert_id=story,
                     until=opened[story] + window,
                     continues_iid=row.iid,
@@ -240,55 +246,57 @@ def _continuing(
         stories = {
             row.id: stories[alert_id] for alert_id, row in before.items() if row.id not in notes
         }
-    rises = _rises(found, session=session)
+    rises = _find_severity_increases(found, session=session)
     return {alert_id: hold for alert_id, hold in found.items() if alert_id not in rises}
 
 
-def _rises(found: Mapping[int, Hold], *, session: Session) -> Collection[int]:
+def _find_severity_increases(
+    found: Mapping[int, AlertHold], *, session: Session
+) -> Collection[int]:
     """Return the critical alerts that continue a less severe alert.
 
     The user who acknowledged the former alert does not know the new severity.
     """
-    is_critical = Alert.severity == _CRITICAL
+    is_critical = Alert.severity == _CRITICAL_RANK
     critical = [
         alert_id
-        for some in slices(list(found))
+        for some in split_into_batches(list(found))
         for alert_id in session.scalars(select(Alert.id).where(Alert.id.in_(some), is_critical))
     ]
     former = {each: found[each].continues_id or 0 for each in critical}
-    given = last_acknowledgements(former.values(), session=session) if former else {}
+    given = find_last_acknowledgements(former.values(), session=session) if former else {}
     return {
         alert_id
         for alert_id, former_id in former.items()
-        if former_id in given and given[former_id].severity > _CRITICAL
+        if former_id in given and given[former_id].severity > _CRITICAL_RANK
     }
 
 
-def _opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
+def _was_opened_since(moment: datetime, at: datetime) -> ColumnElement[bool]:
     """Return the condition for alerts opened after a time, and not by a clock ahead."""
     return and_(Alert.created_at > moment, Alert.created_at <= at + CLOCK_TOLERANCE)
 
 
-def _opening_times(
+def _find_opening_times(
     moment: datetime, ids: Sequence[int], *, at: datetime, session: Session
 ) -> Mapping[int, datetime]:
     """Return the opening times of alerts that are open and opened after a time, by id."""
     rows = (
         row
-        for some in slices(ids)
+        for some in split_into_batches(ids)
         for row in session.execute(
             select(Alert.id, Alert.created_at).where(
                 Alert.id.in_(some),
                 Alert.fingerprint.is_not(None),
                 Alert.status.in_(OPEN_STATUSES),
-                _opened_since(moment, at),
+                _was_opened_since(moment, at),
             )
         )
     )
     return {row.id: row.created_at for row in rows}
 
 
-def _before(
+def _find_former_alerts(
     ids: Sequence[int], window: timedelta, *, session: Session
 ) -> Mapping[int, Row[*tuple[Any, ...]]]:
     """Return the former alert of each alert, if it ended shortly before that alert opened."""
@@ -305,7 +313,7 @@ def _before(
     )
     rows = [
         row
-        for some in slices(ids)
+        for some in split_into_batches(ids)
         for row in session.execute(
             select(
                 Alert.id.label("after"),

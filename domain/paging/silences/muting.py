@@ -17,19 +17,19 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import Follower
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.listing.filters import OPEN_STATUSES
-from domain.alerts.listing.queries import AlertRow
-from domain.alerts.matching.conditions import meets
-from domain.alerts.matching.labels import AlertLabels, labels_of
-from domain.alerts.matching.matchers import Matcher, matches
+from domain.alerts.listing.queries import AlertListRow
+from domain.alerts.matching.conditions import meets_conditions
+from domain.alerts.matching.labels import AlertLabels, find_alert_labels
+from domain.alerts.matching.matchers import Matcher, matches_all
 from domain.alerts.matching.parser import parse_matchers
-from domain.core.database.rows import slices
-from domain.core.time_zones import LATEST
-from domain.paging.maintenance_windows.windows import CurrentWindow, find_current
-from domain.paging.silences.flapping import Hold, find_continuing, holds
+from domain.core.database.rows import split_into_batches
+from domain.core.time_zones import LATEST_TIME
+from domain.paging.maintenance_windows.windows import CurrentWindow, find_current_windows
+from domain.paging.silences.flapping import AlertHold, find_alert_holds, find_continuation_holds
 from domain.paging.silences.types import MuteKind
-from domain.projects.owners import Lineage, by_user, is_used_by, lineages
+from domain.projects.owners import GroupChain, find_group_chains, group_rows_by_project, is_used_by
 from domain.projects.views import ProjectView
 from models import (
     AlertChange,
@@ -41,16 +41,16 @@ from models import (
 )
 
 #: Longest time until the next check, so that pages are sent soon after a mute ends early.
-_ASK_AGAIN = timedelta(seconds=30)
+_CHECK_INTERVAL = timedelta(seconds=30)
 #: Time until the next check while the worker looks for an incident for the alert.
-_MOMENT = timedelta(seconds=1)
+_INCIDENT_SEARCH_CHECK_INTERVAL = timedelta(seconds=1)
 #: Strengths of mutes; larger numbers are stronger. Kinds that are not listed are the strongest, and
 #: hold every page.
 _STRENGTHS: Mapping[MuteKind, int] = {MuteKind.FLAPPING: 0, MuteKind.REOPENED: 1}
-_STRONGEST = 2
+_MAX_STRENGTH = 2
 
 
-class LiveSilence(NamedTuple):
+class ActiveSilence(NamedTuple):
     """An active silence."""
 
     id: int
@@ -67,7 +67,7 @@ class LiveSilence(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InForce:
+class ActiveMutes:
     """The active silences and maintenance windows of a project."""
 
     silences: int
@@ -76,9 +76,9 @@ class InForce:
     until: datetime
 
 
-def in_force(
+def find_active_mutes(
     projects: Iterable[ProjectView], *, at: datetime, session: Session
-) -> Mapping[int, InForce]:
+) -> Mapping[int, ActiveMutes]:
     """Return the active mutes by project, for projects whose alerts the viewer may see.
 
     Mutes of the groups above are included.
@@ -86,11 +86,11 @@ def in_force(
     ids = [project.id for project in projects if project.shows_alerts]
     if not ids:
         return {}
-    used = lineages(ids, session=session)
-    silences = find_live(used, at=at, session=session)
-    windows = find_current(used, at=at, session=session)
+    used = find_group_chains(ids, session=session)
+    silences = find_active_silences(used, at=at, session=session)
+    windows = find_current_windows(used, at=at, session=session)
     return {
-        project_id: InForce(
+        project_id: ActiveMutes(
             silences=len(silences.get(project_id, ())),
             windows=len(windows.get(project_id, ())),
             until=max(
@@ -103,9 +103,9 @@ def in_force(
     }
 
 
-def find_live(
-    used: Mapping[int, Lineage], *, at: datetime, session: Session
-) -> Mapping[int, Sequence[LiveSilence]]:
+def find_active_silences(
+    used: Mapping[int, GroupChain], *, at: datetime, session: Session
+) -> Mapping[int, Sequence[ActiveSilence]]:
     """Return the active silences of projects and of the groups above, by project id.
 
     They are ordered by end, the latest first.
@@ -118,7 +118,7 @@ def find_live(
         .order_by(Silence.ends_at.desc(), Silence.id)
     )
     live = [
-        LiveSilence(
+        ActiveSilence(
             id=row.id,
             project_id=row.project_id,
             group_id=row.group_id,
@@ -130,7 +130,7 @@ def find_live(
         )
         for row, author, group in rows
     ]
-    return by_user(live, used)
+    return group_rows_by_project(live, used)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,10 +163,10 @@ class Mute:
 
 
 @dataclass(frozen=True)
-class _Rules:
+class _ActiveRules:
     """The active silences and windows, by project."""
 
-    silences: Mapping[int, Sequence[LiveSilence]]
+    silences: Mapping[int, Sequence[ActiveSilence]]
     windows: Mapping[int, Sequence[CurrentWindow]]
 
     def concern(self, project_id: int) -> bool:
@@ -174,127 +174,137 @@ class _Rules:
 
     def mutes(self, alert: AlertLabels, at: datetime) -> Iterator[Mute]:
         for silence in self.silences.get(alert.project_id, ()):
-            if matches(silence.matchers, alert.labels):
+            if matches_all(silence.matchers, alert.labels):
                 yield Mute(
                     kind=MuteKind.SILENCE,
                     id=silence.id,
                     name=silence.name,
                     by=silence.created_by,
                     until=silence.ends_at,
-                    look_again_at=_again(silence.ends_at, at),
+                    look_again_at=_compute_next_check(silence.ends_at, at),
                     group=silence.group,
                 )
                 break  # silences are ordered by end, the latest first
         for window in self.windows.get(alert.project_id, ()):
-            if meets(window.conditions, alert):
+            if meets_conditions(window.conditions, alert):
                 yield Mute(
                     kind=MuteKind.MAINTENANCE,
                     id=window.id,
                     name=window.name,
                     by=window.created_by,
                     until=window.occurrence.ends_at,
-                    look_again_at=_again(window.occurrence.ends_at, at),
+                    look_again_at=_compute_next_check(window.occurrence.ends_at, at),
                     group=window.group,
                 )
 
 
-def muted(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Mapping[int, Mute]:
+def find_mutes(
+    alerts: Sequence[AlertLabels], *, at: datetime, session: Session
+) -> Mapping[int, Mute]:
     """Return the mutes of alerts at a given time, by alert id.
 
     If an alert has several mutes, the strongest is returned, or the last to end among equally
     strong mutes. Open alerts are matched by their current labels. The number of queries does not
     depend on the number of silences or windows. It grows by a few for each thousand alerts.
     """
-    rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
-    mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
+    rules = _load_rules({alert.project_id for alert in alerts}, at=at, session=session)
+    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
     projects = {alert.alert_id: alert.project_id for alert in alerts}
-    mutes += _held(projects, at=at, session=session)
-    return _strongest(mutes + _quieted(projects, at=at, session=session))
+    mutes += _find_hold_mutes(projects, at=at, session=session)
+    return _select_strongest(mutes + _find_incident_mutes(projects, at=at, session=session))
 
 
-def silenced(alerts: Sequence[AlertLabels], *, at: datetime, session: Session) -> Collection[int]:
+def find_silenced_alerts(
+    alerts: Sequence[AlertLabels], *, at: datetime, session: Session
+) -> Collection[int]:
     """Return the ids of alerts that a silence or maintenance window matches at a given time.
 
     Flapping alerts and alerts that continue another alert do not count as silenced.
     """
-    rules = _rules({alert.project_id for alert in alerts}, at=at, session=session)
-    return {alert.alert_id for alert in alerts if _pairs(alert, rules, at)}
+    rules = _load_rules({alert.project_id for alert in alerts}, at=at, session=session)
+    return {alert.alert_id for alert in alerts if _list_mutes(alert, rules, at)}
 
 
-def muted_rows(
-    rows: Sequence[AlertRow], *, at: datetime, session: Session, reading: Reading
+def find_row_mutes(
+    rows: Sequence[AlertListRow], *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, Mute]:
     """Return the mutes of open alerts in a list; read payloads only if necessary."""
     projects = {row.id: row.project_id for row in rows if row.status in OPEN_STATUSES}
-    mutes = _of_open(projects, at=at, session=session, reading=reading)
-    return _strongest(mutes + _held(projects, at=at, session=session))
+    mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
+    return _select_strongest(mutes + _find_hold_mutes(projects, at=at, session=session))
 
 
-def fully_muted(
-    projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
+def find_full_mutes(
+    projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> Mapping[int, Mute]:
     """Return the mutes that hold every page of open alerts, by alert id.
 
     `projects` maps the ids of alerts to the ids of their projects. Payloads are read only if a mute
     needs them. The number of queries does not grow with the number of alerts.
     """
-    mutes = _of_open(projects, at=at, session=session, reading=reading)
-    found = find_continuing(projects, at=at, session=session)
-    mutes += [(alert_id, _of_hold(hold, at)) for alert_id, hold in found.items()]
-    return _strongest(mutes)
+    mutes = _find_open_alert_mutes(projects, at=at, session=session, reading=reading)
+    found = find_continuation_holds(projects, at=at, session=session)
+    mutes += [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
+    return _select_strongest(mutes)
 
 
-def _of_open(
-    projects: Mapping[int, int], *, at: datetime, session: Session, reading: Reading
+def _find_open_alert_mutes(
+    projects: Mapping[int, int], *, at: datetime, session: Session, reading: ParserSettings
 ) -> list[tuple[int, Mute]]:
     """Return the silences, windows and incidents that mute open alerts."""
-    rules = _rules(set(projects.values()), at=at, session=session)
+    rules = _load_rules(set(projects.values()), at=at, session=session)
     concerned = [alert_id for alert_id, project in projects.items() if rules.concern(project)]
-    alerts = labels_of(concerned, session=session, reading=reading).values() if concerned else ()
-    mutes = [mute_of for alert in alerts for mute_of in _pairs(alert, rules, at)]
-    return mutes + _quieted(projects, at=at, session=session)
+    alerts = (
+        find_alert_labels(concerned, session=session, reading=reading).values() if concerned else ()
+    )
+    mutes = [mute_of for alert in alerts for mute_of in _list_mutes(alert, rules, at)]
+    return mutes + _find_incident_mutes(projects, at=at, session=session)
 
 
-def muted_alert(alert_id: int, *, at: datetime, session: Session, reading: Reading) -> Mute | None:
+def find_alert_mute(
+    alert_id: int, *, at: datetime, session: Session, reading: ParserSettings
+) -> Mute | None:
     """Return the mute of an alert at a given time, or None."""
-    alerts = tuple(labels_of([alert_id], session=session, reading=reading).values())
-    return muted(alerts, at=at, session=session).get(alert_id)
+    alerts = tuple(find_alert_labels([alert_id], session=session, reading=reading).values())
+    return find_mutes(alerts, at=at, session=session).get(alert_id)
 
 
-def _rules(project_ids: set[int], *, at: datetime, session: Session) -> _Rules:
-    silences: dict[int, Sequence[LiveSilence]] = {}
+def _load_rules(project_ids: set[int], *, at: datetime, session: Session) -> _ActiveRules:
+    silences: dict[int, Sequence[ActiveSilence]] = {}
     windows: dict[int, Sequence[CurrentWindow]] = {}
     ids = sorted(project_ids)
-    for some in slices(ids):
-        used = lineages(some, session=session)
-        silences |= find_live(used, at=at, session=session)
-        windows |= find_current(used, at=at, session=session)
-    return _Rules(silences, windows)
+    for some in split_into_batches(ids):
+        used = find_group_chains(some, session=session)
+        silences |= find_active_silences(used, at=at, session=session)
+        windows |= find_current_windows(used, at=at, session=session)
+    return _ActiveRules(silences, windows)
 
 
-def _pairs(alert: AlertLabels, rules: _Rules, at: datetime) -> list[tuple[int, Mute]]:
+def _list_mutes(alert: AlertLabels, rules: _ActiveRules, at: datetime) -> list[tuple[int, Mute]]:
     return [(alert.alert_id, mute) for mute in rules.mutes(alert, at)]
 
 
-def _held(projects: Mapping[int, int], *, at: datetime, session: Session) -> list[tuple[int, Mute]]:
-    found = holds(projects, at=at, session=session)
-    return [(alert_id, _of_hold(hold, at)) for alert_id, hold in found.items()]
+def _find_hold_mutes(
+    projects: Mapping[int, int], *, at: datetime, session: Session
+) -> list[tuple[int, Mute]]:
+    found = find_alert_holds(projects, at=at, session=session)
+    return [(alert_id, _build_hold_mute(hold, at)) for alert_id, hold in found.items()]
 
 
-def _strongest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
+def _select_strongest(mutes: Sequence[tuple[int, Mute]]) -> Mapping[int, Mute]:
     """Return the strongest mute of each alert; among equally strong mutes, the last to end."""
     found: dict[int, Mute] = {}
     for alert_id, mute in mutes:
-        if alert_id not in found or _rank(mute) > _rank(found[alert_id]):
+        if alert_id not in found or _get_rank(mute) > _get_rank(found[alert_id]):
             found[alert_id] = mute
     return found
 
 
-def _rank(mute: Mute) -> tuple[int, datetime]:
-    return _STRENGTHS.get(mute.kind, _STRONGEST), mute.until or LATEST
+def _get_rank(mute: Mute) -> tuple[int, datetime]:
+    return _STRENGTHS.get(mute.kind, _MAX_STRENGTH), mute.until or LATEST_TIME
 
 
-def _quieted(
+def _find_incident_mutes(
     projects: Mapping[int, int], *, at: datetime, session: Session
 ) -> list[tuple[int, Mute]]:
     """Return mutes by acknowledged incidents, for their alerts and alerts that may join them.
@@ -315,40 +325,40 @@ def _quieted(
     of_these = {row.project_id for row in rows}
     ids = [alert_id for alert_id, project_id in projects.items() if project_id in of_these]
     found: list[tuple[int, Mute]] = []
-    for some in slices(ids):
+    for some in split_into_batches(ids):
         links = select(IncidentAlert.alert_id, IncidentAlert.incident_id).where(
             IncidentAlert.alert_id.in_(some), IncidentAlert.incident_id.in_(incidents)
         )
         joined = dict(session.execute(links).all())
-        found += [(each, _by_incident(at, incidents[joined[each]])) for each in joined]
+        found += [(each, _build_incident_mute(at, incidents[joined[each]])) for each in joined]
         waiting = select(AlertChange.alert_id).where(
             AlertChange.follower == Follower.INCIDENTS.value,
             AlertChange.alert_id.in_(set(some) - joined.keys()),
             # A failing change must not hold pages.
             AlertChange.tries == 0,
         )
-        found += [(each, _by_incident(at, None)) for each in session.scalars(waiting)]
+        found += [(each, _build_incident_mute(at, None)) for each in session.scalars(waiting)]
     return found
 
 
-def _by_incident(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
+def _build_incident_mute(at: datetime, incident: Row[*tuple[Any, ...]] | None) -> Mute:
     """Return the mute by an incident, or by the pending search for an incident."""
     joined = incident and f"it belongs to incident #{incident.iid}, which somebody has acknowledged"
     return Mute(
         kind=MuteKind.INCIDENT,
         id=incident.id if incident else 0,
-        name=joined or "whether it joins an incident is looked at first",
+        name=joined or "the incident rules for the alert are still being checked",
         by="",
         until=None,
-        look_again_at=at + (_ASK_AGAIN if incident else _MOMENT),
+        look_again_at=at + (_CHECK_INTERVAL if incident else _INCIDENT_SEARCH_CHECK_INTERVAL),
         incident_iid=incident.iid if incident else None,
     )
 
 
-def _of_hold(hold: Hold, at: datetime) -> Mute:
+def _build_hold_mute(hold: AlertHold, at: datetime) -> Mute:
     if hold.continues_id is None:
         name = (
-            f"opened {hold.openings} times or more within {hold.within_minutes} minutes, so the "
+            f"opened {hold.openings} or more times within {hold.within_minutes} minutes, so the "
             f"same people are paged again at most every {hold.hold_minutes} minutes"
         )
         kind = MuteKind.FLAPPING
@@ -361,10 +371,10 @@ def _of_hold(hold: Hold, at: datetime) -> Mute:
         name=name,
         by=hold.acknowledged_by,
         until=hold.until,
-        look_again_at=_again(hold.until, at),
+        look_again_at=_compute_next_check(hold.until, at),
         continues_iid=hold.continues_iid,
     )
 
 
-def _again(until: datetime, at: datetime) -> datetime:
-    return min(until, at + _ASK_AGAIN)
+def _compute_next_check(until: datetime, at: datetime) -> datetime:
+    return min(until, at + _CHECK_INTERVAL)

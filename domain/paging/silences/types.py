@@ -6,27 +6,27 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from domain.alerts.listing.filters import STATUSES
-from domain.alerts.matching.conditions import GIVEN_MATCHERS, Matchers
-from domain.alerts.matching.matchers import as_text
-from domain.alerts.matching.parser import LONGEST_TEXT
+from domain.alerts.matching.conditions import MATCHERS_SCHEMA, Matchers
+from domain.alerts.matching.matchers import format_matchers
+from domain.alerts.matching.parser import MAX_MATCHERS_TEXT_LENGTH
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.text import storable
+from domain.alerts.reading.text import replace_unstorable
 from domain.core.types.base import (
     Body,
     Duration,
-    GivenTime,
     IncludeAncestorGroups,
     Option,
     PagedQuery,
     Query,
+    RequestTime,
     Resource,
     Text,
     Time,
-    one_of,
-    partial,
+    describe_choices,
+    make_fields_optional,
 )
 
-LONGEST_COMMENT = 1_000
+MAX_COMMENT_LENGTH = 1_000
 
 
 class SilenceState(StrEnum):
@@ -41,36 +41,40 @@ class Silence(Resource):
     """A silence: alerts that it matches page nobody from its start to its end."""
 
     id: int
-    group: str | None = Field(description="The group that it belongs to; null for a project's.")
+    group: str | None = Field(
+        description="Path of the group that owns the silence. Null if a project owns it."
+    )
     matchers: Matchers
     comment: str
     state: SilenceState
     starts_at: Time
     ends_at: Time
     created_at: Time
-    created_by: str | None = Field(description="A user name; null for the command line.")
+    created_by: str | None = Field(
+        description="User name. Null if the silence was created on the command line."
+    )
     ended_by: str | None = Field(description="Name of the user who ended the silence early.")
     web_url: str
 
     @property
     def text(self) -> str:
         """Return the matchers in their canonical form."""
-        return as_text(self.matchers)
+        return format_matchers(self.matchers)
 
 
-def _stored(text: str) -> str:
-    return storable(text).strip()
+def _clean_comment(text: str) -> str:
+    return replace_unstorable(text).strip()
 
 
 _Comment = Annotated[
     Text,
-    Field(max_length=LONGEST_COMMENT, description="Reason for the silence."),
-    AfterValidator(_stored),
+    Field(max_length=MAX_COMMENT_LENGTH, description="Reason for the silence."),
+    AfterValidator(_clean_comment),
 ]
 
 
 #: Alertmanager's names for fields of a silence.
-_ALERTMANAGERS_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
+_ALERTMANAGER_FIELD_NAMES = {"startsAt": "starts_at", "endsAt": "ends_at"}
 
 
 class NewSilence(Body):
@@ -79,23 +83,21 @@ class NewSilence(Body):
     The output of `amtool silence query --output json` is accepted as well.
     """
 
-    matchers: Annotated[Matchers, GIVEN_MATCHERS] = Field(
+    matchers: Annotated[Matchers, MATCHERS_SCHEMA] = Field(
         description='Matchers such as `service="web", host=~"web.*"`, a list of such texts, or an '
-        "object of names and values. All of them have to match."
+        "object of names and values. An alert has to match all of them."
     )
     comment: _Comment = ""
     starts_at: Annotated[
-        GivenTime | None,
+        RequestTime | None,
         Option("--starts"),
         Field(description="Start of the silence. The default is now."),
     ] = None
-    ends_at: GivenTime | None = Field(default=None, description="End of the silence.")
+    ends_at: RequestTime | None = Field(default=None, description="End of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(
-            description="A length such as `30m` or `2h`, from the start on. Instead of `ends_at`."
-        ),
+        Field(description="Length of the silence, such as `30m` or `2h`, instead of `ends_at`."),
     ] = None
 
     @model_validator(mode="before")
@@ -106,7 +108,7 @@ class NewSilence(Body):
             return given
         named = {
             name: given[other]
-            for other, name in _ALERTMANAGERS_NAMES.items()
+            for other, name in _ALERTMANAGER_FIELD_NAMES.items()
             if other in given and name not in given
         }
         return {**given, **named}
@@ -116,11 +118,11 @@ class SilenceChange(Body):
     """Changes to a silence; omitted fields are kept."""
 
     comment: _Comment | None = None
-    ends_at: GivenTime | None = None
+    ends_at: RequestTime | None = Field(default=None, description="New end of the silence.")
     duration: Annotated[
         Duration | None,
         Option("--for"),
-        Field(description="A length such as `30m` or `2h`, from now on. Instead of `ends_at`."),
+        Field(description="Time from now until the end, such as `2h`, instead of `ends_at`."),
     ] = None
 
 
@@ -137,7 +139,7 @@ class PreviewQuery(Query):
 
     matchers: Annotated[
         Matchers,
-        WithJsonSchema({"type": "string", "maxLength": LONGEST_TEXT}),
+        WithJsonSchema({"type": "string", "maxLength": MAX_MATCHERS_TEXT_LENGTH}),
         Field(description='Matchers of the silence, such as `service="web", host=~"web.*"`.'),
     ]
 
@@ -147,10 +149,10 @@ class PreviewAlert(Resource):
 
     iid: int
     title: str
-    severity: Annotated[str, one_of(*(each.value for each in Severity))]
-    status: Annotated[str, one_of(*STATUSES)]
+    severity: Annotated[str, describe_choices(*(each.value for each in Severity))]
+    status: Annotated[str, describe_choices(*STATUSES)]
     started_at: Time
-    project: str = Field(description="The full path of its project.")
+    project: str = Field(description="Full path of the project.")
     web_url: str
 
 
@@ -162,9 +164,9 @@ class SilencePreview(Resource):
     recent_alerts: int = Field(
         description="Number of matching alerts of the last seven days, open or not."
     )
-    looked_at: int = Field(description="Number of the newest alerts that were compared.")
+    looked_at: int = Field(description="Number of alerts that were compared, newest first.")
     is_complete: bool = Field(description="True if all alerts were compared.")
-    alerts: list[PreviewAlert] = Field(description="The newest that match, at most 20.")
+    alerts: list[PreviewAlert] = Field(description="Newest matching alerts, at most 20.")
 
 
 class MuteKind(StrEnum):
@@ -186,7 +188,9 @@ class AlertMute(Resource):
     muted: bool
     kind: MuteKind | None = None
     group: str | None = Field(
-        default=None, description="The group that the silence or window belongs to, if it is one."
+        default=None,
+        description="Path of the group that owns the silence or maintenance window, if a group "
+        "owns it.",
     )
     id: int | None = Field(
         default=None, description="Id of the silence or maintenance window. Null for other reasons."
@@ -197,7 +201,10 @@ class AlertMute(Resource):
         description="Name of the user who created the silence or window, or who acknowledged the "
         "alert that this alert continues.",
     )
-    until: Time | None = Field(default=None, description="Null: until its incident is closed.")
+    until: Time | None = Field(
+        default=None,
+        description="End of the mute. Null if it lasts until the incident is closed.",
+    )
 
 
 class FlapSettings(Resource):
@@ -222,14 +229,19 @@ class FlapSettings(Resource):
         description="Period in which the openings of an alert are counted, in minutes.",
     )
     hold_minutes: int = Field(
-        default=10, ge=1, le=240, description="It pages the same people again after so long."
+        default=10,
+        ge=1,
+        le=240,
+        description="Time after which a flapping alert can page the same recipients again, in "
+        "minutes.",
     )
     reopen_minutes: int = Field(
         default=0,
         ge=0,
         le=60,
-        description="An alert that opens so shortly after the end of one that was acknowledged "
-        "pages once it stays open for so long; 0 for at once.",
+        description="Time after the end of an acknowledged alert in which a new alert continues "
+        "it, in minutes. The new alert pages only if it stays open for the same time. 0 to page "
+        "immediately.",
     )
     holds_critical: Annotated[
         bool,
@@ -238,6 +250,6 @@ class FlapSettings(Resource):
     ] = False
 
 
-@partial
+@make_fields_optional
 class FlapSettingsChange(FlapSettings, Body):
     """Changes to the settings; omitted fields are kept."""

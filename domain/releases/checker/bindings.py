@@ -7,24 +7,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from domain.releases.changes import Change
-from domain.releases.checker.findings import Found, paced
-from domain.releases.checker.names import snake
-from domain.releases.checker.requests import UNKNOWN, Known
+from domain.releases.checker.findings import DetectedChange, iterate_within_limit
+from domain.releases.checker.names import to_snake_case
+from domain.releases.checker.requests import UNKNOWN_PART, KnownParameters
 from domain.releases.checker.tokens import NAME, NUMBER, SIGN, TEXT, Token
 
-_OPENING = {"(": ")", "[": "]", "{": "}"}
+_BRACKET_PAIRS = {"(": ")", "[": "]", "{": "}"}
 #: Maximum number of steps back from a parenthesis to the start of the called expression.
-_LONGEST_CHAIN = 16
+_MAX_CHAIN_STEPS = 16
 #: Maximum number of tokens that are read as arguments.
-_LONGEST_ARGUMENTS = 300
-_SHORTEST_BUDGET = 10_000
+_MAX_ARGUMENT_TOKENS = 300
+_MIN_TOKEN_BUDGET = 10_000
 #: Maximum number of tokens that are searched for segments of a path.
-_LONGEST_SEGMENTS = 40
-_SEGMENT = re.compile(r"[a-z][a-z_]*+")
-_SKIPPED = frozenset({"await", "new", "yield", "return", "async"})
-_SETS = frozenset({"=", ":", "=>", ":="})
+_MAX_SEGMENT_TOKENS = 40
+_SEGMENT_PATTERN = re.compile(r"[a-z][a-z_]*+")
+_SKIPPED_KEYWORDS = frozenset({"await", "new", "yield", "return", "async"})
+_ASSIGNMENT_SIGNS = frozenset({"=", ":", "=>", ":="})
 #: Names of arguments that contain parameters.
-_CONTAINERS = frozenset(
+_PARAMETER_CONTAINERS = frozenset(
     [
         "params",
         "json",
@@ -43,9 +43,9 @@ _CONTAINERS = frozenset(
         "search",
     ]
 )
-_DOTS = frozenset({".", "?.", "::", "->"})
+_MEMBER_SIGNS = frozenset({".", "?.", "::", "->"})
 #: Functions that call another function with each item.
-_EACH = frozenset(
+_ITERATION_FUNCTIONS = frozenset(
     [
         "map",
         "for_each",
@@ -62,17 +62,17 @@ _EACH = frozenset(
     ]
 )
 #: Methods of python-gitlab's managers: in `package.pipelines.list()`, `pipelines` is not a field.
-_MANAGED = frozenset({"list", "get", "create", "delete", "update"})
+_MANAGER_METHODS = frozenset({"list", "get", "create", "delete", "update"})
 #: Functions that return their first argument with values filled in.
-_FORMATTING = frozenset({"sprintf", "format"})
+_FORMAT_FUNCTIONS = frozenset({"sprintf", "format"})
 #: Number of lines after which the address in a variable is discarded.
-_LINES = 40
-_LONGEST_ACCESS = 12
-_LONGEST_COMPREHENSION = 120
-_LONGEST_WORDS = 12
-Fields = Mapping[str, Change]
+_ADDRESS_LIFETIME_LINES = 40
+_MAX_ACCESS_STEPS = 12
+_MAX_COMPREHENSION_TOKENS = 120
+_MAX_CHAIN_WORDS = 12
+ChangesByField = Mapping[str, Change]
 #: Names of arguments and variables that do not contain parameters.
-_NO_PARAMETERS = frozenset(
+_NON_PARAMETER_NAMES = frozenset(
     [
         "this",
         "self",
@@ -105,7 +105,7 @@ _NO_PARAMETERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Call:
+class ProgramCall:
     """A call in a program, by the positions of its tokens."""
 
     #: Names in the called expression, in snake case.
@@ -115,7 +115,7 @@ class Call:
     closing: int
 
 
-class Segments(NamedTuple):
+class JoinedPath(NamedTuple):
     """A path whose segments are arguments of a call, with the positions of the first and last."""
 
     path: str
@@ -123,7 +123,7 @@ class Segments(NamedTuple):
     last: int
 
 
-class Program:
+class SourceProgram:
     """The tokens of a program, with matched brackets."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
@@ -137,14 +137,14 @@ class Program:
 
     def _pair(self) -> None:
         stack: list[int] = []
-        for at, token in enumerate(paced(self.tokens)):
+        for at, token in enumerate(iterate_within_limit(self.tokens)):
             is_sign = token.kind == SIGN
             if is_sign and token.text in ")]}" and stack:
                 opening = stack.pop()
                 self.pairs[opening] = at
                 self.pairs[at] = opening
             self.around.append(stack[-1] if stack else -1)
-            if is_sign and token.text in _OPENING:
+            if is_sign and token.text in _BRACKET_PAIRS:
                 stack.append(at)
         for opening in stack:
             self.pairs[opening] = len(self.tokens)
@@ -159,10 +159,10 @@ class Program:
         """Return the kind of the token at a position, or an empty string outside of the program."""
         return self.tokens[at].kind if 0 <= at < len(self.tokens) else ""
 
-    def call_at(self, opening: int) -> Call:
+    def call_at(self, opening: int) -> ProgramCall:
         """Return the call with an opening parenthesis; its chain is empty if nothing is called."""
         chain, start = self.chain_before(opening)
-        return Call(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
+        return ProgramCall(chain, start, opening, self.pairs.get(opening, len(self.tokens)))
 
     def chain_before(self, end: int) -> tuple[tuple[str, ...], int]:
         """Return the names before a position, such as `gl.users.list`, and where they start.
@@ -171,19 +171,19 @@ class Program:
         """
         words: list[str] = []
         at = end - 1
-        for _ in range(_LONGEST_CHAIN):
+        for _ in range(_MAX_CHAIN_STEPS):
             while self.text(at) in {")", "]", "!", "?", ">"} and at > 0:
                 at = self.pairs.get(at, at) - 1
             if self.kind(at) != NAME:
                 break
-            words.append(snake(self.tokens[at].text.lstrip("@$")))
+            words.append(to_snake_case(self.tokens[at].text.lstrip("@$")))
             at -= 1
-            if self.text(at) not in _DOTS:
+            if self.text(at) not in _MEMBER_SIGNS:
                 break
             at -= 1
         return tuple(reversed(words)), at + 1
 
-    def calls_around(self, at: int) -> Iterator[Call]:
+    def calls_around(self, at: int) -> Iterator[ProgramCall]:
         """Yield the calls that have a token as an argument, innermost first."""
         opening = self.around[at]
         for _ in range(6):
@@ -196,10 +196,10 @@ class Program:
             opening = self.around[opening]
 
 
-class Arguments:
+class ArgumentReader:
     """A reader of the named values in arguments of calls and in objects of variables."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SourceProgram) -> None:
         """Store the program."""
         self._program = program
         #: Positions of the objects that variables contain.
@@ -207,11 +207,13 @@ class Arguments:
         #: Variables that contain a text or a number.
         self.plain: set[str] = set()
         #: Number of tokens that may still be read. It limits repeated reading of nested calls.
-        self._budget = _SHORTEST_BUDGET + 2 * len(program.tokens)
+        self._budget = _MIN_TOKEN_BUDGET + 2 * len(program.tokens)
 
-    def add(self, known: Known, opening: int, closing: int, *, is_nested: bool = False) -> None:
+    def add(
+        self, known: KnownParameters, opening: int, closing: int, *, is_nested: bool = False
+    ) -> None:
         """Add the names in arguments or in an object, with their literal values."""
-        end = min(closing, opening + min(_LONGEST_ARGUMENTS, self._budget))
+        end = min(closing, opening + min(_MAX_ARGUMENT_TOKENS, self._budget))
         self._budget -= end - opening
         known.is_open = known.is_open or end < closing
         for at in range(opening + 1, end):
@@ -221,16 +223,16 @@ class Arguments:
             elif token.text in {"**", "..."}:
                 known.is_open = True
 
-    def _add_at(self, known: Known, at: int, token: Token, *, is_nested: bool) -> None:
-        name, behind = snake(token.text), self._program.text(at + 1)
-        if behind in _SETS and self._program.text(at - 1) not in _DOTS:
+    def _add_at(self, known: KnownParameters, at: int, token: Token, *, is_nested: bool) -> None:
+        name, behind = to_snake_case(token.text), self._program.text(at + 1)
+        if behind in _ASSIGNMENT_SIGNS and self._program.text(at - 1) not in _MEMBER_SIGNS:
             known.add(name, self._value(at + 2))
-            if name in _CONTAINERS:
+            if name in _PARAMETER_CONTAINERS:
                 self._follow(known, at + 2, is_nested=is_nested)
         elif behind in {",", "}", ")", ""} and token.kind == NAME:
             self._bare(known, at, name, is_nested=is_nested)
 
-    def _bare(self, known: Known, at: int, name: str, *, is_nested: bool) -> None:
+    def _bare(self, known: KnownParameters, at: int, name: str, *, is_nested: bool) -> None:
         """Handle a variable that is passed on: an object, or `{page}` for `{page: page}`."""
         around = self._program.around[at]
         before = self._program.text(at - 1)
@@ -239,14 +241,14 @@ class Arguments:
         elif before in {"(", ",", "**", "..."}:
             self._follow(known, at, is_nested=is_nested)
 
-    def _follow(self, known: Known, at: int, *, is_nested: bool) -> None:
+    def _follow(self, known: KnownParameters, at: int, *, is_nested: bool) -> None:
         """Add the contents of the variable at a position."""
-        if self._program.kind(at) != NAME or self._program.text(at + 1) in _DOTS | {"("}:
+        if self._program.kind(at) != NAME or self._program.text(at + 1) in _MEMBER_SIGNS | {"("}:
             return
-        name = snake(self._program.tokens[at].text)
+        name = to_snake_case(self._program.tokens[at].text)
         opening = self.objects.get(name)
         if opening is None:
-            known.is_open = known.is_open or name not in _NO_PARAMETERS | self.plain
+            known.is_open = known.is_open or name not in _NON_PARAMETER_NAMES | self.plain
         elif not is_nested:
             closing = self._program.pairs.get(opening, opening)
             self.add(known, opening, closing, is_nested=True)
@@ -264,7 +266,7 @@ class Arguments:
 
     def note(self, at: int) -> None:
         """Record the object that a variable gets; `at` is the position of the assignment sign."""
-        name = snake(self._program.tokens[at - 1].text)
+        name = to_snake_case(self._program.tokens[at - 1].text)
         value = at + 1
         if self._program.text(value) == "dict" and self._program.text(value + 1) == "(":
             value += 1
@@ -278,17 +280,17 @@ class Arguments:
             self.plain.discard(name)
 
 
-def unskipped(program: Program, at: int) -> int:
+def skip_keywords(program: SourceProgram, at: int) -> int:
     """Return the position after words such as `await`."""
-    while program.text(at) in _SKIPPED:
+    while program.text(at) in _SKIPPED_KEYWORDS:
         at += 1
     return at
 
 
-def literal(program: Program, at: int) -> tuple[str, int]:
+def read_literal(program: SourceProgram, at: int) -> tuple[str, int]:
     """Return a text with everything that `+` appends to it, and the position of its end.
 
-    UNKNOWN stands for appended values.
+    UNKNOWN_PART stands for appended values.
     """
     parts = [program.tokens[at].text]
     for _ in range(20):
@@ -298,19 +300,19 @@ def literal(program: Program, at: int) -> tuple[str, int]:
         if program.kind(following) == TEXT:
             parts.append(program.tokens[following].text)
             at = following
-        elif (end := _end_of_added(program, at + 1)) is not None:
-            parts.append(UNKNOWN)
+        elif (end := _find_end_of_appended(program, at + 1)) is not None:
+            parts.append(UNKNOWN_PART)
             at = end
         else:
             break
     return "".join(parts), at
 
 
-def _end_of_added(program: Program, sign: int) -> int | None:
+def _find_end_of_appended(program: SourceProgram, sign: int) -> int | None:
     """Return the end of a value that `+` or `.` appends to a text, or None for a member access."""
     if program.kind(sign + 1) != NAME:
         return None
-    end = _end_of_value(program, sign + 1)
+    end = _find_end_of_value(program, sign + 1)
     # In PHP, a dot appends: `'projects/' . $id . '/runners'`.
     is_added = program.text(sign) == "+" or (
         program.text(end + 1) == "." and program.kind(end + 2) == TEXT
@@ -318,34 +320,34 @@ def _end_of_added(program: Program, sign: int) -> int | None:
     return end if is_added else None
 
 
-def joined_segments(program: Program, call: Call) -> Segments | None:
+def join_segments(program: SourceProgram, call: ProgramCall) -> JoinedPath | None:
     """Return the path whose segments are the arguments of a call, or None.
 
     For example, gitlab4j uses `post(status, form, "projects", id, "runners")`.
     """
     parts: list[str] = []
     first = last = -1
-    for at in _arguments(program, call):
+    for at in _find_argument_positions(program, call):
         if program.kind(at) == TEXT:
-            if not is_segment(program.tokens[at].text):
+            if not is_path_segment(program.tokens[at].text):
                 return None
             first, last = (at if first < 0 else first), at
         if first >= 0:
-            parts.append(program.tokens[at].text if last == at else UNKNOWN)
-    while parts and parts[-1] == UNKNOWN:
+            parts.append(program.tokens[at].text if last == at else UNKNOWN_PART)
+    while parts and parts[-1] == UNKNOWN_PART:
         del parts[-1]
-    return Segments("/".join(parts), first, last) if parts else None
+    return JoinedPath("/".join(parts), first, last) if parts else None
 
 
-def is_segment(text: str) -> bool:
+def is_path_segment(text: str) -> bool:
     """Return whether a text is a single segment of an API path."""
-    return _SEGMENT.fullmatch(text) is not None
+    return _SEGMENT_PATTERN.fullmatch(text) is not None
 
 
-def _arguments(program: Program, call: Call) -> Iterator[int]:
+def _find_argument_positions(program: SourceProgram, call: ProgramCall) -> Iterator[int]:
     """Yield the positions of the first arguments of a call."""
     at = call.opening + 1
-    for _ in range(_LONGEST_SEGMENTS):
+    for _ in range(_MAX_SEGMENT_TOKENS):
         if at >= call.closing:
             return
         if program.text(at - 1) == "," or at == call.opening + 1:
@@ -353,10 +355,10 @@ def _arguments(program: Program, call: Call) -> Iterator[int]:
         at = max(program.pairs.get(at, at), at) + 1
 
 
-def _end_of_value(program: Program, at: int) -> int:
+def _find_end_of_value(program: SourceProgram, at: int) -> int:
     """Return the last position of a variable with its members, calls and indexes."""
-    for _ in range(_LONGEST_CHAIN):
-        if program.text(at + 1) in _DOTS and program.kind(at + 2) == NAME:
+    for _ in range(_MAX_CHAIN_STEPS):
+        if program.text(at + 1) in _MEMBER_SIGNS and program.kind(at + 2) == NAME:
             at += 2
         elif program.text(at + 1) in {"(", "["}:
             at = program.pairs.get(at + 1, at + 1)
@@ -365,13 +367,13 @@ def _end_of_value(program: Program, at: int) -> int:
     return at
 
 
-class Bindings:
+class VariableBindings:
     """The values of variables at the current position in a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SourceProgram) -> None:
         """Initialize without any values."""
         self._program = program
-        self._fields: dict[str, Fields] = {}
+        self._fields: dict[str, ChangesByField] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
         self._texts: dict[str, deque[tuple[str, int]]] = {}
 
@@ -382,12 +384,12 @@ class Bindings:
 
     def expanded(self, chain: tuple[str, ...]) -> tuple[str, ...]:
         """Return a chain, prefixed with the chain that its first variable was assigned from."""
-        return (*self._chains.get(chain[0], ()), *chain)[-_LONGEST_WORDS:]
+        return (*self._chains.get(chain[0], ()), *chain)[-_MAX_CHAIN_WORDS:]
 
     def assign(self, at: int) -> None:
         """Record the value that a variable gets; `at` is the position of the assignment sign."""
-        name = snake(self._program.tokens[at - 1].text)
-        value = unskipped(self._program, at + 1)
+        name = to_snake_case(self._program.tokens[at - 1].text)
+        value = skip_keywords(self._program, at + 1)
         words = self._words(value)
         self._note_text(name, value)
         first = words[0] if words else ""
@@ -395,7 +397,7 @@ class Bindings:
 
     def declare(self, at: int) -> None:
         """Forget the value of a variable at the position of the `let` that declares a new one."""
-        self._texts.pop(snake(self._program.text(at + 1)), None)
+        self._texts.pop(to_snake_case(self._program.text(at + 1)), None)
 
     def _note_text(self, name: str, at: int) -> None:
         """Record a text, including one after a tag (endpoint`…`), `base +` or `fmt.Sprintf(`."""
@@ -406,20 +408,24 @@ class Bindings:
         )
         if at < 0:
             return
-        text, _ = literal(self._program, at)
+        text, _ = read_literal(self._program, at)
         line = self._program.tokens[at].line
         self._texts.setdefault(name, deque(maxlen=4)).append((text, line))
 
     def _formatted(self, at: int) -> int:
         """Return the start of a text that a function formats, or the position itself."""
         function = at
-        while self._program.text(function + 1) in _DOTS:
+        while self._program.text(function + 1) in _MEMBER_SIGNS:
             function += 2
-        name = snake(self._program.text(function)) if self._program.kind(function) == NAME else ""
-        is_call = name in _FORMATTING and self._program.text(function + 1) == "("
+        name = (
+            to_snake_case(self._program.text(function))
+            if self._program.kind(function) == NAME
+            else ""
+        )
+        is_call = name in _FORMAT_FUNCTIONS and self._program.text(function + 1) == "("
         return function + 2 if is_call else at
 
-    def _keep(self, name: str, fields: Fields, words: Sequence[str]) -> None:
+    def _keep(self, name: str, fields: ChangesByField, words: Sequence[str]) -> None:
         if fields:
             self._fields[name] = fields
         else:
@@ -432,80 +438,84 @@ class Bindings:
     def _words(self, at: int) -> list[str]:
         """Return the names of a value such as `project.releases.list(…)`."""
         words: list[str] = []
-        while self._program.kind(at) == NAME and len(words) < _LONGEST_WORDS:
-            words.append(snake(self._program.tokens[at].text))
+        while self._program.kind(at) == NAME and len(words) < _MAX_CHAIN_WORDS:
+            words.append(to_snake_case(self._program.tokens[at].text))
             at += 1
             while self._program.text(at) in {"(", "["}:
                 at = self._program.pairs.get(at, at) + 1
-            if self._program.text(at) not in _DOTS:
+            if self._program.text(at) not in _MEMBER_SIGNS:
                 break
             at += 1
         return words
 
-    def loop(self, at: int) -> Iterator[Found]:
+    def loop(self, at: int) -> Iterator[DetectedChange]:
         """Record the variable of a loop at the position of its `in` or `of`."""
         name = self._program.text(at - 1)
-        words = self._words(unskipped(self._program, at + 1))
+        words = self._words(skip_keywords(self._program, at + 1))
         if not name or not words:
             return
-        self._keep(snake(name), self._fields.get(words[0], {}), words)
+        self._keep(to_snake_case(name), self._fields.get(words[0], {}), words)
         yield from self._comprehension(at, name)
 
-    def _comprehension(self, at: int, name: str) -> Iterator[Found]:
+    def _comprehension(self, at: int, name: str) -> Iterator[DetectedChange]:
         """Yield the fields that a comprehension reads before its loop."""
         opening = self._program.around[at]
-        if opening < 0 or snake(name) not in self._fields or self._program.text(at - 2) != "for":
+        if (
+            opening < 0
+            or to_snake_case(name) not in self._fields
+            or self._program.text(at - 2) != "for"
+        ):
             return
-        for each in range(max(opening, at - _LONGEST_COMPREHENSION), at - 2):
+        for each in range(max(opening, at - _MAX_COMPREHENSION_TOKENS), at - 2):
             yield from self.fields_after(each)
 
-    def callback(self, call: Call) -> None:
+    def callback(self, call: ProgramCall) -> None:
         """Record the argument of a function that is called with the contents of a variable."""
-        if call.chain[-1] not in _EACH or call.chain[0] not in self._fields:
+        if call.chain[-1] not in _ITERATION_FUNCTIONS or call.chain[0] not in self._fields:
             return
         at = call.opening + 1
         while self._program.text(at) in {"(", "async", "function", "|", "{"}:
             at += 1
         if self._program.kind(at) == NAME:
-            name = snake(self._program.tokens[at].text)
+            name = to_snake_case(self._program.tokens[at].text)
             self._keep(name, self._fields[call.chain[0]], call.chain)
 
-    def bind(self, call: Call, fields: Fields) -> Iterator[Found]:
+    def bind(self, call: ProgramCall, fields: ChangesByField) -> Iterator[DetectedChange]:
         """Record the variable of a call's result; yield the fields that are read directly."""
         before = call.start - 1
         while self._program.text(before) in {"await", "new", "(", "list"}:
             before -= 1
         holder = self._program.text(before - 1)
         if self._program.text(before) in {"=", ":=", "in", "of"} and holder:
-            self._keep(snake(holder), fields, ())
-            self._chains[snake(holder)] = self.expanded(call.chain)
+            self._keep(to_snake_case(holder), fields, ())
+            self._chains[to_snake_case(holder)] = self.expanded(call.chain)
             if self._program.text(before) in {"in", "of"}:
                 yield from self._comprehension(before, holder)
         if fields:
             yield from self._accessed(call.closing + 1, fields)
 
-    def texts_in(self, call: Call) -> Iterator[str]:
+    def texts_in(self, call: ProgramCall) -> Iterator[str]:
         """Yield the texts of variables that are passed to a call."""
         line = self._program.tokens[call.opening].line
         for at in range(call.opening + 1, min(call.closing, call.opening + 8)):
             if self._program.kind(at) != NAME or self._program.text(at + 1) not in {",", ")", ""}:
                 continue
-            for text, begun in self._texts.get(snake(self._program.tokens[at].text), ()):
-                if line - begun <= _LINES:
+            for text, begun in self._texts.get(to_snake_case(self._program.tokens[at].text), ()):
+                if line - begun <= _ADDRESS_LIFETIME_LINES:
                     yield text
 
-    def fields_after(self, at: int) -> Iterator[Found]:
+    def fields_after(self, at: int) -> Iterator[DetectedChange]:
         """Yield the fields that are read or set on the variable at a position."""
         name = self._program.text(at) if self._fields else ""
-        fields = self._fields.get(snake(name)) if name else None
-        if fields and self._program.text(at - 1) not in _DOTS:
+        fields = self._fields.get(to_snake_case(name)) if name else None
+        if fields and self._program.text(at - 1) not in _MEMBER_SIGNS:
             yield from self._accessed(at + 1, fields)
 
-    def _accessed(self, at: int, fields: Fields) -> Iterator[Found]:
+    def _accessed(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
         """Yield the fields among the members that are accessed after a value."""
-        for _ in range(_LONGEST_ACCESS):
+        for _ in range(_MAX_ACCESS_STEPS):
             sign = self._program.text(at)
-            if sign in _DOTS:
+            if sign in _MEMBER_SIGNS:
                 yield from self._member(at + 1, fields)
                 at += 2
             elif sign in {"[", "("}:
@@ -514,11 +524,13 @@ class Bindings:
             else:
                 return
 
-    def _member(self, at: int, fields: Fields) -> Iterator[Found]:
+    def _member(self, at: int, fields: ChangesByField) -> Iterator[DetectedChange]:
         if self._program.kind(at) not in {NAME, TEXT}:
             return
         token = self._program.tokens[at]
-        change = fields.get(snake(token.text.lstrip(":")))
-        is_managed = self._program.text(at + 2) in _MANAGED and self._program.text(at + 3) == "("
+        change = fields.get(to_snake_case(token.text.lstrip(":")))
+        is_managed = (
+            self._program.text(at + 2) in _MANAGER_METHODS and self._program.text(at + 3) == "("
+        )
         if change is not None and not is_managed:
-            yield Found(change, token.line, f"The field {snake(token.text)}")
+            yield DetectedChange(change, token.line, f"The field {to_snake_case(token.text)}")

@@ -12,55 +12,55 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from domain.releases.changes import Change, Names, Where
-from domain.releases.checker.access_logs import check_access_log, looks_like_log
+from domain.releases.changes import Change, NameKind, NamePattern
+from domain.releases.checker.access_logs import check_access_log, is_access_log_line
 from domain.releases.checker.findings import (
-    Found,
-    Report,
+    CheckReport,
+    DetectedChange,
     UnreadableContentError,
-    deadline,
-    numbered_lines,
-    paced,
-    report,
+    build_check_report,
+    iterate_within_limit,
+    limit_processor_time,
+    read_numbered_lines,
 )
 from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.json_documents import check_har, check_json
-from domain.releases.checker.names import names_in_text
+from domain.releases.checker.names import find_names_in_text
 from domain.releases.checker.request_lists import (
-    check_requests,
-    looks_like_command,
-    looks_like_request,
+    check_request_list,
+    is_command_line,
+    is_request_line,
 )
-from domain.releases.checker.requests import Request, judge
+from domain.releases.checker.requests import Request, find_request_changes
 from domain.releases.checker.shell import check_shell
 from domain.releases.checker.sources import check_python, check_source, check_terraform
-from domain.releases.checker.tokens import Comments
-from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.checker.tokens import CommentSyntax
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import Release
 
 #: Maximum nesting depth of keys and lists. The scanner's time is quadratic in the depth.
-_DEPTH = 100
+_MAX_YAML_DEPTH = 100
 #: YAML loader, which is implemented in C if PyYAML was built with libyaml, as its wheels are.
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_OFF = frozenset({"false", "no", "off", "", "null", "~"})
-_QUOTED = frozenset({"'", '"'})
-_NOT_VALID = "The content is not valid YAML"
+_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FALSE_VALUES = frozenset({"false", "no", "off", "", "null", "~"})
+_QUOTE_STYLES = frozenset({"'", '"'})
+_INVALID_YAML = "The content is not valid YAML"
 
 
-def _keywords() -> dict[tuple[str, ...], Change]:
+def _build_keywords() -> dict[tuple[str, ...], Change]:
     return {
         tuple(name.split(":")): change
         for change in SCHEDULE
         for match in change.matches
-        if isinstance(match, Names) and match.where is Where.CI_KEYWORD
+        if isinstance(match, NamePattern) and match.where is NameKind.CI_KEYWORD
         for name in match.names
     }
 
 
-_KEYWORDS = _keywords()
+_CI_KEYWORDS = _build_keywords()
 
 
-class _Place:
+class _YamlPosition:
     """The position of the parser in the document: the keys from the top."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class _Place:
 
         Raise UnreadableContentError if it is nested too deeply.
         """
-        if len(self._stack) >= _DEPTH:
+        if len(self._stack) >= _MAX_YAML_DEPTH:
             raise UnreadableContentError("The YAML is nested too deeply", line=line)
         self._stack.append(None)
         self._is_mapping.append(is_mapping)
@@ -104,22 +104,22 @@ class _Place:
             self._expects_key[-1] = not self._expects_key[-1]
 
 
-def check_ci_file(text: str) -> Iterator[Found]:
+def check_ci_file(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a CI file.
 
     Raise UnreadableContentError if it is not valid YAML.
     """
-    place = _Place()
+    place = _YamlPosition()
     try:
-        for event in paced(yaml.parse(text, Loader=_LOADER)):
-            yield from _of_event(event, place, text)
+        for event in iterate_within_limit(yaml.parse(text, Loader=_YAML_LOADER)):
+            yield from _check_event(event, place, text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else None
-        raise UnreadableContentError(_NOT_VALID, line=line) from None
+        raise UnreadableContentError(_INVALID_YAML, line=line) from None
 
 
-def _of_event(event: yaml.Event, place: _Place, text: str) -> Iterator[Found]:
+def _check_event(event: yaml.Event, place: _YamlPosition, text: str) -> Iterator[DetectedChange]:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
         place.open(is_mapping=isinstance(event, yaml.MappingStartEvent), line=line)
@@ -128,121 +128,135 @@ def _of_event(event: yaml.Event, place: _Place, text: str) -> Iterator[Found]:
     elif isinstance(event, yaml.AliasEvent):
         place.value_ends()
     elif isinstance(event, yaml.ScalarEvent):
-        yield from _of_scalar(event, place, text, line)
+        yield from _check_scalar(event, place, text, line)
 
 
-def _of_scalar(event: Any, place: _Place, text: str, line: int) -> Iterator[Found]:
+def _check_scalar(
+    event: Any, place: _YamlPosition, text: str, line: int
+) -> Iterator[DetectedChange]:
     if place.takes_key(event.value):
         yield from check_shell(event.value, line)
         return
-    yield from _of_keyword(event.value, place.path, line)
+    yield from _check_keyword(event.value, place.path, line)
     # The value has its original lines only in the text.
     raw = text[event.start_mark.index : event.end_mark.index]
-    yield from check_shell(event.value if event.style in _QUOTED else _unmarked(raw), line)
+    yield from check_shell(
+        event.value if event.style in _QUOTE_STYLES else _strip_block_marker(raw), line
+    )
     place.value_ends()
 
 
-def _unmarked(raw: str) -> str:
+def _strip_block_marker(raw: str) -> str:
     """Return a block scalar without its `|` or `>`."""
     return raw if raw[:1] not in {"|", ">"} else " " + raw[1:].lstrip("+-0123456789")
 
 
-def _of_keyword(value: str, path: tuple[str, ...], line: int) -> Iterator[Found]:
-    if path[-1:] == ("registration_token",) and _is_runner(path):
-        yield Found(BY_ID["runner-registration"], line, "gitlab_runner: registration_token")
-    for keyword, change in _KEYWORDS.items():
-        if path[-len(keyword) :] == keyword and value.strip().lower() not in _OFF:
-            yield Found(change, line, f"The keyword {':'.join(keyword)}")
+def _check_keyword(value: str, path: tuple[str, ...], line: int) -> Iterator[DetectedChange]:
+    if path[-1:] == ("registration_token",) and _is_runner_module(path):
+        yield DetectedChange(
+            CHANGES_BY_ID["runner-registration"], line, "gitlab_runner: registration_token"
+        )
+    for keyword, change in _CI_KEYWORDS.items():
+        if path[-len(keyword) :] == keyword and value.strip().lower() not in _FALSE_VALUES:
+            yield DetectedChange(change, line, f"The keyword {':'.join(keyword)}")
 
 
-def _is_runner(path: tuple[str, ...]) -> bool:
+def _is_runner_module(path: tuple[str, ...]) -> bool:
     """Return whether a value belongs to Ansible's module for runners."""
     return len(path) > 1 and path[-2].rpartition(".")[2] == "gitlab_runner"
 
 
-_ADDRESS = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
+_ADDRESS_PATTERN = re.compile(r"(?:https?://[^\s/\"'<>`]{1,300})?/(?:api/v4/|-/jwks)[^\s\"'<>`)]*")
 #: Maximum number of characters that are read of a line.
-_LONGEST = 64 * 1024
+_MAX_READ_LINE_LENGTH = 64 * 1024
 
 
-def check_plain_text(text: str) -> Iterator[Found]:
+def check_plain_text(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect addresses, read as GET requests, and names."""
-    for number, line in numbered_lines(text):
-        for found in _ADDRESS.finditer(line[:_LONGEST]):
+    for number, line in read_numbered_lines(text):
+        for found in _ADDRESS_PATTERN.finditer(line[:_MAX_READ_LINE_LENGTH]):
             url = found[0].rstrip(".,;:")
-            yield from judge(Request(method="GET", url=url, line=number, has_body=False))
-        yield from names_in_text(line[:_LONGEST], number, is_client=False)
+            yield from find_request_changes(
+                Request(method="GET", url=url, line=number, has_body=False)
+            )
+        yield from find_names_in_text(line[:_MAX_READ_LINE_LENGTH], number, is_client=False)
 
 
 #: Release of the latest announced changes.
-NEWEST = max(change.removal for change in SCHEDULE)
+NEWEST_RELEASE = max(change.removal for change in SCHEDULE)
 #: Number of lines from which the kind of a text is detected.
-_FIRST_LINES = 20
-_LONGEST_LINE = 4_000
-_LONGEST_NAME = 1_000
+_DETECTION_LINES = 20
+_MAX_DETECTION_LINE_LENGTH = 4_000
+_MAX_NAME_LENGTH = 1_000
 
-Reader = Callable[[str], Iterator[Found]]
+ReadFunction = Callable[[str], Iterator[DetectedChange]]
 
 
-class _Kind(NamedTuple):
+class _TextKind(NamedTuple):
     """A kind of text, with its display name."""
 
     label: str
-    read: Reader
+    read: ReadFunction
 
 
-def _source(label: str, comments: Comments) -> _Kind:
-    return _Kind(label, lambda text: check_source(text, comments))
+def _build_source_kind(label: str, comments: CommentSyntax) -> _TextKind:
+    return _TextKind(label, lambda text: check_source(text, comments))
 
 
-_HAR = _Kind("HAR file", check_har)
-_LOG = _Kind("Access log", check_access_log)
-_REQUESTS = _Kind("List of requests", check_requests)
-_GRAPHQL = _Kind("GraphQL document", check_graphql)
-_CI = _Kind("CI file", check_ci_file)
-_SHELL = _Kind("Shell script", check_shell)
-_PYTHON = _Kind("Python source", check_python)
-_PART_OF_PYTHON = _source("Python source", Comments.HASH)
-_JAVASCRIPT = _source("JavaScript source", Comments.SLASHES)
-_HASHED = _source("Source", Comments.HASH)
-_SLASHED = _source("Source", Comments.SLASHES)
-_PLAIN = _Kind("Text", check_plain_text)
+_HAR_KIND = _TextKind("HAR file", check_har)
+_LOG_KIND = _TextKind("Access log", check_access_log)
+_REQUEST_LIST_KIND = _TextKind("List of requests", check_request_list)
+_GRAPHQL_KIND = _TextKind("GraphQL document", check_graphql)
+_CI_KIND = _TextKind("CI file", check_ci_file)
+_SHELL_KIND = _TextKind("Shell script", check_shell)
+_PYTHON_KIND = _TextKind("Python source", check_python)
+_PYTHON_FRAGMENT_KIND = _build_source_kind("Python source", CommentSyntax.HASH)
+_JAVASCRIPT_KIND = _build_source_kind("JavaScript source", CommentSyntax.SLASHES)
+_HASH_COMMENT_KIND = _build_source_kind("Source", CommentSyntax.HASH)
+_SLASH_COMMENT_KIND = _build_source_kind("Source", CommentSyntax.SLASHES)
+_PLAIN_TEXT_KIND = _TextKind("Text", check_plain_text)
 
 
-_JSON = _Kind("JSON", check_json)
-_BY_ENDING = {
-    "har": _HAR,
-    "graphql": _GRAPHQL,
-    "gql": _GRAPHQL,
-    "yml": _CI,
-    "yaml": _CI,
-    "http": _REQUESTS,
-    "rest": _REQUESTS,
-    "py": _PYTHON,
-    "pyi": _PYTHON,
-    **dict.fromkeys(("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue"), _JAVASCRIPT),
-    **dict.fromkeys(("sh", "bash", "zsh", "ksh", "mk", "dockerfile", "env"), _SHELL),
-    **dict.fromkeys(("rb", "pl", "pm", "r", "ex", "exs", "toml", "cfg", "conf"), _HASHED),
-    **dict.fromkeys(("go", "java", "kt", "cs", "rs", "scala", "swift", "dart", "groovy"), _SLASHED),
-    **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASHED),
-    "php": _source("Source", Comments.BOTH),
-    "tf": _Kind("Source", check_terraform),
+_JSON_KIND = _TextKind("JSON", check_json)
+_KINDS_BY_EXTENSION = {
+    "har": _HAR_KIND,
+    "graphql": _GRAPHQL_KIND,
+    "gql": _GRAPHQL_KIND,
+    "yml": _CI_KIND,
+    "yaml": _CI_KIND,
+    "http": _REQUEST_LIST_KIND,
+    "rest": _REQUEST_LIST_KIND,
+    "py": _PYTHON_KIND,
+    "pyi": _PYTHON_KIND,
+    **dict.fromkeys(
+        ("js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "vue"), _JAVASCRIPT_KIND
+    ),
+    **dict.fromkeys(("sh", "bash", "zsh", "ksh", "mk", "dockerfile", "env"), _SHELL_KIND),
+    **dict.fromkeys(
+        ("rb", "pl", "pm", "r", "ex", "exs", "toml", "cfg", "conf"), _HASH_COMMENT_KIND
+    ),
+    **dict.fromkeys(
+        ("go", "java", "kt", "cs", "rs", "scala", "swift", "dart", "groovy"), _SLASH_COMMENT_KIND
+    ),
+    **dict.fromkeys(("c", "cc", "cpp", "h", "m", "gradle", "jenkinsfile"), _SLASH_COMMENT_KIND),
+    "php": _build_source_kind("Source", CommentSyntax.BOTH),
+    "tf": _TextKind("Source", check_terraform),
     # These files are prose, regardless of their lines.
-    **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN),
-    **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN),
-    "ps1": _HASHED,
-    "json": _JSON,
+    **dict.fromkeys(("md", "markdown", "mdx", "rst", "adoc", "asciidoc", "html"), _PLAIN_TEXT_KIND),
+    **dict.fromkeys(("css", "scss", "svg", "lock", "po", "tex"), _PLAIN_TEXT_KIND),
+    "ps1": _HASH_COMMENT_KIND,
+    "json": _JSON_KIND,
 }
-_BY_NAME = {
-    "makefile": _SHELL,
-    "dockerfile": _SHELL,
-    "jenkinsfile": _SLASHED,
-    "gemfile": _HASHED,
-    "access.log": _LOG,
-    "access_log": _LOG,
+_KINDS_BY_FILE_NAME = {
+    "makefile": _SHELL_KIND,
+    "dockerfile": _SHELL_KIND,
+    "jenkinsfile": _SLASH_COMMENT_KIND,
+    "gemfile": _HASH_COMMENT_KIND,
+    "access.log": _LOG_KIND,
+    "access_log": _LOG_KIND,
 }
-ENDINGS = frozenset(_BY_ENDING)
-NAMES = frozenset(_BY_NAME)
+KNOWN_EXTENSIONS = frozenset(_KINDS_BY_EXTENSION)
+KNOWN_FILE_NAMES = frozenset(_KINDS_BY_FILE_NAME)
 _LOOKS_LIKE_GRAPHQL = re.compile(r"\s*(?:query|mutation|subscription|fragment)\b[^{;=]{0,500}\{")
 _LOOKS_LIKE_PYTHON = re.compile(
     r"^(?:import \w|from [\w.]+ import |def \w+\(|#!.*python)", re.MULTILINE
@@ -260,27 +274,29 @@ _LOOKS_LIKE_JSON = re.compile(r'\s*(?!\[\[ )[\[{]\s*(?:["\[{\]}]|-?[0-9]|(?:true
 _LOOKS_LIKE_HAR = re.compile(r'\s*\{\s*"log"\s*:')
 
 
-def check(name: str, content: bytes, release: Release = NEWEST) -> Report:
+def check_file(name: str, content: bytes, release: Release = NEWEST_RELEASE) -> CheckReport:
     """Return the report of `check_text` for the bytes of a file."""
-    return check_text(name, decoded(content), release)
+    return check_text(name, decode_file(content), release)
 
 
-def check_text(name: str, text: str, release: Release = NEWEST, *, seconds: float = inf) -> Report:
+def check_text(
+    name: str, text: str, release: Release = NEWEST_RELEASE, *, seconds: float = inf
+) -> CheckReport:
     """Return the usages in a text that break in a release or before it.
 
-    Raise UnreadableContentError if the content does not match the name. Raise TakesTooLongError if
+    Raise UnreadableContentError if the content does not match the name. Raise CheckTimeoutError if
     reading takes more than `seconds` of the thread's processor time.
     """
     # Characters that cannot be encoded, such as lone surrogates, are replaced.
     text = text.encode("utf-8", errors="replace").decode().removeprefix("\ufeff")
-    with deadline(seconds):
-        kind = _recognise(name[-_LONGEST_NAME:], text)
+    with limit_processor_time(seconds):
+        kind = _recognize_kind(name[-_MAX_NAME_LENGTH:], text)
         # An empty file breaks nothing, regardless of its name.
         found = kind.read(text) if text.strip() else iter(())
-        return report(kind.label, found, release)
+        return build_check_report(kind.label, found, release)
 
 
-def decoded(content: bytes) -> str:
+def decode_file(content: bytes) -> str:
     """Return the text of UTF-8, or of UTF-16 with a byte order mark; invalid bytes are replaced.
 
     Raise UnreadableContentError for binary content.
@@ -292,71 +308,71 @@ def decoded(content: bytes) -> str:
     return content.decode("utf-8", errors="replace")
 
 
-def _recognise(name: str, text: str) -> _Kind:
+def _recognize_kind(name: str, text: str) -> _TextKind:
     last = re.split(r"[/\\]", name)[-1].lower()
-    found = _BY_NAME.get(last) or _BY_ENDING.get(last.rpartition(".")[2])
-    if found is _JSON:
-        return _json_kind(text)
+    found = _KINDS_BY_FILE_NAME.get(last) or _KINDS_BY_EXTENSION.get(last.rpartition(".")[2])
+    if found is _JSON_KIND:
+        return _recognize_json(text)
     if last.endswith((".log", ".jsonl", ".ndjson")) or last.startswith("access"):
-        return found or _by_lines(text) or _LOG
-    return found or _by_lines(text) or _by_look(text)
+        return found or _recognize_by_lines(text) or _LOG_KIND
+    return found or _recognize_by_lines(text) or _recognize_by_content(text)
 
 
-def _json_kind(text: str) -> _Kind:
+def _recognize_json(text: str) -> _TextKind:
     if _LOOKS_LIKE_HAR.match(text):
-        return _HAR
-    return _LOG if looks_like_log(_first_lines(text)[0]) else _JSON
+        return _HAR_KIND
+    return _LOG_KIND if is_access_log_line(_read_first_lines(text)[0]) else _JSON_KIND
 
 
-def _first_lines(text: str) -> list[str]:
+def _read_first_lines(text: str) -> list[str]:
     lines: list[str] = []
-    for number, line in numbered_lines(text[: _FIRST_LINES * _LONGEST_LINE]):
-        if number > _FIRST_LINES:
+    for number, line in read_numbered_lines(text[: _DETECTION_LINES * _MAX_DETECTION_LINE_LENGTH]):
+        if number > _DETECTION_LINES:
             break
         lines.append(line)
     return lines or [""]
 
 
-def _by_lines(text: str) -> _Kind | None:
+def _recognize_by_lines(text: str) -> _TextKind | None:
     """Return the kind of a text that can be detected from its first lines, or None."""
-    lines = [line for line in _first_lines(text) if line.strip()]
-    if any(looks_like_log(line) for line in lines):
-        return _LOG
-    if any(looks_like_request(line) for line in lines):
-        return _REQUESTS
-    is_command = bool(lines) and looks_like_command(lines[0])
-    return _SHELL if is_command else None
+    lines = [line for line in _read_first_lines(text) if line.strip()]
+    if any(is_access_log_line(line) for line in lines):
+        return _LOG_KIND
+    if any(is_request_line(line) for line in lines):
+        return _REQUEST_LIST_KIND
+    is_command = bool(lines) and is_command_line(lines[0])
+    return _SHELL_KIND if is_command else None
 
 
-def _by_look(text: str) -> _Kind:
-    beginning = text[: _FIRST_LINES * _LONGEST_LINE]
+def _recognize_by_content(text: str) -> _TextKind:
+    beginning = text[: _DETECTION_LINES * _MAX_DETECTION_LINE_LENGTH]
     if _LOOKS_LIKE_HAR.match(beginning):
-        return _HAR
+        return _HAR_KIND
     if _LOOKS_LIKE_JSON.match(beginning):
-        return _JSON
-    if _is_document(beginning):
-        return _GRAPHQL
+        return _JSON_KIND
+    if _is_graphql_document(beginning):
+        return _GRAPHQL_KIND
     looks = (
-        (_LOOKS_LIKE_GRAPHQL.match(beginning), _GRAPHQL),
-        (_LOOKS_LIKE_PYTHON.search(beginning), _PART_OF_PYTHON),
-        (_LOOKS_LIKE_JAVASCRIPT.search(beginning), _JAVASCRIPT),
-        (_LOOKS_LIKE_SHELL.search(beginning), _SHELL),
-        (_LOOKS_LIKE_CI.search(beginning) and _is_yaml(text), _CI),
-        (_LOOKS_LIKE_CODE.search(beginning), _HASHED),
+        (_LOOKS_LIKE_GRAPHQL.match(beginning), _GRAPHQL_KIND),
+        (_LOOKS_LIKE_PYTHON.search(beginning), _PYTHON_FRAGMENT_KIND),
+        (_LOOKS_LIKE_JAVASCRIPT.search(beginning), _JAVASCRIPT_KIND),
+        (_LOOKS_LIKE_SHELL.search(beginning), _SHELL_KIND),
+        (_LOOKS_LIKE_CI.search(beginning) and _is_yaml(text), _CI_KIND),
+        (_LOOKS_LIKE_CODE.search(beginning), _HASH_COMMENT_KIND),
     )
-    return next((kind for matches, kind in looks if matches), _PLAIN)
+    return next((kind for matches, kind in looks if matches), _PLAIN_TEXT_KIND)
 
 
 def _is_yaml(text: str) -> bool:
     """Return whether a text is valid YAML: a line of prose may end in a colon as well."""
     try:
-        for _ in paced(yaml.parse(text, Loader=_LOADER)):
+        for _ in iterate_within_limit(yaml.parse(text, Loader=_YAML_LOADER)):
             pass
     except yaml.YAMLError:
         return False
     return True
 
 
-def _is_document(text: str) -> bool:
+def _is_graphql_document(text: str) -> bool:
     """Return whether a text in braces is GraphQL, as opposed to JSON."""
     return re.match(r"\s*\{\s*[A-Za-z_]", text) is not None

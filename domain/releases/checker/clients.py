@@ -6,11 +6,11 @@ Both name their objects after the paths of the API. Names are compared in snake 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from domain.releases.checker.requests import API
+from domain.releases.checker.requests import API_PATH
 
-_PROJECT, _GROUP = f"{API}/projects/1", f"{API}/groups/1"
+_PROJECT, _GROUP = f"{API_PATH}/projects/1", f"{API_PATH}/groups/1"
 #: Objects that stand for the whole instance.
-_ROOTS = frozenset(
+_ROOT_OBJECTS = frozenset(
     [
         "self",
         "gl",
@@ -33,12 +33,12 @@ _ROOTS = frozenset(
         "_api",
     ]
 )
-_ANY: frozenset[str] = frozenset()
+_ANY_OBJECT: frozenset[str] = frozenset()
 _MERGE_REQUESTS = frozenset(
     {"mr", "merge_request", "mergerequest", "mergerequests", "merge_requests"}
 )
 #: HTTP methods by client method.
-_VERBS = {
+_METHODS_BY_VERB = {
     "list": "GET",
     "all": "GET",
     "get": "GET",
@@ -52,10 +52,10 @@ _VERBS = {
     "delete": "DELETE",
 }
 #: Client methods that apply to a single object.
-_OF_ONE = frozenset({"get", "show", "edit", "update", "remove", "delete"})
+_SINGLE_OBJECT_VERBS = frozenset({"get", "show", "edit", "update", "remove", "delete"})
 
 
-class _Resource(NamedTuple):
+class _ClientResource(NamedTuple):
     """An object of a client with the path of its collection."""
 
     name: str
@@ -65,42 +65,49 @@ class _Resource(NamedTuple):
 
 
 _RESOURCES = (
-    _Resource("users", _ROOTS, f"{API}/users"),
-    _Resource("settings", _ROOTS, f"{API}/application/settings"),
-    _Resource("application_settings", _ANY, f"{API}/application/settings"),
-    _Resource("projects", _ROOTS, f"{API}/projects"),
-    _Resource("runners", _ROOTS, f"{API}/runners"),
-    _Resource("releases", _ANY, f"{_PROJECT}/releases"),
-    _Resource("project_releases", _ANY, f"{_PROJECT}/releases"),
-    _Resource("links", frozenset({"release", "releases"}), f"{_PROJECT}/releases/1/assets/links"),
-    _Resource("release_links", _ANY, f"{_PROJECT}/releases/1/assets/links"),
-    _Resource("deployments", _ANY, f"{_PROJECT}/deployments"),
-    _Resource("environments", _ANY, f"{_PROJECT}/environments"),
-    _Resource("statuses", frozenset({"commit", "commits"}), f"{_PROJECT}/statuses/1"),
-    _Resource(
+    _ClientResource("users", _ROOT_OBJECTS, f"{API_PATH}/users"),
+    _ClientResource("settings", _ROOT_OBJECTS, f"{API_PATH}/application/settings"),
+    _ClientResource("application_settings", _ANY_OBJECT, f"{API_PATH}/application/settings"),
+    _ClientResource("projects", _ROOT_OBJECTS, f"{API_PATH}/projects"),
+    _ClientResource("runners", _ROOT_OBJECTS, f"{API_PATH}/runners"),
+    _ClientResource("releases", _ANY_OBJECT, f"{_PROJECT}/releases"),
+    _ClientResource("project_releases", _ANY_OBJECT, f"{_PROJECT}/releases"),
+    _ClientResource(
+        "links", frozenset({"release", "releases"}), f"{_PROJECT}/releases/1/assets/links"
+    ),
+    _ClientResource("release_links", _ANY_OBJECT, f"{_PROJECT}/releases/1/assets/links"),
+    _ClientResource("deployments", _ANY_OBJECT, f"{_PROJECT}/deployments"),
+    _ClientResource("environments", _ANY_OBJECT, f"{_PROJECT}/environments"),
+    _ClientResource("statuses", frozenset({"commit", "commits"}), f"{_PROJECT}/statuses/1"),
+    _ClientResource(
         "personal_access_tokens",
         frozenset({"user", "users"}),
-        f"{API}/users/1/personal_access_tokens",
+        f"{API_PATH}/users/1/personal_access_tokens",
     ),
-    _Resource("access_tokens", frozenset({"project", "projects"}), f"{_PROJECT}/access_tokens"),
-    _Resource("access_tokens", frozenset({"group", "groups"}), f"{_GROUP}/access_tokens"),
-    _Resource("feature_flags", _ANY, f"{_PROJECT}/feature_flags"),
-    _Resource("packages", frozenset({"project", "projects"}), f"{_PROJECT}/packages"),
-    _Resource("member_roles", frozenset({"group", "groups"}), f"{_GROUP}/member_roles"),
-    _Resource(
+    _ClientResource(
+        "access_tokens", frozenset({"project", "projects"}), f"{_PROJECT}/access_tokens"
+    ),
+    _ClientResource("access_tokens", frozenset({"group", "groups"}), f"{_GROUP}/access_tokens"),
+    _ClientResource("feature_flags", _ANY_OBJECT, f"{_PROJECT}/feature_flags"),
+    _ClientResource("packages", frozenset({"project", "projects"}), f"{_PROJECT}/packages"),
+    _ClientResource("member_roles", frozenset({"group", "groups"}), f"{_GROUP}/member_roles"),
+    _ClientResource(
         "tags",
         frozenset({"repositories", "registry", "registry_repositories", "registry_repository"}),
         f"{_PROJECT}/registry/repositories/1/tags",
     ),
-    _Resource("ci_lint", _ANY, f"{_PROJECT}/ci/lint"),
-    _Resource("notes", _MERGE_REQUESTS, f"{_PROJECT}/merge_requests/1/notes"),
-    _Resource("notes", frozenset({"issue", "issues"}), f"{_PROJECT}/issues/1/notes"),
-    _Resource("merge_request_notes", _ANY, f"{_PROJECT}/merge_requests/1/notes"),
-    _Resource("issue_notes", _ANY, f"{_PROJECT}/issues/1/notes"),
+    _ClientResource("ci_lint", _ANY_OBJECT, f"{_PROJECT}/ci/lint"),
+    _ClientResource("notes", _MERGE_REQUESTS, f"{_PROJECT}/merge_requests/1/notes"),
+    _ClientResource("notes", frozenset({"issue", "issues"}), f"{_PROJECT}/issues/1/notes"),
+    _ClientResource("merge_request_notes", _ANY_OBJECT, f"{_PROJECT}/merge_requests/1/notes"),
+    _ClientResource("issue_notes", _ANY_OBJECT, f"{_PROJECT}/issues/1/notes"),
 )
 #: Requests by the last two names of a call.
-_CALLS = {
-    ("runners", "reset_registration_token"): ("POST", f"{API}/runners/reset_registration_token"),
+_REQUESTS_BY_CALL = {
+    ("runners", "reset_registration_token"): (
+        "POST",
+        f"{API_PATH}/runners/reset_registration_token",
+    ),
     ("container_registry", "all_tags"): ("GET", f"{_PROJECT}/registry/repositories/1/tags"),
     ("commits", "edit_status"): ("POST", f"{_PROJECT}/statuses/1"),
     ("lint", "check"): ("GET", f"{_PROJECT}/ci/lint"),
@@ -110,32 +117,32 @@ _CALLS = {
         f"{_PROJECT}/merge_requests/1/approvals",
     ),
 }
-_SINGLE = frozenset({f"{API}/application/settings", f"{_PROJECT}/ci/lint"})
+_SINGLETON_PATHS = frozenset({f"{API_PATH}/application/settings", f"{_PROJECT}/ci/lint"})
 
 
-def request_of(chain: Sequence[str]) -> tuple[str, str] | None:
+def find_client_request(chain: Sequence[str]) -> tuple[str, str] | None:
     """Return the method and path that a call such as `gl.users.list` requests, or None."""
     if len(chain) < len(("users", "list")):
         return None
     resource, verb = chain[-2], chain[-1]
-    if (resource, verb) in _CALLS:
-        return _CALLS[resource, verb]
-    method = _VERBS.get(verb)
+    if (resource, verb) in _REQUESTS_BY_CALL:
+        return _REQUESTS_BY_CALL[resource, verb]
+    method = _METHODS_BY_VERB.get(verb)
     if method is None:
         return None
-    path = _path_of(resource, chain[:-2])
+    path = _find_resource_path(resource, chain[:-2])
     if path is None:
         return None
-    is_of_one = verb in _OF_ONE and path not in _SINGLE
+    is_of_one = verb in _SINGLE_OBJECT_VERBS and path not in _SINGLETON_PATHS
     return method, f"{path}/1" if is_of_one else path
 
 
-def _path_of(name: str, before: Sequence[str]) -> str | None:
+def _find_resource_path(name: str, before: Sequence[str]) -> str | None:
     for resource in _RESOURCES:
         if resource.name != name:
             continue
-        if not resource.of or (resource.of is _ROOTS and resource.of.issuperset(before)):
+        if not resource.of or (resource.of is _ROOT_OBJECTS and resource.of.issuperset(before)):
             return resource.path
-        if resource.of is not _ROOTS and not resource.of.isdisjoint(before):
+        if resource.of is not _ROOT_OBJECTS and not resource.of.isdisjoint(before):
             return resource.path
     return None

@@ -1,7 +1,7 @@
 """Findings of the checker, and errors for texts that are unreadable or take too long.
 
-A text may be malicious, so readers iterate through `paced`. The time limit is processor time of the
-thread, so that a busy machine does not cause timeouts.
+A text may be malicious, so readers iterate through `iterate_within_limit`. The time limit is
+processor time of the thread, so that a busy machine does not cause timeouts.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,16 +13,16 @@ from time import thread_time
 from typing import NamedTuple, TypeVar
 
 from domain.core.errors import InvalidError
-from domain.releases.changes import Certainty, Change, Kind
+from domain.releases.changes import Certainty, Change, ReleaseChangeKind
 from domain.releases.version import Release
 
 #: Maximum number of findings of one text. The report indicates whether there are more.
-MOST_FINDINGS = 1_000
+MAX_FINDINGS = 1_000
 #: Number of items between two checks of the clock. A check takes as long as an item.
-_STEPS = 64
+_ITEMS_PER_CLOCK_CHECK = 64
 #: Deadline in seconds of the thread's processor time. It is a context variable, because readers
 #: call each other at every level and would all need an argument.
-_end: ContextVar[float] = ContextVar("end of reading", default=inf)
+_deadline_time: ContextVar[float] = ContextVar("end of reading", default=inf)
 
 
 class UnreadableContentError(InvalidError):
@@ -37,19 +37,19 @@ class UnreadableContentError(InvalidError):
         super().__init__(f"{message}{where}.", field="content")
 
 
-class TakesTooLongError(InvalidError):
+class CheckTimeoutError(InvalidError):
     """Reading the content takes longer than the limit for one text."""
 
     def __init__(self) -> None:
         """Use a message with alternatives."""
         message = (
-            "Reading the content takes too long here. Send it in parts, or check it with the "
-            "command gatebell releases check."
+            "Checking the content takes too long. Send smaller parts, or use the command gatebell "
+            "releases check."
         )
         super().__init__(message, field="content")
 
 
-class Found(NamedTuple):
+class DetectedChange(NamedTuple):
     """A change that a reader found at a line, counted from 1."""
 
     change: Change
@@ -84,13 +84,16 @@ class Finding:
 
         Decisive parameters are read with the call.
         """
-        depends = self.change.kind in {Kind.DEFAULT_CHANGED, Kind.LIMIT_APPLIED}
+        depends = self.change.kind in {
+            ReleaseChangeKind.DEFAULT_CHANGED,
+            ReleaseChangeKind.LIMIT_APPLIED,
+        }
         is_partial = depends and not self.change.is_decided_by_values
         return Certainty.SURE if self.is_certain and not is_partial else Certainty.POSSIBLE
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CheckReport:
     """The findings of a text."""
 
     #: Display name of the detected kind of text.
@@ -101,7 +104,7 @@ class Report:
     is_cut: bool
 
 
-def report(kind: str, found: Iterator[Found], release: Release) -> Report:
+def build_check_report(kind: str, found: Iterator[DetectedChange], release: Release) -> CheckReport:
     """Return the findings for a release and earlier ones, each change once per line."""
     kept: dict[tuple[str, int], Finding] = {}
     is_cut = False
@@ -113,53 +116,53 @@ def report(kind: str, found: Iterator[Found], release: Release) -> Report:
             if each.is_certain and not kept[key].is_certain:
                 kept[key] = Finding(*each)
             continue
-        if len(kept) == MOST_FINDINGS:
+        if len(kept) == MAX_FINDINGS:
             is_cut = True
             break
         kept[key] = Finding(*each)
     ordered = sorted(kept.values(), key=lambda each: (each.line, each.change.removal))
-    return Report(kind=kind, findings=tuple(ordered), is_cut=is_cut)
+    return CheckReport(kind=kind, findings=tuple(ordered), is_cut=is_cut)
 
 
 Item = TypeVar("Item")
 
 
 @contextmanager
-def deadline(seconds: float) -> Iterator[None]:
+def limit_processor_time(seconds: float) -> Iterator[None]:
     """Limit the processor time of the block to a number of seconds."""
-    before = _end.set(thread_time() + seconds)
+    before = _deadline_time.set(thread_time() + seconds)
     try:
         yield
     finally:
-        _end.reset(before)
+        _deadline_time.reset(before)
 
 
-def go_on() -> None:
+def check_time_limit() -> None:
     """Check the time limit.
 
-    Raise TakesTooLongError after it.
+    Raise CheckTimeoutError after it.
     """
-    if thread_time() > _end.get():
-        raise TakesTooLongError
+    if thread_time() > _deadline_time.get():
+        raise CheckTimeoutError
 
 
-def paced(items: Iterable[Item]) -> Iterator[Item]:
+def iterate_within_limit(items: Iterable[Item]) -> Iterator[Item]:
     """Yield the items within the time limit.
 
-    Raise TakesTooLongError after it.
+    Raise CheckTimeoutError after it.
     """
     for number, item in enumerate(items):
-        if number % _STEPS == 0:
-            go_on()
+        if number % _ITEMS_PER_CLOCK_CHECK == 0:
+            check_time_limit()
         yield item
 
 
-def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+def read_numbered_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines with their numbers, from 1, without copying the whole text."""
-    yield from paced(_lines(text))
+    yield from iterate_within_limit(_split_lines(text))
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _split_lines(text: str) -> Iterator[tuple[int, str]]:
     at, number = 0, 1
     while at < len(text):
         end = text.find("\n", at)

@@ -7,31 +7,35 @@ does not slow down the start of every web process and command.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from domain.releases.checker.findings import Found, UnreadableContentError, go_on
-from domain.releases.checker.requests import json_value
+from domain.releases.checker.findings import (
+    DetectedChange,
+    UnreadableContentError,
+    check_time_limit,
+)
+from domain.releases.checker.requests import parse_json_or_none
 
 
 def check_graphql(
     text: str, variables: Mapping[str, Any] | None = None, line: int = 1
-) -> Iterator[Found]:
+) -> Iterator[DetectedChange]:
     """Yield the changes that affect a document that starts at a line.
 
     Raise UnreadableContentError if it is not valid.
     """
     from domain.releases.checker import graphql_reader  # noqa: PLC0415 - see above
 
-    go_on()
-    yield from graphql_reader.check(text, variables, line)
+    check_time_limit()
+    yield from graphql_reader.check_document(text, variables, line)
 
 
 #: Maximum number of queries in one request.
-_MOST = 100
+_MAX_QUERIES = 100
 
 
-def check_graphql_request(body: str) -> Iterator[Found]:
+def check_graphql_request(body: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a request; queries that are not valid are skipped."""
-    given = json_value(body)
-    for each in (given if isinstance(given, list) else [given])[:_MOST]:
+    given = parse_json_or_none(body)
+    for each in (given if isinstance(given, list) else [given])[:_MAX_QUERIES]:
         if not isinstance(each, dict) or not isinstance(each.get("query"), str):
             continue
         variables = each.get("variables")

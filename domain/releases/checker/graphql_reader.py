@@ -24,17 +24,17 @@ from graphql import (
     parse,
 )
 
-from domain.releases.changes import Change, Interface, Names, Where
-from domain.releases.checker.findings import Found, UnreadableContentError
+from domain.releases.changes import Change, Interface, NameKind, NamePattern
+from domain.releases.checker.findings import DetectedChange, UnreadableContentError
 from domain.releases.schedule import SCHEDULE
 
 #: Maximum number of tokens in a document. graphql-core takes about a second for five times as many.
-MOST_TOKENS = 50_000
-_NOT_VALID = "The content is not a valid GraphQL document, or too large for one"
+MAX_TOKENS = 50_000
+_INVALID_DOCUMENT = "The content is not a valid GraphQL document, or is too large"
 #: Fields between a connection and its items.
-_PASSING = frozenset({"nodes", "edges", "node"})
+_CONNECTION_FIELDS = frozenset({"nodes", "edges", "node"})
 #: Types of fields by containing type and name. An empty type stands for any type.
-_TYPES = {
+_FIELD_TYPES = {
     ("", "runner"): "CiRunner",
     ("", "runners"): "CiRunner",
     ("", "assets"): "ReleaseAssets",
@@ -52,27 +52,27 @@ _ARGUMENT_TYPES = {
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ScheduleEntry:
     """Names of the schedule with their change."""
 
     change: Change
-    names: Names
+    names: NamePattern
 
 
-def _entries(where: Where) -> tuple[_Entry, ...]:
+def _find_entries(where: NameKind) -> tuple[_ScheduleEntry, ...]:
     return tuple(
-        _Entry(change, match)
+        _ScheduleEntry(change, match)
         for change in SCHEDULE
         for match in change.matches
         if change.interface in {Interface.GRAPHQL, Interface.REST}
-        and isinstance(match, Names)
+        and isinstance(match, NamePattern)
         and match.where is where
     )
 
 
-_FIELDS = _entries(Where.GRAPHQL_FIELD)
-_ARGUMENTS = _entries(Where.GRAPHQL_ARGUMENT)
-_VALUES = _entries(Where.GRAPHQL_VALUE)
+_FIELD_ENTRIES = _find_entries(NameKind.GRAPHQL_FIELD)
+_ARGUMENT_ENTRIES = _find_entries(NameKind.GRAPHQL_ARGUMENT)
+_VALUE_ENTRIES = _find_entries(NameKind.GRAPHQL_VALUE)
 
 
 def parse_document(text: str) -> DocumentNode:
@@ -81,15 +81,17 @@ def parse_document(text: str) -> DocumentNode:
     Raise UnreadableContentError if it is not valid.
     """
     try:
-        return parse(text, max_tokens=MOST_TOKENS)
+        return parse(text, max_tokens=MAX_TOKENS)
     except GraphQLError as error:
         line = error.locations[0].line if error.locations else None
-        raise UnreadableContentError(_NOT_VALID, line=line) from None
+        raise UnreadableContentError(_INVALID_DOCUMENT, line=line) from None
     except RecursionError:
         raise UnreadableContentError("The GraphQL document is nested too deeply") from None
 
 
-def check(text: str, variables: Mapping[str, Any] | None, line: int) -> Iterator[Found]:
+def check_document(
+    text: str, variables: Mapping[str, Any] | None, line: int
+) -> Iterator[DetectedChange]:
     """Yield the changes that affect a document that starts at a line.
 
     Raise UnreadableContentError if it is not valid.
@@ -97,14 +99,14 @@ def check(text: str, variables: Mapping[str, Any] | None, line: int) -> Iterator
     document = parse_document(text)
     for definition in document.definitions:
         if isinstance(definition, OperationDefinitionNode):
-            reader = _Reader(line - 1, variables or {}, _variable_types(definition))
+            reader = _DocumentReader(line - 1, variables or {}, _find_variable_types(definition))
             yield from reader.read(definition, "")
         elif isinstance(definition, FragmentDefinitionNode):
             type_name = definition.type_condition.name.value
-            yield from _Reader(line - 1, {}, {}).read(definition, type_name)
+            yield from _DocumentReader(line - 1, {}, {}).read(definition, type_name)
 
 
-def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
+def _find_variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
     """Return the type names of variables, without list and non-null."""
     found = {}
     for each in operation.variable_definitions or ():
@@ -116,7 +118,7 @@ def _variable_types(operation: OperationDefinitionNode) -> dict[str, str]:
 
 
 @dataclass
-class _Reader:
+class _DocumentReader:
     """A reader of one operation or fragment."""
 
     lines_before: int
@@ -124,7 +126,7 @@ class _Reader:
     variable_types: Mapping[str, str]
     stack: list[tuple[SelectionNode, str]] = field(default_factory=list)
 
-    def read(self, definition: Any, type_name: str) -> Iterator[Found]:
+    def read(self, definition: Any, type_name: str) -> Iterator[DetectedChange]:
         """Yield the changes that affect any field, without recursion."""
         self._push(definition, type_name)
         while self.stack:
@@ -139,28 +141,30 @@ class _Reader:
         if node.selection_set:
             self.stack.extend((each, type_name) for each in node.selection_set.selections)
 
-    def _field(self, node: FieldNode, inside: str) -> Iterator[Found]:
+    def _field(self, node: FieldNode, inside: str) -> Iterator[DetectedChange]:
         name = node.name.value
         given = {each.name.value for each in node.arguments or ()}
-        for entry in _FIELDS:
-            if _is_field(entry.names, name, inside) and given.isdisjoint(entry.names.unless):
-                yield self._found(entry, node, f"The field {_known(entry.names, name)}")
+        for entry in _FIELD_ENTRIES:
+            if _matches_field(entry.names, name, inside) and given.isdisjoint(entry.names.unless):
+                yield self._found(
+                    entry, node, f"The field {_find_schedule_name(entry.names, name)}"
+                )
         for argument in node.arguments or ():
             yield from self._argument(argument, name)
-        self._push(node, _type_of(name, inside))
+        self._push(node, _find_field_type(name, inside))
 
-    def _argument(self, argument: ArgumentNode, field_name: str) -> Iterator[Found]:
+    def _argument(self, argument: ArgumentNode, field_name: str) -> Iterator[DetectedChange]:
         name = argument.name.value
         given = [(name, argument), *self._members(argument.value)]
-        for entry in _ARGUMENTS:
+        for entry in _ARGUMENT_ENTRIES:
             if field_name in entry.names.types:
                 for member, node in given:
                     if member in entry.names.names:
                         yield self._found(entry, node, f"The argument {member} of {field_name}")
         yield from self._value(argument, _ARGUMENT_TYPES.get((field_name, name)))
 
-    def _value(self, argument: ArgumentNode, kind: str | None) -> Iterator[Found]:
-        for entry in _VALUES:
+    def _value(self, argument: ArgumentNode, kind: str | None) -> Iterator[DetectedChange]:
+        for entry in _VALUE_ENTRIES:
             if kind in entry.names.types and self._words(argument.value) & {*entry.names.names}:
                 yield self._found(entry, argument, f"A value of {kind}")
 
@@ -182,20 +186,20 @@ class _Reader:
         members = getattr(value, "values", None) or ()
         return {each.value for each in members if isinstance(each, EnumValueNode)}
 
-    def _found(self, entry: _Entry, node: Node, reason: str) -> Found:
+    def _found(self, entry: _ScheduleEntry, node: Node, reason: str) -> DetectedChange:
         line = node.loc.start_token.line if node.loc else 1
-        return Found(entry.change, self.lines_before + line, reason)
+        return DetectedChange(entry.change, self.lines_before + line, reason)
 
 
-def _known(names: Names, name: str) -> str:
+def _find_schedule_name(names: NamePattern, name: str) -> str:
     return next(each for each in names.names if each == name)
 
 
-def _is_field(names: Names, name: str, inside: str) -> bool:
+def _matches_field(names: NamePattern, name: str, inside: str) -> bool:
     return name in names.names and (not names.types or inside in names.types)
 
 
-def _type_of(name: str, inside: str) -> str:
-    if name in _PASSING:
+def _find_field_type(name: str, inside: str) -> str:
+    if name in _CONNECTION_FIELDS:
         return inside
-    return _TYPES.get((inside, name)) or _TYPES.get(("", name), "")
+    return _FIELD_TYPES.get((inside, name)) or _FIELD_TYPES.get(("", name), "")

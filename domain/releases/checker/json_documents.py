@@ -19,47 +19,52 @@ from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from domain.releases.checker.access_logs import Rates
-from domain.releases.checker.findings import Found, UnreadableContentError, go_on, paced
+from domain.releases.checker.access_logs import RateCounter
+from domain.releases.checker.findings import (
+    DetectedChange,
+    UnreadableContentError,
+    check_time_limit,
+    iterate_within_limit,
+)
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.names import names_in_text
-from domain.releases.checker.request_lists import looks_like_command
-from domain.releases.checker.requests import METHODS, Request, judge
+from domain.releases.checker.names import find_names_in_text
+from domain.releases.checker.request_lists import is_command_line
+from domain.releases.checker.requests import HTTP_METHODS, Request, find_request_changes
 from domain.releases.checker.shell import check_shell
 
-DEPTH = 200
+MAX_DEPTH = 200
 #: Pattern of a complete token. Strings in a HAR file can contain whole pages.
-_TOKEN = re.compile(
+_TOKEN_PATTERN = re.compile(
     r'[ \t\r\n]*+("(?:[^"\\\x00-\x1f]|\\.|(?!))*+"|[{}\[\]:,]|-?[0-9][0-9.eE+-]*+|true|false|null)'
 )
-_SPACES = re.compile(r"[ \t\r\n]*+")
-_NO_JSON = "The content is not valid JSON"
-_URLS = ("url", "uri", "path", "requestUrl", "urlPath")
-_BODIES = ("body", "data", "json", "requestBody")
+_SPACES_PATTERN = re.compile(r"[ \t\r\n]*+")
+_INVALID_JSON = "The content is not valid JSON"
+_URL_MEMBERS = ("url", "uri", "path", "requestUrl", "urlPath")
+_BODY_MEMBERS = ("body", "data", "json", "requestBody")
 #: Members that contain responses.
-_ANSWERS = frozenset({"response", "responses", "httpResponse"})
+_RESPONSE_MEMBERS = frozenset({"response", "responses", "httpResponse"})
 #: Members of response objects that request bodies do not have.
-_OF_RESPONSES = frozenset({"id", "iid", "web_url", "created_at", "updated_at", "_links"})
+_RESPONSE_ONLY_FIELDS = frozenset({"id", "iid", "web_url", "created_at", "updated_at", "_links"})
 #: Members that make up most of a file and contain nothing about requests.
-_UNWANTED = frozenset(
+_SKIPPED_MEMBERS = frozenset(
     {"response", "timings", "cache", "cookies", "pages", "_initiator", "initiator"}
 )
 #: Parts of paths that identify the host of a URL as this service.
 _OWN_PATHS = ("/api/v4/", "/api/graphql", "/-/", "/oauth/token")
 
 
-class Json(NamedTuple):
+class JsonValue(NamedTuple):
     """A value, and the line in which it starts."""
 
     value: Any
     line: int
 
-    def get(self, name: str) -> "Json | None":
+    def get(self, name: str) -> "JsonValue | None":
         """Return a member of an object, or None."""
         return self.value.get(name) if isinstance(self.value, dict) else None
 
     @property
-    def items(self) -> list["Json"]:
+    def items(self) -> list["JsonValue"]:
         """Return the items of a list, or an empty list for other values."""
         return self.value if isinstance(self.value, list) else []
 
@@ -75,19 +80,19 @@ class Json(NamedTuple):
 
 
 #: Function that returns whether the value of a name is needed. Other values are skipped.
-Wanted = Callable[[str], bool]
+NameFilter = Callable[[str], bool]
 
 
-class _Reader:
+class _JsonReader:
     """A parser that builds values from tokens."""
 
-    def __init__(self, text: str, wanted: Wanted) -> None:
+    def __init__(self, text: str, wanted: NameFilter) -> None:
         self._text = text
         self._wanted = wanted
         self._at = 0
         self._line = 1
 
-    def value(self) -> Json:
+    def value(self) -> JsonValue:
         """Return the only value of the text."""
         found = self._nested()
         if self._text[self._at :].strip(" \t\r\n"):
@@ -95,7 +100,7 @@ class _Reader:
         return found
 
     def _sign(self) -> str:
-        found = _TOKEN.match(self._text, self._at)
+        found = _TOKEN_PATTERN.match(self._text, self._at)
         if found is None:
             raise self._error()
         self._line += self._text.count("\n", self._at, found.start(1))
@@ -103,20 +108,20 @@ class _Reader:
         return found[1]
 
     def _error(self) -> UnreadableContentError:
-        spaces = _SPACES.match(self._text, self._at)
+        spaces = _SPACES_PATTERN.match(self._text, self._at)
         end = spaces.end() if spaces else self._at
         line = self._line + self._text.count("\n", self._at, end)
-        return UnreadableContentError(_NO_JSON, line=line)
+        return UnreadableContentError(_INVALID_JSON, line=line)
 
-    def _nested(self) -> Json:
+    def _nested(self) -> JsonValue:
         """Read a value with all its contents, with a stack of open containers."""
-        stack: list[_Open] = []
-        steps = paced(count())
+        stack: list[_OpenContainer] = []
+        steps = iterate_within_limit(count())
         while True:
             next(steps)
             sign = self._sign()
             if sign in "}]" and stack and stack[-1].may_end(sign):
-                found = Json(stack[-1].container, stack.pop().line)
+                found = JsonValue(stack[-1].container, stack.pop().line)
             elif sign in "{[":
                 stack.append(self._opened(sign, stack))
                 continue
@@ -124,27 +129,27 @@ class _Reader:
                 self._name(sign, stack[-1])
                 continue
             else:
-                found = Json(self._scalar(sign, stack), self._line)
+                found = JsonValue(self._scalar(sign, stack), self._line)
             if not stack:
                 return found
             stack[-1].add(found)
             self._separator(stack)
 
-    def _opened(self, sign: str, stack: list["_Open"]) -> "_Open":
-        if len(stack) >= DEPTH:
+    def _opened(self, sign: str, stack: list["_OpenContainer"]) -> "_OpenContainer":
+        if len(stack) >= MAX_DEPTH:
             raise UnreadableContentError("The JSON is nested too deeply", line=self._line)
         if stack and stack[-1].expects_name:
             raise self._error()
         is_kept = not stack or (stack[-1].is_kept and stack[-1].is_value_kept)
-        return _Open(sign, self._line, is_kept=is_kept)
+        return _OpenContainer(sign, self._line, is_kept=is_kept)
 
-    def _name(self, sign: str, opened: "_Open") -> None:
+    def _name(self, sign: str, opened: "_OpenContainer") -> None:
         if not sign.startswith('"') or self._sign() != ":":
             raise self._error()
         opened.begin(self._decoded(sign))
         opened.is_value_kept = self._wanted(opened.name)
 
-    def _scalar(self, sign: str, stack: list["_Open"]) -> Any:
+    def _scalar(self, sign: str, stack: list["_OpenContainer"]) -> Any:
         if sign in "}]:,":
             raise self._error()
         if stack and not (stack[-1].is_kept and stack[-1].is_value_kept):
@@ -158,7 +163,7 @@ class _Reader:
         except ValueError as error:
             raise self._error() from error
 
-    def _separator(self, stack: list["_Open"]) -> None:
+    def _separator(self, stack: list["_OpenContainer"]) -> None:
         """Continue after a comma, or leave the end of the container to the next step."""
         before, line = self._at, self._line
         sign = self._sign()
@@ -171,7 +176,7 @@ class _Reader:
             raise self._error()
 
 
-class _Open:
+class _OpenContainer:
     """An object or list that is being read."""
 
     def __init__(self, sign: str, line: int, *, is_kept: bool) -> None:
@@ -197,7 +202,7 @@ class _Open:
         self.expects_name = False
         self._is_begun = True
 
-    def add(self, found: Json) -> None:
+    def add(self, found: JsonValue) -> None:
         """Add a value."""
         self._is_behind_comma = False
         self._is_begun = True
@@ -214,96 +219,100 @@ class _Open:
         self.expects_name = self.is_object
 
 
-def read_json(text: str, wanted: Wanted = lambda _: True) -> Json:
+def read_json(text: str, wanted: NameFilter = lambda _: True) -> JsonValue:
     """Return the value of a JSON text; values of unwanted members are checked, but left out.
 
     Raise UnreadableContentError if the text is not valid.
     """
-    return _Reader(text, wanted).value()
+    return _JsonReader(text, wanted).value()
 
 
-def check_json(text: str) -> Iterator[Found]:
+def check_json(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a JSON document.
 
     Raise UnreadableContentError if it is not valid.
     """
     document = read_json(text)
     yield from check_graphql_request(text)
-    yield from _flat_body(document)
-    for each in paced(_values(document)):
+    yield from _check_flat_body(document)
+    for each in iterate_within_limit(_iterate_values(document)):
         if isinstance(each.value, dict):
-            yield from _request(each)
-        elif looks_like_command(each.text):
+            yield from _check_request_object(each)
+        elif is_command_line(each.text):
             # All lines of the text are in a single line of the document.
             for found in check_shell(each.text):
                 yield found._replace(line=each.line)
 
 
-def _values(document: Json) -> Iterator[Json]:
+def _iterate_values(document: JsonValue) -> Iterator[JsonValue]:
     """Yield a value with all its contents, except responses."""
     stack = [document]
     while stack:
         each = stack.pop()
         yield each
         if isinstance(each.value, dict):
-            stack += [held for name, held in each.value.items() if name not in _ANSWERS]
+            stack += [held for name, held in each.value.items() if name not in _RESPONSE_MEMBERS]
         stack += each.items
 
 
-def _flat_body(document: Json) -> Iterator[Found]:
+def _check_flat_body(document: JsonValue) -> Iterator[DetectedChange]:
     """Yield the names in a possible request body: scalar members, none of them from a response."""
     members = document.value
-    if not isinstance(members, dict) or not _OF_RESPONSES.isdisjoint(members):
+    if not isinstance(members, dict) or not _RESPONSE_ONLY_FIELDS.isdisjoint(members):
         return
     if any(isinstance(each.value, dict) for each in members.values()):
         return
     for name, value in members.items():
-        yield from names_in_text(f'"{name}":', value.line)
+        yield from find_names_in_text(f'"{name}":', value.line)
 
 
-def _request(given: Json) -> Iterator[Found]:
+def _check_request_object(given: JsonValue) -> Iterator[DetectedChange]:
     """Yield the changes that affect an object with a method and a URL."""
-    url = next((found for name in _URLS if (found := _url(given.get(name)))), None)
+    url = next((found for name in _URL_MEMBERS if (found := _find_url(given.get(name)))), None)
     method = given.text_of("method").upper()
-    if url is None or method not in METHODS:
+    if url is None or method not in HTTP_METHODS:
         return
-    go_on()
-    body = next((found for name in _BODIES if (found := given.get(name))), None)
+    check_time_limit()
+    body = next((found for name in _BODY_MEMBERS if (found := given.get(name))), None)
     request = Request(
         method=method,
         url=url.text,
         line=url.line,
-        body=_body(body),
+        body=_format_body(body),
         has_body=body is not None,
-        headers=_headers(given.get("headers") or given.get("header")),
+        headers=_list_header_names(given.get("headers") or given.get("header")),
     )
-    yield from judge(request)
+    yield from find_request_changes(request)
     if request.body and "/graphql" in request.url:
         for each in check_graphql_request(request.body):
             yield each._replace(line=request.line)
 
 
-def _url(given: Json | None) -> Json | None:
+def _find_url(given: JsonValue | None) -> JsonValue | None:
     """Return a URL, which Postman stores as `raw` of an object."""
     found = given.get("raw") if given and isinstance(given.value, dict) else given
     return found if found and found.text else None
 
 
-def _body(given: Json | None) -> str:
+def _format_body(given: JsonValue | None) -> str:
     if given is None or given.text:
         return given.text if given else ""
     raw = given.text_of("raw")
-    return raw or json.dumps(_plain(given))
+    return raw or json.dumps(_remove_line_numbers(given))
 
 
-def _plain(given: Json) -> Any:
+def _remove_line_numbers(given: JsonValue) -> Any:
     """Return a value without line numbers; the reader limits the depth of the recursion."""
     if isinstance(given.value, dict):
-        return {name: _plain(each) for name, each in given.value.items()}
-    return [_plain(each) for each in given.items] if isinstance(given.value, list) else given.value
+        return {name: _remove_line_numbers(each) for name, each in given.value.items()}
+    return (
+        [_remove_line_numbers(each) for each in given.items]
+        if isinstance(given.value, list)
+        else given.value
+    )
 
 
-def _headers(given: Json | None) -> frozenset[str]:
+def _list_header_names(given: JsonValue | None) -> frozenset[str]:
     if given is None:
         return frozenset()
     names: Mapping[str, Any] = given.value if isinstance(given.value, dict) else {}
@@ -311,43 +320,47 @@ def _headers(given: Json | None) -> frozenset[str]:
     return frozenset(name.lower() for name in (*names, *listed) if name)
 
 
-def check_har(text: str) -> Iterator[Found]:
+def check_har(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect the requests of a HAR file.
 
     Raise UnreadableContentError if it is not a HAR file.
     """
-    log = read_json(text, wanted=lambda name: name not in _UNWANTED).get("log")
+    log = read_json(text, wanted=lambda name: name not in _SKIPPED_MEMBERS).get("log")
     entries = log.get("entries") if log else None
     if entries is None or not isinstance(entries.value, list):
         raise UnreadableContentError("The content is not a HAR file: it has no log.entries")
-    own_hosts = {_host(_har_url(each)) for each in paced(entries.items) if _is_own(_har_url(each))}
-    rates = Rates()
-    for entry in paced(entries.items):
-        request = _har_request(entry, own_hosts)
+    own_hosts = {
+        _get_host(_get_har_url(each))
+        for each in iterate_within_limit(entries.items)
+        if _is_own_url(_get_har_url(each))
+    }
+    rates = RateCounter()
+    for entry in iterate_within_limit(entries.items):
+        request = _parse_har_request(entry, own_hosts)
         if request is None:
             continue
-        yield from judge(request)
-        yield from _graphql(request)
-        yield from rates.count(request, "", _time(entry))
+        yield from find_request_changes(request)
+        yield from _check_graphql_body(request)
+        yield from rates.count(request, "", _parse_har_time(entry))
 
 
-def _har_url(entry: Json) -> str:
+def _get_har_url(entry: JsonValue) -> str:
     request = entry.get("request")
     return request.text_of("url") if request else ""
 
 
-def _is_own(url: str) -> bool:
+def _is_own_url(url: str) -> bool:
     return any(each in url for each in _OWN_PATHS)
 
 
-def _host(url: str) -> str:
+def _get_host(url: str) -> str:
     try:
         return urlsplit(url).netloc
     except ValueError:
         return ""
 
 
-def _har_request(entry: Json, own_hosts: set[str]) -> Request | None:
+def _parse_har_request(entry: JsonValue, own_hosts: set[str]) -> Request | None:
     found = entry.get("request")
     url = found.get("url") if found else None
     if found is None or url is None or not url.text:
@@ -358,30 +371,30 @@ def _har_request(entry: Json, own_hosts: set[str]) -> Request | None:
         url=url.text,
         line=url.line,
         body=sent.text_of("text") if sent else "",
-        form=_form(sent),
-        headers=frozenset(each["name"].lower() for each in _pairs(found.get("headers"))),
-        is_own_host=_host(url.text) in own_hosts,
+        form=_parse_form(sent),
+        headers=frozenset(each["name"].lower() for each in _parse_pairs(found.get("headers"))),
+        is_own_host=_get_host(url.text) in own_hosts,
     )
 
 
-def _form(sent: Json | None) -> dict[str, str]:
+def _parse_form(sent: JsonValue | None) -> dict[str, str]:
     if sent is None:
         return {}
-    return {each["name"]: each["value"] for each in _pairs(sent.get("params"))}
+    return {each["name"]: each["value"] for each in _parse_pairs(sent.get("params"))}
 
 
-def _pairs(listed: Json | None) -> Iterator[dict[str, str]]:
+def _parse_pairs(listed: JsonValue | None) -> Iterator[dict[str, str]]:
     for each in listed.items if listed else ():
         yield {"name": each.text_of("name"), "value": each.text_of("value")}
 
 
-def _graphql(request: Request) -> Iterator[Found]:
+def _check_graphql_body(request: Request) -> Iterator[DetectedChange]:
     if request.body and "/graphql" in request.url:
         for found in check_graphql_request(request.body):
             yield found._replace(line=request.line)
 
 
-def _time(entry: Json) -> datetime | None:
+def _parse_har_time(entry: JsonValue) -> datetime | None:
     try:
         return datetime.fromisoformat(entry.text_of("startedDateTime"))
     except ValueError:

@@ -8,141 +8,145 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from domain.releases.changes import Call, Change, Interface, Names, Where
-from domain.releases.checker.findings import Found, paced
+from domain.releases.changes import CallPattern, Change, Interface, NameKind, NamePattern
+from domain.releases.checker.findings import DetectedChange, iterate_within_limit
 from domain.releases.schedule import SCHEDULE
 
 #: Minimum number of words in a distinctive name.
-_WORDS = 3
+_MIN_WORDS = 3
 #: Names with this number of words that are common nevertheless. They count only in clients of the
 #: service.
-_COMMON = frozenset({"sign_in_text", "add_on_purchase", "dependency_proxy"})
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_NAME = re.compile(r"(?<![\w-])[A-Za-z]\w{7,60}+")
+_COMMON_NAMES = frozenset({"sign_in_text", "add_on_purchase", "dependency_proxy"})
+_HUMP_PATTERN = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_NAME_PATTERN = re.compile(r"(?<![\w-])[A-Za-z]\w{7,60}+")
 #: Characters before and after a name in JSON, a query, a shell variable or a list.
-_BEFORE, _BEHIND = frozenset("$?&{\"'[,/.%"), frozenset("=\"'&]:},")
+_PRECEDING_CHARACTERS, _FOLLOWING_CHARACTERS = frozenset("$?&{\"'[,/.%"), frozenset("=\"'&]:},")
 #: Pattern of a program that is a client of this service or of one with the same API.
-_CLIENT = re.compile(
+_CLIENT_PATTERN = re.compile(
     r"gitlab|gitbeaker|api/v4|private[-_]token|job[-_]token|CI_API_V4_URL|CI_SERVER_URL|"
     r"glpat-|gatebell|platform[-_]release|api/graphql|"
     r"\bgl\.(?:users|projects|groups|runners|settings|http_\w+)\b",
     re.IGNORECASE,
 )
-_TLS = re.compile(r"(?<![\w.])(?:PROTOCOL_)?TLS ?v1(?:[._][01])?(?:_method)?(?![\w.])")
-_TLS_OPTION = re.compile(r"--tls-max[ =]1\.[01]\b")
+_TLS_PATTERN = re.compile(r"(?<![\w.])(?:PROTOCOL_)?TLS ?v1(?:[._][01])?(?:_method)?(?![\w.])")
+_TLS_OPTION_PATTERN = re.compile(r"--tls-max[ =]1\.[01]\b")
 #: Pattern before a minimum version, which also allows newer versions.
-_LOWER_END = re.compile(r"min|lower|no_|disable|exclude|!|-", re.IGNORECASE)
+_MINIMUM_PATTERN = re.compile(r"min|lower|no_|disable|exclude|!|-", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
-def snake(name: str) -> str:
+def to_snake_case(name: str) -> str:
     """Return a name in snake case, as used by the API."""
-    return _HUMP.sub("_", name).replace("-", "_").lower()
+    return _HUMP_PATTERN.sub("_", name).replace("-", "_").lower()
 
 
-def speaks_to_service(text: str) -> bool:
+def is_service_client(text: str) -> bool:
     """Return whether a program is a client of this service or of one with the same API."""
-    return _CLIENT.search(text) is not None
+    return _CLIENT_PATTERN.search(text) is not None
 
 
-def names_of(change: Change) -> Iterator[str]:
+def list_change_names(change: Change) -> Iterator[str]:
     """Yield the names of a change that may be distinctive."""
     for match in change.matches:
-        if isinstance(match, Call):
+        if isinstance(match, CallPattern):
             yield from (each.rpartition(".")[2] for each in match.fields)
             yield from match.attributes
-        elif match.where not in {Where.PROTOCOL, Where.CI_KEYWORD, Where.SCOPE}:
+        elif match.where not in {NameKind.PROTOCOL, NameKind.CI_KEYWORD, NameKind.SCOPE}:
             yield from match.names
 
 
-def _distinct() -> Mapping[str, tuple[Change, ...]]:
+def _find_distinctive_names() -> Mapping[str, tuple[Change, ...]]:
     found: dict[str, dict[str, Change]] = {}
     for change in SCHEDULE:
-        for name in map(snake, names_of(change)):
-            if name.count("_") >= _WORDS - 1:
+        for name in map(to_snake_case, list_change_names(change)):
+            if name.count("_") >= _MIN_WORDS - 1:
                 found.setdefault(name, {})[change.id] = change
     return {name: tuple(changes.values()) for name, changes in found.items()}
 
 
 #: Changes by distinctive name in snake case.
-DISTINCT = _distinct()
+DISTINCTIVE_NAMES = _find_distinctive_names()
 _TLS_CHANGES = tuple(each for each in SCHEDULE if each.interface is Interface.TLS)
 _KEY_SET_CHANGES = tuple(each for each in SCHEDULE if each.id == "jwks-alias")
 _PROXY_CHANGES = tuple(
     change
     for change in SCHEDULE
     for match in change.matches
-    if isinstance(match, Names) and match.where is Where.SCOPE
+    if isinstance(match, NamePattern) and match.where is NameKind.SCOPE
 )
 
 
 @lru_cache(maxsize=4096)
-def changes_named(name: str, *, is_client: bool) -> tuple[Change, ...]:
+def find_changes_by_name(name: str, *, is_client: bool) -> tuple[Change, ...]:
     """Return the changes that a name indicates."""
-    plain = snake(name)
-    if plain in _COMMON and not is_client:
+    plain = to_snake_case(name)
+    if plain in _COMMON_NAMES and not is_client:
         return ()
-    return DISTINCT.get(plain, ())
+    return DISTINCTIVE_NAMES.get(plain, ())
 
 
-def names_in_text(
+def find_names_in_text(
     text: str, line: int, *, is_client: bool = True, only: str | None = None
-) -> Iterator[Found]:
+) -> Iterator[DetectedChange]:
     """Yield the names in a text other than prose, such as JSON, a query or a command."""
     if only is None:
-        yield from _named(text, line, is_client=is_client)
-        yield from _proxied(text, line)
-        yield from _key_set(text, line)
-    yield from _protocols(text, line)
+        yield from _find_distinctive(text, line, is_client=is_client)
+        yield from _find_proxy_pulls(text, line)
+        yield from _find_key_set_urls(text, line)
+    yield from _find_old_tls(text, line)
 
 
-def _named(text: str, line: int, *, is_client: bool) -> Iterator[Found]:
-    for found in paced(_NAME.finditer(text)):
-        changes = changes_named(found[0], is_client=is_client)
-        if changes and _stands_alone(text, found):
+def _find_distinctive(text: str, line: int, *, is_client: bool) -> Iterator[DetectedChange]:
+    for found in iterate_within_limit(_NAME_PATTERN.finditer(text)):
+        changes = find_changes_by_name(found[0], is_client=is_client)
+        if changes and _is_standalone(text, found):
             at = line + text.count("\n", 0, found.start())
             for change in changes:
-                reason = f"The name {_written(found[0], change)}"
-                yield Found(change, at, reason, is_certain=False)
+                reason = f"The name {_get_schedule_spelling(found[0], change)}"
+                yield DetectedChange(change, at, reason, is_certain=False)
 
 
-def _written(name: str, change: Change) -> str:
+def _get_schedule_spelling(name: str, change: Change) -> str:
     """Return the name as spelled in the schedule, because submitted text is not repeated."""
-    known = {snake(each): each for each in names_of(change)}
-    return known.get(snake(name), change.id)
+    known = {to_snake_case(each): each for each in list_change_names(change)}
+    return known.get(to_snake_case(name), change.id)
 
 
-def _stands_alone(text: str, found: re.Match[str]) -> bool:
+def _is_standalone(text: str, found: re.Match[str]) -> bool:
     """Return whether a name is not part of a sentence."""
     before = text[found.start() - 1 : found.start()]
     behind = text[found.end() : found.end() + 8].lstrip(" \\")[:1]
-    return (not before and not behind) or before in _BEFORE or behind in _BEHIND
+    return (
+        (not before and not behind)
+        or before in _PRECEDING_CHARACTERS
+        or behind in _FOLLOWING_CHARACTERS
+    )
 
 
-def _proxied(text: str, line: int) -> Iterator[Found]:
+def _find_proxy_pulls(text: str, line: int) -> Iterator[DetectedChange]:
     at = text.find("dependency_proxy/containers")
     if at >= 0:
         for change in _PROXY_CHANGES:
-            reason = "A pull through the dependency proxy"
-            yield Found(change, line + text.count("\n", 0, at), reason)
+            reason = "An image pull through the dependency proxy"
+            yield DetectedChange(change, line + text.count("\n", 0, at), reason)
 
 
-def _key_set(text: str, line: int) -> Iterator[Found]:
+def _find_key_set_urls(text: str, line: int) -> Iterator[DetectedChange]:
     at = text.find("/-/jwks")
     if at >= 0:
         for change in _KEY_SET_CHANGES:
-            yield Found(change, line + text.count("\n", 0, at), "The address /-/jwks")
+            yield DetectedChange(change, line + text.count("\n", 0, at), "The URL /-/jwks")
 
 
-def _protocols(text: str, line: int) -> Iterator[Found]:
-    for found in _protocol_words(text):
+def _find_old_tls(text: str, line: int) -> Iterator[DetectedChange]:
+    for found in _find_tls_words(text):
         for change in _TLS_CHANGES:
             at = line + text.count("\n", 0, found.start())
-            yield Found(change, at, "A version of TLS before 1.2")
+            yield DetectedChange(change, at, "A TLS version before 1.2")
 
 
-def _protocol_words(text: str) -> Iterator[re.Match[str]]:
-    yield from _TLS_OPTION.finditer(text)
-    for found in paced(_TLS.finditer(text)):
-        if not _LOWER_END.search(text[max(0, found.start() - 24) : found.start()]):
+def _find_tls_words(text: str) -> Iterator[re.Match[str]]:
+    yield from _TLS_OPTION_PATTERN.finditer(text)
+    for found in iterate_within_limit(_TLS_PATTERN.finditer(text)):
+        if not _MINIMUM_PATTERN.search(text[max(0, found.start() - 24) : found.start()]):
             yield found

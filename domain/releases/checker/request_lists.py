@@ -3,46 +3,50 @@
 import re
 from collections.abc import Iterator
 
-from domain.releases.checker.findings import Found, UnreadableContentError, numbered_lines
+from domain.releases.checker.findings import (
+    DetectedChange,
+    UnreadableContentError,
+    read_numbered_lines,
+)
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.requests import Request, judge
+from domain.releases.checker.requests import Request, find_request_changes
 from domain.releases.checker.shell import check_shell
 
-_REQUEST = re.compile(
+_REQUEST_PATTERN = re.compile(
     r"[\s>*-]*(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)[ \t:]+"
     r"((?:https?://|/|\{\{|api/v4)\S*|\w[\w.-]*/api/\S*)(?:[ \t]+HTTP/[0-9.]+)?[ \t]*(.*)",
     re.DOTALL,
 )
-_HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s")
-_COMMAND = re.compile(r"\s*(?:\$ )?(?:curl|wget|https?|glab) ")
+_HEADER_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9-]*):\s")
+_COMMAND_PATTERN = re.compile(r"\s*(?:\$ )?(?:curl|wget|https?|glab) ")
 #: Maximum number of characters that are read of a body.
-_LONGEST_BODY = 1024 * 1024
+_MAX_BODY_LENGTH = 1024 * 1024
 
 
-def looks_like_request(line: str) -> bool:
+def is_request_line(line: str) -> bool:
     """Return whether a line is a request."""
-    return _REQUEST.match(line[:4_000]) is not None
+    return _REQUEST_PATTERN.match(line[:4_000]) is not None
 
 
-def looks_like_command(line: str) -> bool:
+def is_command_line(line: str) -> bool:
     """Return whether a line is a command that sends a request."""
-    return _COMMAND.match(line[:4_000]) is not None
+    return _COMMAND_PATTERN.match(line[:4_000]) is not None
 
 
-def check_requests(text: str) -> Iterator[Found]:
+def check_request_list(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect requests.
 
     Raise UnreadableContentError if there are none.
     """
-    is_read, has_commands, block = False, False, _Block()
-    for number, line in numbered_lines(text):
-        if looks_like_command(line):
+    is_read, has_commands, block = False, False, _RequestBlock()
+    for number, line in read_numbered_lines(text):
+        if is_command_line(line):
             is_read = has_commands = True
             yield from block.take()
-        elif found := _REQUEST.match(line):
+        elif found := _REQUEST_PATTERN.match(line):
             is_read = True
             yield from block.take()
-            block = _Block(found[1], found[2], number)
+            block = _RequestBlock(found[1], found[2], number)
             block.add_rest(found[3])
         else:
             block.add_line(line)
@@ -50,10 +54,10 @@ def check_requests(text: str) -> Iterator[Found]:
     if has_commands:
         yield from check_shell(text)
     if not is_read and text.strip():
-        raise UnreadableContentError("No line of the content is a request", line=1)
+        raise UnreadableContentError("The content contains no requests", line=1)
 
 
-class _Block:
+class _RequestBlock:
     """A request with the lines below it."""
 
     def __init__(self, method: str = "", url: str = "", line: int = 0) -> None:
@@ -75,7 +79,7 @@ class _Block:
             self._is_body = bool(self._headers) or self._is_body
         elif line.startswith("#"):
             self._is_body = False
-        elif not self._is_body and (header := _HEADER.match(line)):
+        elif not self._is_body and (header := _HEADER_PATTERN.match(line)):
             self._headers.add(header[1].lower())
         elif self._is_body or line.lstrip().startswith("{"):
             self._is_body = True
@@ -83,10 +87,10 @@ class _Block:
 
     def _add(self, text: str) -> None:
         self._length += len(text)
-        if self._length <= _LONGEST_BODY:
+        if self._length <= _MAX_BODY_LENGTH:
             self._body.append(text)
 
-    def take(self) -> Iterator[Found]:
+    def take(self) -> Iterator[DetectedChange]:
         """Yield the changes that affect the request, and reset it."""
         if not self._method:
             return
@@ -100,7 +104,7 @@ class _Block:
             headers=frozenset(self._headers),
         )
         self._method = ""
-        yield from judge(request)
+        yield from find_request_changes(request)
         if body and "/graphql" in self._url:
             for found in check_graphql_request(body):
                 yield found._replace(line=self._line)

@@ -13,43 +13,43 @@ from functools import cache, singledispatch
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from domain.releases.changes import Call, Change, Kind
-from domain.releases.checker.findings import Found
+from domain.releases.changes import CallPattern, Change, ReleaseChangeKind
+from domain.releases.checker.findings import DetectedChange
 from domain.releases.conditions import (
-    AboveOne,
     Condition,
-    FilteredUnlikeSorted,
-    Given,
-    Longer,
-    Missing,
-    Shorter,
-    nested_names,
+    FilterSortMismatch,
+    NumberAboveOne,
+    ParameterGiven,
+    ParameterMissing,
+    TextLonger,
+    TextShorter,
+    list_nested_names,
 )
-from domain.releases.matching import Concern
-from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.matching import CallMatch
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 
-API = "/api/v4"
+API_PATH = "/api/v4"
 #: Placeholder for the part of a path that is known only at run time.
-UNKNOWN = "\x00"
-_API_VARIABLE = re.compile(
+UNKNOWN_PART = "\x00"
+_API_VARIABLE_PATTERN = re.compile(
     r"\$(?:env:)?\{?CI_API_V4_URL\}?|\{\{ ?(?:api_url|gitlab_api(?:_url)?) ?\}\}"
 )
-_BASE_VARIABLE = re.compile(
+_BASE_VARIABLE_PATTERN = re.compile(
     r"^\"?(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\})/(users|projects|groups|runners|jobs|user|application)\b"
 )
 #: Maximum number of segments of a path in the schedule.
-_MOST_SEGMENTS = 40
+_MAX_SEGMENTS = 40
 
 
 @dataclass
-class _Node:
+class _PathNode:
     """A segment of the paths of the schedule, with the segments that can follow it."""
 
-    named: dict[str, "_Node"] = field(default_factory=dict)
-    variable: "_Node | None" = None
-    concerns: list[Concern] = field(default_factory=list)
+    named: dict[str, "_PathNode"] = field(default_factory=dict)
+    variable: "_PathNode | None" = None
+    concerns: list[CallMatch] = field(default_factory=list)
 
-    def next_for(self, segment: str) -> Iterator["_Node"]:
+    def next_for(self, segment: str) -> Iterator["_PathNode"]:
         """Yield the nodes that match a segment."""
         if segment in self.named:
             yield self.named[segment]
@@ -58,67 +58,71 @@ class _Node:
 
 
 @cache
-def _tree() -> _Node:
-    root = _Node()
+def _build_path_tree() -> _PathNode:
+    root = _PathNode()
     for change in SCHEDULE:
         for call in change.calls:
             # Paths with an open end are pages (`is_legacy_page`).
             if not call.path.endswith("*"):
-                _leaf(root, segments_of(call.path)).concerns.append(Concern(change, call))
+                _find_or_add_leaf(root, split_path(call.path)).concerns.append(
+                    CallMatch(change, call)
+                )
     return root
 
 
-def _leaf(node: _Node, segments: Sequence[str]) -> _Node:
+def _find_or_add_leaf(node: _PathNode, segments: Sequence[str]) -> _PathNode:
     for segment in segments:
         if segment.startswith(":"):
-            node.variable = node.variable or _Node()
+            node.variable = node.variable or _PathNode()
             node = node.variable
         else:
-            node = node.named.setdefault(segment, _Node())
+            node = node.named.setdefault(segment, _PathNode())
     return node
 
 
-def segments_of(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """Return the segments of a path, ignoring slashes at its ends."""
-    return path.strip("/").split("/", _MOST_SEGMENTS)
+    return path.strip("/").split("/", _MAX_SEGMENTS)
 
 
-def concerns_of(path: str) -> list[Concern]:
+def find_path_matches(path: str) -> list[CallMatch]:
     """Return the entries for a path with any method, more specific ones first."""
-    nodes = [_tree()]
-    for segment in segments_of(path):
+    nodes = [_build_path_tree()]
+    for segment in split_path(path):
         nodes = [following for node in nodes for following in node.next_for(segment)]
         if not nodes:
             return []
     return [concern for node in nodes for concern in node.concerns]
 
 
-def resolved(url: str) -> str:
+def resolve_base_url(url: str) -> str:
     """Return a URL with /api/v4 in place of variables that contain its address.
 
     These are `$CI_API_V4_URL`, and any variable before a path that only the API has.
     """
-    url = _API_VARIABLE.sub(API, url)
-    if API in url:
+    url = _API_VARIABLE_PATTERN.sub(API_PATH, url)
+    if API_PATH in url:
         return url
-    return _BASE_VARIABLE.sub(rf"{API}/\1", url)
+    return _BASE_VARIABLE_PATTERN.sub(rf"{API_PATH}/\1", url)
 
 
-def api_path(path: str) -> str | None:
+def find_api_path(path: str) -> str | None:
     """Return the part of a path that starts with /api/v4, or None."""
-    at = path.find(f"{API}/")
+    at = path.find(f"{API_PATH}/")
     return None if at < 0 else path[at:]
 
 
-def named_segments(call: Call) -> list[str]:
+def list_constant_segments(call: CallPattern) -> list[str]:
     """Return the constant segments of an API path."""
     return [
-        each for each in segments_of(call.path.removeprefix(API)) if each and each[0] not in ":*"
+        each
+        for each in split_path(call.path.removeprefix(API_PATH))
+        if each and each[0] not in ":*"
     ]
 
 
 #: Pages of a project, whose URLs contain `/-/` before this word.
-_PAGES = (
+_PROJECT_PAGES = (
     "activity|alert_management|alerts|artifacts|badges|blame|blob|boards|branches|builds|"
     "ci|clusters|commit|commits|compare|container_registry|cycle_analytics|deploy_keys|"
     "deployments|edit|environments|error_tracking|feature_flags|find_file|forks|graphs|"
@@ -129,36 +133,36 @@ _PAGES = (
     "variables|web_ide|wikis"
 )
 #: First segments of paths outside of projects.
-_OTHERS = (
+_NON_PROJECT_SEGMENTS = (
     r"-|\.well-known|admin|api|assets|dashboard|explore|files|groups|health_check|healthz|help|"
     "import|invites|jwt|login|metrics|oauth|profile|projects|public|readyz|registry|s|search|"
     "snippets|static|unsubscribes|uploads|user|users|v2"
 )
-_LEGACY = re.compile(
-    rf"/(?!(?:{_OTHERS})/)[\w.][\w.-]*+(?:/(?!-/|(?:{_PAGES})(?:/|$))[\w.][\w.-]*+){{1,20}}"
-    rf"/(?:{_PAGES})(?:/.*)?",
+_LEGACY_PATTERN = re.compile(
+    rf"/(?!(?:{_NON_PROJECT_SEGMENTS})/)[\w.][\w.-]*+(?:/(?!-/|(?:{_PROJECT_PAGES})(?:/|$))[\w.][\w.-]*+){{1,20}}"
+    rf"/(?:{_PROJECT_PAGES})(?:/.*)?",
     re.DOTALL,
 )
 #: Maximum length of the URL of a page in characters.
-_LONGEST = 2_000
+_MAX_PAGE_URL_LENGTH = 2_000
 
 
 def is_legacy_page(path: str) -> bool:
     """Return whether a path is a project page without `/-/`."""
-    if len(path) > _LONGEST or ".git/" in path or path.endswith(".git"):
+    if len(path) > _MAX_PAGE_URL_LENGTH or ".git/" in path or path.endswith(".git"):
         return False
     # The addresses of receivers are an interface and do not change.
-    return "/alerts/notify" not in path and _LEGACY.fullmatch(path) is not None
+    return "/alerts/notify" not in path and _LEGACY_PATTERN.fullmatch(path) is not None
 
 
 #: Prefixes of values that are known only at run time.
-_VARIABLES = ("$", "{", "<", "%", "#{", UNKNOWN)
+_VARIABLE_PREFIXES = ("$", "{", "<", "%", "#{", UNKNOWN_PART)
 #: Maximum number of parameters, which is more than requests have.
-_MOST = 1_000
+_MAX_PARAMETERS = 1_000
 
 
 @dataclass
-class Known:
+class KnownParameters:
     """The known parameters of a request."""
 
     #: Values by name. None for a value that is known only at run time.
@@ -169,7 +173,7 @@ class Known:
     def add_query(self, text: str) -> None:
         """Add the parameters of a query string or a form."""
         try:
-            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST)
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_PARAMETERS)
         except ValueError:
             self.is_open = True
             return
@@ -178,8 +182,8 @@ class Known:
 
     def add(self, name: str, value: str | None) -> None:
         """Add a parameter; `name[]` is an item of the list `name`."""
-        if len(self.values) < _MOST:
-            is_known = value is not None and not value.startswith(_VARIABLES)
+        if len(self.values) < _MAX_PARAMETERS:
+            is_known = value is not None and not value.startswith(_VARIABLE_PREFIXES)
             self.values[name.removesuffix("[]")] = value if is_known else None
 
     def add_object(self, given: Mapping[str, Any]) -> None:
@@ -187,48 +191,48 @@ class Known:
         for name, value in given.items():
             if value is not None:
                 self.add(name, value if isinstance(value, str) else str(value))
-        for name in nested_names(given):
+        for name in list_nested_names(given):
             self.add(name, None)
 
 
 @singledispatch
-def holds(condition: Condition, known: Known) -> bool:
+def is_condition_met(condition: Condition, known: KnownParameters) -> bool:
     """Return whether a condition is definitely met."""
-    return not known.is_open and condition(_texts(known))
+    return not known.is_open and condition(_get_known_texts(known))
 
 
-def _texts(known: Known) -> dict[str, str]:
+def _get_known_texts(known: KnownParameters) -> dict[str, str]:
     return {name: value for name, value in known.values.items() if value is not None}
 
 
-@holds.register
-def _(condition: Given, known: Known) -> bool:
+@is_condition_met.register
+def _(condition: ParameterGiven, known: KnownParameters) -> bool:
     return not known.values.keys().isdisjoint(condition.names)
 
 
-@holds.register
-def _(condition: Missing, known: Known) -> bool:
+@is_condition_met.register
+def _(condition: ParameterMissing, known: KnownParameters) -> bool:
     if known.is_open or known.values.get(condition.name, "") is None:
         return False
-    return condition(_texts(known))
+    return condition(_get_known_texts(known))
 
 
-@holds.register
-def _(condition: AboveOne, known: Known) -> bool:
+@is_condition_met.register
+def _(condition: NumberAboveOne, known: KnownParameters) -> bool:
     """Return whether the number is above 1; a number that changes at run time counts as above."""
     if condition.name not in known.values:
         return False
-    return known.values[condition.name] is None or condition(_texts(known))
+    return known.values[condition.name] is None or condition(_get_known_texts(known))
 
 
-@holds.register(Longer)
-@holds.register(Shorter)
-def _(condition: Condition, known: Known) -> bool:
-    return condition(_texts(known))
+@is_condition_met.register(TextLonger)
+@is_condition_met.register(TextShorter)
+def _(condition: Condition, known: KnownParameters) -> bool:
+    return condition(_get_known_texts(known))
 
 
-@holds.register
-def _(condition: FilteredUnlikeSorted, known: Known) -> bool:
+@is_condition_met.register
+def _(condition: FilterSortMismatch, known: KnownParameters) -> bool:
     order = known.values.get(condition.sort, "")
     is_filtered = not known.values.keys().isdisjoint(condition.filters)
     if order is None or (known.is_open and is_filtered != (order == condition.by)):
@@ -237,7 +241,7 @@ def _(condition: FilteredUnlikeSorted, known: Known) -> bool:
     return is_filtered != (order == condition.by)
 
 
-class Host(Enum):
+class HostRelation(Enum):
     """Relation between the host of a URL and this service."""
 
     #: There is no host, it is a variable, or its name identifies this service.
@@ -248,36 +252,36 @@ class Host(Enum):
     OTHER = auto()
 
 
-_OTHER_HOSTS = re.compile(
+_OTHER_HOST_PATTERN = re.compile(
     r"(?:^|\.)(?:github\.com|githubusercontent\.com|ghcr\.io|bitbucket\.org|codeberg\.org|"
     r"gitea\.com|sourceforge\.net|sr\.ht|docker\.com|docker\.io|quay\.io|npmjs\.com|npmjs\.org|"
     r"pypi\.org|pythonhosted\.org|rubygems\.org|hashicorp\.com|googleapis\.com|amazonaws\.com|"
     r"cloudfront\.net|maven\.org|debian\.org|kernel\.org|gnu\.org|apache\.org|slack\.com)$"
     r"|^(?:docs|about|forum|handbook)\.gitlab\.com$|mattermost"
 )
-_OWN_HOSTS = re.compile(r"gitlab|gatebell")
-_KNOWN_HOST = re.compile(r"[\w.-]+")
+_OWN_HOST_PATTERN = re.compile(r"gitlab|gatebell")
+_HOST_PATTERN = re.compile(r"[\w.-]+")
 
 
-def host_of(parts: SplitResult) -> Host:
+def classify_host(parts: SplitResult) -> HostRelation:
     """Return the relation between the host of a URL and this service."""
     name = parts.netloc.rpartition("@")[2].partition(":")[0].lower()
-    if not name or not _KNOWN_HOST.fullmatch(name):
-        return Host.OWN
-    if _OTHER_HOSTS.search(name):
-        return Host.OTHER
-    return Host.OWN if _OWN_HOSTS.search(name) else Host.UNKNOWN
+    if not name or not _HOST_PATTERN.fullmatch(name):
+        return HostRelation.OWN
+    if _OTHER_HOST_PATTERN.search(name):
+        return HostRelation.OTHER
+    return HostRelation.OWN if _OWN_HOST_PATTERN.search(name) else HostRelation.UNKNOWN
 
 
-METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_GRAPHQL = "/api/graphql"
+HTTP_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
+_READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_GRAPHQL_PATH = "/api/graphql"
 #: Headers with token types that GraphQL no longer accepts.
-_OTHER_TOKENS = frozenset({"deploy-token"})
-_PROXY = re.compile(r"/dependency_proxy/containers/")
+_REMOVED_TOKEN_HEADERS = frozenset({"deploy-token"})
+_PROXY_PATTERN = re.compile(r"/dependency_proxy/containers/")
 #: Pattern of a variable with the address of the service before a path.
-_LEADING_VARIABLE = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
-_UNKNOWN_URL = SplitResult("", "", "", "", "")
+_LEADING_VARIABLE_PATTERN = re.compile(r"^(?:\$\{?\w+\}?|\{\{ ?\w+ ?\}\}|<\w+>)(?=/)")
+_EMPTY_URL = SplitResult("", "", "", "", "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,53 +305,55 @@ class Request:
     def parts(self) -> SplitResult:
         """Return the parts of the URL, which are empty if it is malformed."""
         try:
-            return urlsplit(resolved(self.url))
+            return urlsplit(resolve_base_url(self.url))
         except ValueError:
-            return _UNKNOWN_URL
+            return _EMPTY_URL
 
 
-def judge(request: Request) -> Iterator[Found]:
+def find_request_changes(request: Request) -> Iterator[DetectedChange]:
     """Yield the changes that affect a request."""
     parts = request.parts
     path = parts.path
-    if host_of(parts) is Host.OTHER:
+    if classify_host(parts) is HostRelation.OTHER:
         return
-    of_api = api_path(path)
+    of_api = find_api_path(path)
     if of_api is not None:
-        yield from _of_api(request, of_api, parts.query)
-    elif _GRAPHQL in path:
-        yield from _of_graphql(request)
+        yield from _check_api_request(request, of_api, parts.query)
+    elif _GRAPHQL_PATH in path:
+        yield from _check_graphql_headers(request)
     else:
-        yield from _of_pages(request, _LEADING_VARIABLE.sub("", path), host_of(parts))
+        yield from _check_page_request(
+            request, _LEADING_VARIABLE_PATTERN.sub("", path), classify_host(parts)
+        )
 
 
-def _of_api(request: Request, path: str, query: str) -> Iterator[Found]:
-    concerns = concerns_of(path)
+def _check_api_request(request: Request, path: str, query: str) -> Iterator[DetectedChange]:
+    concerns = find_path_matches(path)
     if not concerns:
         return
-    known = known_parameters(request, query)
+    known = find_known_parameters(request, query)
     for concern in concerns:
-        if reason := reason_of(concern, request.method, known):
-            yield Found(concern.change, request.line, reason.text, reason.is_certain)
+        if reason := find_match_reason(concern, request.method, known):
+            yield DetectedChange(concern.change, request.line, reason.text, reason.is_certain)
 
 
-def known_parameters(request: Request, query: str) -> Known:
+def find_known_parameters(request: Request, query: str) -> KnownParameters:
     """Return the known parameters of query and body."""
-    known = Known()
+    known = KnownParameters()
     known.add_query(query)
     for name, value in request.form.items():
         known.add(name, value)
     if request.body:
-        add_body(known, request.body)
-    is_complete = request.has_body or request.method in _READING
+        add_body_parameters(known, request.body)
+    is_complete = request.has_body or request.method in _READ_METHODS
     known.is_open = known.is_open or not is_complete
     return known
 
 
-def add_body(known: Known, body: str) -> None:
+def add_body_parameters(known: KnownParameters, body: str) -> None:
     """Add the parameters of a body, which is JSON or a form."""
     if body.lstrip()[:1] in {"{", "["}:
-        found = json_value(body)
+        found = parse_json_or_none(body)
         if isinstance(found, dict):
             known.add_object(found)
         else:
@@ -356,7 +362,7 @@ def add_body(known: Known, body: str) -> None:
     known.add_query(body)
 
 
-def json_value(text: str) -> Any:
+def parse_json_or_none(text: str) -> Any:
     """Return the value of a JSON text, or None."""
     try:
         return json.loads(text)
@@ -364,7 +370,7 @@ def json_value(text: str) -> Any:
         return None
 
 
-class Reason(NamedTuple):
+class MatchReason(NamedTuple):
     """The reason why a request is affected."""
 
     text: str
@@ -372,55 +378,61 @@ class Reason(NamedTuple):
     is_certain: bool = True
 
 
-def reason_of(concern: Concern, method: str, known: Known) -> Reason | None:
+def find_match_reason(
+    concern: CallMatch, method: str, known: KnownParameters
+) -> MatchReason | None:
     """Return the reason why a request is affected, or None."""
     call = concern.call
     if call.methods and method not in call.methods:
         return None
     # An unknown method may be arbitrary text, and submitted text is not repeated.
-    where = f"{method} {call.path}" if method in METHODS else call.path
+    where = f"{method} {call.path}" if method in HTTP_METHODS else call.path
     if call.when is not None:
-        return _by_condition(concern, where, known)
+        return _find_condition_reason(concern, where, known)
     if call.attributes or call.fields:
         # It is not known whether a caller reads the field of a response.
-        sent = [] if method in _READING else sorted(known.values.keys() & {*call.attributes})
-        return Reason(f"{where} with {', '.join(sent)}") if sent else None
+        sent = [] if method in _READ_METHODS else sorted(known.values.keys() & {*call.attributes})
+        return MatchReason(f"{where} with {', '.join(sent)}") if sent else None
     # Rate limits are detected by the times of requests (`domain/releases/checker/access_logs.py`).
-    return None if concern.change.kind is Kind.LIMIT_APPLIED else Reason(where)
+    return None if concern.change.kind is ReleaseChangeKind.LIMIT_APPLIED else MatchReason(where)
 
 
-def _by_condition(concern: Concern, where: str, known: Known) -> Reason | None:
+def _find_condition_reason(
+    concern: CallMatch, where: str, known: KnownParameters
+) -> MatchReason | None:
     condition = concern.call.when
     if condition is None:
         return None
-    if holds(condition, known):
-        return Reason(f"{where}: {condition}")
+    if is_condition_met(condition, known):
+        return MatchReason(f"{where}: {condition}")
     # The operation is removed, and its parameters may or may not have been sent.
-    is_gone = concern.change.kind is Kind.OPERATION_GONE
-    return Reason(where, is_certain=False) if is_gone and known.is_open else None
+    is_gone = concern.change.kind is ReleaseChangeKind.OPERATION_GONE
+    return MatchReason(where, is_certain=False) if is_gone and known.is_open else None
 
 
-def _of_graphql(request: Request) -> Iterator[Found]:
-    if not _OTHER_TOKENS.isdisjoint(request.headers):
-        reason = f"{_GRAPHQL} with the header Deploy-Token"
-        yield Found(BY_ID["graphql-token-types"], request.line, reason)
+def _check_graphql_headers(request: Request) -> Iterator[DetectedChange]:
+    if not _REMOVED_TOKEN_HEADERS.isdisjoint(request.headers):
+        reason = f"{_GRAPHQL_PATH} with the header Deploy-Token"
+        yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], request.line, reason)
 
 
-def _of_pages(request: Request, path: str, host: Host) -> Iterator[Found]:
-    for change in _FIXED.get(path.rstrip("/"), ()):
-        if request.method in _READING:
-            yield Found(change, request.line, f"GET {path.rstrip('/')}")
-    if _PROXY.search(path):
-        reason = "A pull through the dependency proxy"
-        yield Found(BY_ID["dependency-proxy-scopes"], request.line, reason)
-    is_read = request.method in _READING and request.is_own_host
+def _check_page_request(
+    request: Request, path: str, host: HostRelation
+) -> Iterator[DetectedChange]:
+    for change in _CHANGES_BY_FIXED_PATH.get(path.rstrip("/"), ()):
+        if request.method in _READ_METHODS:
+            yield DetectedChange(change, request.line, f"GET {path.rstrip('/')}")
+    if _PROXY_PATTERN.search(path):
+        reason = "An image pull through the dependency proxy"
+        yield DetectedChange(CHANGES_BY_ID["dependency-proxy-scopes"], request.line, reason)
+    is_read = request.method in _READ_METHODS and request.is_own_host
     if is_read and is_legacy_page(unquote(path)):
-        reason = "A page of a project without /-/"
-        is_certain = host is Host.OWN
-        yield Found(BY_ID["legacy-page-urls"], request.line, reason, is_certain)
+        reason = "A URL of a project page without /-/"
+        is_certain = host is HostRelation.OWN
+        yield DetectedChange(CHANGES_BY_ID["legacy-page-urls"], request.line, reason, is_certain)
 
 
-def _fixed_paths() -> Mapping[str, tuple[Change, ...]]:
+def _index_fixed_paths() -> Mapping[str, tuple[Change, ...]]:
     """Return the changes by constant path outside of the API."""
     found: dict[str, tuple[Change, ...]] = {}
     for change in SCHEDULE:
@@ -430,4 +442,4 @@ def _fixed_paths() -> Mapping[str, tuple[Change, ...]]:
     return found
 
 
-_FIXED = _fixed_paths()
+_CHANGES_BY_FIXED_PATH = _index_fixed_paths()

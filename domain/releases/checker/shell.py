@@ -10,16 +10,22 @@ from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
-from domain.releases.checker.findings import Found, paced
+from domain.releases.checker.findings import DetectedChange, iterate_within_limit
 from domain.releases.checker.graphql import check_graphql_request
-from domain.releases.checker.names import names_in_text
-from domain.releases.checker.requests import METHODS, Request, api_path, concerns_of, judge
-from domain.releases.schedule import BY_ID
+from domain.releases.checker.names import find_names_in_text
+from domain.releases.checker.requests import (
+    HTTP_METHODS,
+    Request,
+    find_api_path,
+    find_path_matches,
+    find_request_changes,
+)
+from domain.releases.schedule import CHANGES_BY_ID
 
 #: Maximum number of URLs of one command, all of which get the same body.
-_MOST_URLS = 20
+_MAX_URLS = 20
 #: Length of a one-letter option, whose value may follow without a space.
-_LETTER = len("-X")
+_SHORT_OPTION_LENGTH = len("-X")
 
 
 class Word(NamedTuple):
@@ -29,7 +35,7 @@ class Word(NamedTuple):
     line: int
 
 
-class _Means(Enum):
+class _OptionMeaning(Enum):
     """Meaning of an option or its value for the request."""
 
     METHOD = auto()
@@ -44,15 +50,17 @@ class _Means(Enum):
     HEAD = auto()
 
 
-Options = Mapping[str, _Means]
+OptionMeanings = Mapping[str, _OptionMeaning]
 
 
-def _options(**names: str) -> Options:
+def _build_options(**names: str) -> OptionMeanings:
     """Return the meanings of options, which are given as texts separated by spaces."""
-    return {name: _Means[means] for means, listed in names.items() for name in listed.split()}
+    return {
+        name: _OptionMeaning[means] for means, listed in names.items() for name in listed.split()
+    }
 
 
-_CURL = _options(
+_CURL_OPTIONS = _build_options(
     METHOD="-X --request",
     DATA=(
         "-d --data --data-raw --data-binary --data-ascii --data-urlencode --json -F --form "
@@ -69,13 +77,13 @@ _CURL = _options(
     QUERY="-G --get",
     HEAD="-I --head",
 )
-_WGET = _options(
+_WGET_OPTIONS = _build_options(
     METHOD="--method",
     DATA="--post-data --body-data",
     HEADER="--header",
     NOTHING="-O -o --output-document --output-file --user --password --timeout",
 )
-_GLAB = _options(
+_GLAB_OPTIONS = _build_options(
     METHOD="-X --method",
     DATA="-f -F --field --raw-field",
     HEADER="-H --header",
@@ -83,7 +91,7 @@ _GLAB = _options(
 )
 
 
-class _Given:
+class _RequestArguments:
     """The parts of requests that are given by the arguments of a command."""
 
     def __init__(self) -> None:
@@ -93,33 +101,33 @@ class _Given:
         self.headers: set[str] = set()
         self.is_query = False
 
-    def take(self, means: _Means, word: Word) -> None:
+    def take(self, means: _OptionMeaning, word: Word) -> None:
         """Handle the value of an option."""
-        if means is _Means.METHOD:
+        if means is _OptionMeaning.METHOD:
             self.method = word.text
-        elif means is _Means.DATA:
+        elif means is _OptionMeaning.DATA:
             self.data.append(word.text)
-        elif means is _Means.HEADER:
+        elif means is _OptionMeaning.HEADER:
             self.headers.add(word.text.partition(":")[0].strip().lower())
-        elif means is _Means.URL:
+        elif means is _OptionMeaning.URL:
             self.urls.append(word)
 
-    def flag(self, means: _Means) -> None:
+    def flag(self, means: _OptionMeaning) -> None:
         """Handle an option without a value."""
-        if means is _Means.QUERY:
+        if means is _OptionMeaning.QUERY:
             self.is_query = True
-        elif means is _Means.HEAD:
+        elif means is _OptionMeaning.HEAD:
             self.method = "HEAD"
 
     def requests(self) -> Iterator[Request]:
         """Yield the requests of the command."""
-        body = _body(self.data)
+        body = _join_body(self.data)
         in_query = self.is_query and bool(body)
         usual = "POST" if self.data and not self.is_query else "GET"
-        for url in self.urls[:_MOST_URLS]:
+        for url in self.urls[:_MAX_URLS]:
             yield Request(
                 method=(self.method or usual).upper(),
-                url=_with(url.text, body) if in_query else url.text,
+                url=_append_query(url.text, body) if in_query else url.text,
                 line=url.line,
                 body="" if in_query else body,
                 # The body is in a file that is not available.
@@ -128,91 +136,98 @@ class _Given:
             )
 
 
-def _body(data: Sequence[str]) -> str:
+def _join_body(data: Sequence[str]) -> str:
     """Return the body: JSON unchanged, or a form."""
     return "&".join(each for each in data if not each.startswith("@"))
 
 
-def _with(url: str, query: str) -> str:
+def _append_query(url: str, query: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}{query}"
 
 
-_FLAGS = frozenset({_Means.QUERY, _Means.HEAD})
+_FLAG_MEANINGS = frozenset({_OptionMeaning.QUERY, _OptionMeaning.HEAD})
 
 
-def _read(words: Sequence[Word], options: Options) -> _Given:
+def _read_arguments(words: Sequence[Word], options: OptionMeanings) -> _RequestArguments:
     """Return the requests in the words of a command after its name."""
-    given = _Given()
+    given = _RequestArguments()
     rest = iter(words)
     for word in rest:
         if not word.text.startswith("-") or word.text == "-":
             given.urls.append(word)
             continue
-        name, attached = _option(word, options)
+        name, attached = _split_option(word, options)
         means = options.get(name)
-        if means in _FLAGS:
+        if means in _FLAG_MEANINGS:
             given.flag(means)
         elif means is not None:
             given.take(means, attached or next(rest, Word("", word.line)))
     return given
 
 
-def _option(word: Word, options: Options) -> tuple[str, Word | None]:
+def _split_option(word: Word, options: OptionMeanings) -> tuple[str, Word | None]:
     """Return the name of an option, and the value in the same word, if any."""
     text = word.text
     if text.startswith("--"):
         name, equals, value = text.partition("=")
         return name, Word(value, word.line) if equals else None
-    if len(text) > _LETTER and options.get(text[:_LETTER]) not in {None, *_FLAGS}:
-        return text[:_LETTER], Word(text[_LETTER:].removeprefix("="), word.line)
+    if len(text) > _SHORT_OPTION_LENGTH and options.get(text[:_SHORT_OPTION_LENGTH]) not in {
+        None,
+        *_FLAG_MEANINGS,
+    }:
+        return text[:_SHORT_OPTION_LENGTH], Word(
+            text[_SHORT_OPTION_LENGTH:].removeprefix("="), word.line
+        )
     # Flags in one word, such as -sSX. The last one may take a value, and one may change the method.
     letters = [f"-{letter}" for letter in text[1:]]
     known = [each for each in letters if each in options]
     return (known[-1] if known else text), None
 
 
-def _curl(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read(words, _CURL).requests()
+def _read_curl(words: Sequence[Word]) -> Iterator[Request]:
+    yield from _read_arguments(words, _CURL_OPTIONS).requests()
 
 
-def _wget(words: Sequence[Word]) -> Iterator[Request]:
-    yield from _read(words, _WGET).requests()
+def _read_wget(words: Sequence[Word]) -> Iterator[Request]:
+    yield from _read_arguments(words, _WGET_OPTIONS).requests()
 
 
-def _glab(words: Sequence[Word]) -> Iterator[Request]:
+def _read_glab(words: Sequence[Word]) -> Iterator[Request]:
     """Yield the request of `glab api <path>`, whose paths are below /api/v4."""
     if not words or words[0].text != "api":
         return
-    given = _read(words[1:], _GLAB)
-    given.urls = [_of_glab(url) for url in given.urls[:1]]
+    given = _read_arguments(words[1:], _GLAB_OPTIONS)
+    given.urls = [_expand_glab_path(url) for url in given.urls[:1]]
     yield from given.requests()
 
 
-def _of_glab(url: Word) -> Word:
+def _expand_glab_path(url: Word) -> Word:
     path = "/api/graphql" if url.text == "graphql" else f"/api/v4/{url.text.lstrip('/')}"
     return Word(path, url.line)
 
 
-_PAIR = re.compile(r"([\w\[\]-]+)(==|:=|=|:)(.*)", re.DOTALL)
+_PAIR_PATTERN = re.compile(r"([\w\[\]-]+)(==|:=|=|:)(.*)", re.DOTALL)
 
 
-def _httpie(words: Sequence[Word]) -> Iterator[Request]:
+def _read_httpie(words: Sequence[Word]) -> Iterator[Request]:
     """Yield the request of `http POST <URL> name=value query==value Header:value`."""
-    given = _Given()
+    given = _RequestArguments()
     for word in words:
-        if word.text in METHODS:
+        if word.text in HTTP_METHODS:
             given.method = word.text
         elif not word.text.startswith("-"):
-            _httpie_word(word, given)
+            _read_httpie_word(word, given)
     yield from given.requests()
 
 
-def _httpie_word(word: Word, given: _Given) -> None:
-    pair = _PAIR.fullmatch(word.text)
+def _read_httpie_word(word: Word, given: _RequestArguments) -> None:
+    pair = _PAIR_PATTERN.fullmatch(word.text)
     if not given.urls:
         given.urls.append(word)
     elif pair and pair[2] == "==":
-        given.urls[0] = Word(_with(given.urls[0].text, f"{pair[1]}={pair[3]}"), given.urls[0].line)
+        given.urls[0] = Word(
+            _append_query(given.urls[0].text, f"{pair[1]}={pair[3]}"), given.urls[0].line
+        )
     elif pair and pair[2] == ":":
         given.headers.add(pair[1].lower())
     elif pair:
@@ -220,41 +235,49 @@ def _httpie_word(word: Word, given: _Given) -> None:
 
 
 #: Readers by the name of the program. They take the words after the name.
-READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
-    "curl": _curl,
-    "wget": _wget,
-    "http": _httpie,
-    "https": _httpie,
-    "glab": _glab,
+COMMAND_READERS: Mapping[str, Callable[[Sequence[Word]], Iterator[Request]]] = {
+    "curl": _read_curl,
+    "wget": _read_wget,
+    "http": _read_httpie,
+    "https": _read_httpie,
+    "glab": _read_glab,
 }
 
 
 #: Pattern of the program, or of its image after `docker run`.
-_PROGRAM = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
-_OPTION = "--registration-token"
+_RUNNER_PROGRAM_PATTERN = re.compile(r"(?:.*/)?gitlab-(?:ci-multi-)?runner(?::[\w.-]+)?")
+_REGISTRATION_OPTION = "--registration-token"
 #: Pattern of the option's alternative forms, which have this meaning only after `register`.
-_SHORT = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
-_CHANGE = BY_ID["runner-registration"]
+_SHORT_REGISTRATION_PATTERN = re.compile(r"-r(?:=.*)?|REGISTRATION_TOKEN=.*", re.DOTALL)
+_RUNNER_REGISTRATION_CHANGE = CHANGES_BY_ID["runner-registration"]
 
 
 def is_registration_option(text: str) -> bool:
     """Return whether a word is the option for a registration token, with or without its value."""
-    return text == _OPTION or text.startswith(f"{_OPTION}=")
+    return text == _REGISTRATION_OPTION or text.startswith(f"{_REGISTRATION_OPTION}=")
 
 
-def runner_registration(words: Sequence[Word]) -> Iterator[Found]:
+def find_runner_registration(words: Sequence[Word]) -> Iterator[DetectedChange]:
     """Yield the change that affects a command that registers a runner."""
     registers = any(
-        before.text and _PROGRAM.fullmatch(before.text[-200:]) and word.text == "register"
+        before.text
+        and _RUNNER_PROGRAM_PATTERN.fullmatch(before.text[-200:])
+        and word.text == "register"
         for before, word in pairwise(words)
     )
     for word in words:
-        if is_registration_option(word.text) or (registers and _SHORT.fullmatch(word.text)):
-            yield Found(_CHANGE, word.line, f"gitlab-runner register with {_OPTION}")
+        if is_registration_option(word.text) or (
+            registers and _SHORT_REGISTRATION_PATTERN.fullmatch(word.text)
+        ):
+            yield DetectedChange(
+                _RUNNER_REGISTRATION_CHANGE,
+                word.line,
+                f"gitlab-runner register with {_REGISTRATION_OPTION}",
+            )
             return
 
 
-_PART = re.compile(
+_PART_PATTERN = re.compile(
     r"""(?P<space>[ \t\r]++|\\\r?\n)
     |(?P<comment>(?<![^\s;|&(])\#[^\n]*+)
     |(?P<end>\n|;|\|\|?|&&?|[()`])
@@ -263,13 +286,15 @@ _PART = re.compile(
     |(?P<plain>(?:\\[^\n]|[^\s'"|&;()`\\]|(?!))++|\\)""",
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
 #: Words before the name of a command.
-_BEFORE = frozenset({"sudo", "time", "$", "-", "exec", "command", "then", "do", "if", "!", "else"})
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_COMMAND_PREFIXES = frozenset(
+    {"sudo", "time", "$", "-", "exec", "command", "then", "do", "if", "!", "else"}
+)
+_ASSIGNMENT_PATTERN = re.compile(r"[A-Za-z_]\w*=")
 
 
-class Command(NamedTuple):
+class ShellCommand(NamedTuple):
     """A command as a list of words."""
 
     words: Sequence[Word]
@@ -277,41 +302,41 @@ class Command(NamedTuple):
     is_behind_pipe: bool
 
 
-def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[Found]:
+def check_shell(text: str, line: int = 1, *, is_client: bool = True) -> Iterator[DetectedChange]:
     """Yield the changes that affect the commands of a text that starts at a line."""
-    for command in commands(text, line):
+    for command in split_commands(text, line):
         for word in command.words:
-            yield from names_in_text(word.text, word.line, is_client=is_client)
+            yield from find_names_in_text(word.text, word.line, is_client=is_client)
         joined = " ".join(
             word.text for word in command.words if word.text.startswith(("--tls", "1."))
         )
-        yield from names_in_text(joined, command.words[0].line, only="tls-versions")
-        yield from runner_registration(command.words)
-    yield from _requests(commands(text, line))
+        yield from find_names_in_text(joined, command.words[0].line, only="tls-versions")
+        yield from find_runner_registration(command.words)
+    yield from _check_commands(split_commands(text, line))
 
 
-def commands(text: str, line: int) -> Iterator[Command]:
+def split_commands(text: str, line: int) -> Iterator[ShellCommand]:
     """Yield the commands of a text."""
-    command, is_behind_pipe = _Command(), False
-    for found in paced(_PART.finditer(text)):
+    command, is_behind_pipe = _CommandBuilder(), False
+    for found in iterate_within_limit(_PART_PATTERN.finditer(text)):
         kind = found.lastgroup or "plain"
         if kind in {"single", "double", "plain"}:
-            command.add(_unquoted(kind, found[0] if found[kind] is None else found[kind]), line)
+            command.add(_unquote(kind, found[0] if found[kind] is None else found[kind]), line)
         else:
             command.end_word()
         if kind == "end" and command.words:
-            yield Command(command.words, is_behind_pipe)
-            command = _Command()
+            yield ShellCommand(command.words, is_behind_pipe)
+            command = _CommandBuilder()
         if kind == "end":
             # A line may end after a pipe.
             is_behind_pipe = found[0] == "|" or (found[0] == "\n" and is_behind_pipe)
         line += found[0].count("\n")
     command.end_word()
     if command.words:
-        yield Command(command.words, is_behind_pipe)
+        yield ShellCommand(command.words, is_behind_pipe)
 
 
-class _Command:
+class _CommandBuilder:
     """A command that is being read."""
 
     def __init__(self) -> None:
@@ -331,80 +356,86 @@ class _Command:
             self._parts = []
 
 
-def _unquoted(kind: str, text: str) -> str:
+def _unquote(kind: str, text: str) -> str:
     if kind == "single" or "\\" not in text:
         return text
     if kind == "double":
         return re.sub(r'\\(["\\$`\n])', r"\1", text)
-    return _ESCAPE.sub(r"\1", text)
+    return _ESCAPE_PATTERN.sub(r"\1", text)
 
 
-def _requests(listed: Iterator[Command]) -> Iterator[Found]:
+def _check_commands(listed: Iterator[ShellCommand]) -> Iterator[DetectedChange]:
     """Yield the changes that affect requests, and response fields that a filter reads."""
     sent: list[Request] = []
     for command in listed:
         words = list(command.words)
-        while words and (words[0].text in _BEFORE or _ASSIGNMENT.match(words[0].text)):
+        while words and (
+            words[0].text in _COMMAND_PREFIXES or _ASSIGNMENT_PATTERN.match(words[0].text)
+        ):
             del words[0]
         name = words[0].text.rpartition("/")[2] if words else ""
-        reader = READERS.get(name)
-        if command.is_behind_pipe and name in FILTERS:
-            yield from fields_read(words[1:], sent)
+        reader = COMMAND_READERS.get(name)
+        if command.is_behind_pipe and name in FILTER_PROGRAMS:
+            yield from find_fields_read(words[1:], sent)
         elif reader is not None:
             sent = list(reader(words[1:]))
-            yield from _judged(sent)
+            yield from _check_sent_requests(sent)
         else:
             sent = sent if command.is_behind_pipe else []
             # A nested command as in `"$(curl …)"`, or a program that takes a command as an
             # argument.
-            yield from _nested(command.words)
+            yield from _check_nested_commands(command.words)
 
 
-def _judged(sent: Sequence[Request]) -> Iterator[Found]:
+def _check_sent_requests(sent: Sequence[Request]) -> Iterator[DetectedChange]:
     for request in sent:
-        yield from judge(request)
+        yield from find_request_changes(request)
         if "/graphql" in request.url and request.body:
             for found in check_graphql_request(request.body):
                 yield found._replace(line=request.line)
 
 
-def _nested(words: Sequence[Word]) -> Iterator[Found]:
+def _check_nested_commands(words: Sequence[Word]) -> Iterator[DetectedChange]:
     for word in words:
         for name in ("curl ", "glab api "):
             at = word.text.find(name)
             if at >= 0:
                 inner = word.text[at:].rstrip(")`")
                 line = word.line + word.text.count("\n", 0, at)
-                yield from _requests(_of_readers(commands(inner, line)))
+                yield from _check_commands(_filter_commands(split_commands(inner, line)))
 
 
-def _of_readers(listed: Iterator[Command]) -> Iterator[Command]:
+def _filter_commands(listed: Iterator[ShellCommand]) -> Iterator[ShellCommand]:
     """Yield the commands that send requests or read responses.
 
     Other commands cannot be recognized reliably in a text.
     """
-    return (each for each in listed if each.words[0].text in READERS.keys() | FILTERS)
+    return (
+        each for each in listed if each.words[0].text in COMMAND_READERS.keys() | FILTER_PROGRAMS
+    )
 
 
-FILTERS = frozenset({"jq", "gojq", "jaq"})
+FILTER_PROGRAMS = frozenset({"jq", "gojq", "jaq"})
 #: Pattern of `.name`, `."name"`, `["name"]` and `{name}`.
-_READ = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
+_READ_FIELD_PATTERN = re.compile(r"""[.\[{,]\s*"?([A-Za-z_]\w*+)""")
 #: Maximum number of characters that are read of a filter.
-_LONGEST = 64 * 1024
+_MAX_FILTER_LENGTH = 64 * 1024
 
 
-def fields_read(words: Sequence[Word], sent: Sequence[Request]) -> Iterator[Found]:
+def find_fields_read(words: Sequence[Word], sent: Sequence[Request]) -> Iterator[DetectedChange]:
     """Yield the affected response fields that a filter reads."""
     changing = {
         field.rpartition(".")[2]: concern.change
         for request in sent
-        for concern in concerns_of(api_path(request.parts.path) or "")
+        for concern in find_path_matches(find_api_path(request.parts.path) or "")
         if not concern.call.methods or request.method in concern.call.methods
         for field in concern.call.fields
     }
     for word in words:
-        for found in _READ.finditer(word.text[:_LONGEST]) if changing else ():
+        for found in (
+            _READ_FIELD_PATTERN.finditer(word.text[:_MAX_FILTER_LENGTH]) if changing else ()
+        ):
             change = changing.get(found[1])
             if change is not None:
                 line = word.line + word.text.count("\n", 0, found.start())
-                yield Found(change, line, f"The field {found[1]} of a response")
+                yield DetectedChange(change, line, f"The field {found[1]} of a response")

@@ -14,140 +14,151 @@ from collections.abc import Iterator, Sequence
 
 from domain.releases.changes import Change
 from domain.releases.checker.bindings import (
-    Arguments,
-    Bindings,
-    Call,
-    Program,
-    is_segment,
-    joined_segments,
-    literal,
+    ArgumentReader,
+    ProgramCall,
+    SourceProgram,
+    VariableBindings,
+    is_path_segment,
+    join_segments,
+    read_literal,
 )
-from domain.releases.checker.clients import request_of
-from domain.releases.checker.findings import Found, UnreadableContentError, paced
+from domain.releases.checker.clients import find_client_request
+from domain.releases.checker.findings import (
+    DetectedChange,
+    UnreadableContentError,
+    iterate_within_limit,
+)
 from domain.releases.checker.graphql import check_graphql
 from domain.releases.checker.names import (
-    DISTINCT,
-    changes_named,
-    names_in_text,
-    snake,
-    speaks_to_service,
+    DISTINCTIVE_NAMES,
+    find_changes_by_name,
+    find_names_in_text,
+    is_service_client,
+    to_snake_case,
 )
 from domain.releases.checker.requests import (
-    API,
-    METHODS,
-    UNKNOWN,
-    Known,
-    api_path,
-    concerns_of,
+    API_PATH,
+    HTTP_METHODS,
+    UNKNOWN_PART,
+    KnownParameters,
+    find_api_path,
+    find_match_reason,
+    find_path_matches,
     is_legacy_page,
-    named_segments,
-    reason_of,
-    resolved,
-    segments_of,
+    list_constant_segments,
+    resolve_base_url,
+    split_path,
 )
-from domain.releases.checker.shell import Word, is_registration_option, runner_registration
-from domain.releases.checker.tokens import NAME, SIGN, TEXT, Comments, Token, tokens
-from domain.releases.matching import Concern
-from domain.releases.schedule import BY_ID
+from domain.releases.checker.shell import Word, find_runner_registration, is_registration_option
+from domain.releases.checker.tokens import NAME, SIGN, TEXT, CommentSyntax, Token, split_tokens
+from domain.releases.matching import CallMatch
+from domain.releases.schedule import CHANGES_BY_ID
 
 #: Pattern of a placeholder in templates of JavaScript, Python, Ruby, shells and printf.
-_VALUE = re.compile(
+_PLACEHOLDER_PATTERN = re.compile(
     r"\$\{(?:[^{}]|\{[^{}]*+\}|(?!))*+\}|#\{[^{}]*+\}|\{[^{}/\s]*+\}|%\(\w+\)[sd]|%[sdv]|<\w+>|\$[A-Za-z_]\w*+"
 )
-_COLON_VALUE = re.compile(r"(?<=/):\w+")
-_SCHEME = re.compile(r"^https?://[^/]*+")
-_PLAIN = re.compile(r"[\w./%:?&=\x00~@+,;\[\]$-]++")
+_COLON_PLACEHOLDER_PATTERN = re.compile(r"(?<=/):\w+")
+_ORIGIN_PATTERN = re.compile(r"^https?://[^/]*+")
+_ADDRESS_PATTERN = re.compile(r"[\w./%:?&=\x00~@+,;\[\]$-]++")
 #: Pattern of a GitLab page, except on hosts of GitLab's own documentation, where paths are not
 #: projects.
-_PAGE = re.compile(
+_PAGE_PATTERN = re.compile(
     r"https?://(?!docs\.|about\.|forum\.|handbook\.)[\w.-]*gitlab[\w.:-]*(/[^\s?#\"'<>]*)"
 )
-_LONGEST = 2_000
+_MAX_TEXT_LENGTH = 2_000
 #: Minimum number of constant segments that identify a path as one of the API everywhere.
-_TELLING = 2
+_MIN_DISTINCTIVE_SEGMENTS = 2
 
 
-def legacy_page_in(text: str) -> bool:
+def is_legacy_page_url(text: str) -> bool:
     """Return whether a text is the URL of a page without `/-/`."""
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_TEXT_LENGTH:
         return False
-    found = _PAGE.fullmatch(_VALUE.sub("1", text))
+    found = _PAGE_PATTERN.fullmatch(_PLACEHOLDER_PATTERN.sub("1", text))
     return found is not None and is_legacy_page(found[1])
 
 
-def path_in(text: str, *, is_client: bool, is_called: bool) -> tuple[str, str] | None:
+def find_request_path(text: str, *, is_client: bool, is_called: bool) -> tuple[str, str] | None:
     """Return the path and query of the request with this address, or None.
 
     Without /api/v4, the text must be in a client of the service. In addition, it must be passed to
     a function that sends requests (`is_called`), or be recognizable by itself.
     """
-    if len(text) > _LONGEST or "\n" in text.strip():
+    if len(text) > _MAX_TEXT_LENGTH or "\n" in text.strip():
         return None
-    plain = _COLON_VALUE.sub(UNKNOWN, _VALUE.sub(UNKNOWN, resolved(text))).strip()
-    if not _PLAIN.fullmatch(plain):
+    plain = _COLON_PLACEHOLDER_PATTERN.sub(
+        UNKNOWN_PART, _PLACEHOLDER_PATTERN.sub(UNKNOWN_PART, resolve_base_url(text))
+    ).strip()
+    if not _ADDRESS_PATTERN.fullmatch(plain):
         return None
     path, _, query = plain.partition("?")
-    of_api = api_path(path)
+    of_api = find_api_path(path)
     if of_api is None and is_client:
-        of_api = _relative(path, is_called=is_called)
+        of_api = _find_relative_path(path, is_called=is_called)
     return None if of_api is None else (of_api.partition("#")[0], query)
 
 
-def _relative(path: str, *, is_called: bool) -> str | None:
-    segments = segments_of(_SCHEME.sub("", path))
-    if segments and not segments[0].strip(UNKNOWN):
+def _find_relative_path(path: str, *, is_called: bool) -> str | None:
+    segments = split_path(_ORIGIN_PATTERN.sub("", path))
+    if segments and not segments[0].strip(UNKNOWN_PART):
         del segments[0]
     if not segments:
         return None
-    found = f"{API}/{'/'.join(segments)}"
-    return found if is_called or _is_telling(concerns_of(found)) else None
+    found = f"{API_PATH}/{'/'.join(segments)}"
+    return found if is_called or _is_distinctive(find_path_matches(found)) else None
 
 
-def _is_telling(concerns: Sequence[Concern]) -> bool:
-    return any(len(named_segments(each.call)) >= _TELLING for each in concerns)
+def _is_distinctive(concerns: Sequence[CallMatch]) -> bool:
+    return any(
+        len(list_constant_segments(each.call)) >= _MIN_DISTINCTIVE_SEGMENTS for each in concerns
+    )
 
 
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-_ENDS = frozenset(_CLOSING.values())
+_BRACKET_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_CLOSING_BRACKETS = frozenset(_BRACKET_PAIRS.values())
 
 
-def check_closed(tokens: Sequence[Token]) -> None:
+def check_brackets_closed(tokens: Sequence[Token]) -> None:
     """Check that all brackets and quotes are closed.
 
     The lexer cannot read texts with nested quotes, `f"{a["b"]}"`, so a program with such texts is
     assumed to be complete. Raise UnreadableContentError at the first bracket or quote that is not
     closed.
     """
-    if any(_holds_quotes(each) for each in tokens):
+    if any(_may_contain_quotes(each) for each in tokens):
         return
     opened: list[Token] = []
     for token in tokens:
         if token.is_open:
-            raise _error("a quote is not closed", token)
+            raise _build_error("a quote is not closed", token)
         if token.kind == SIGN:
-            _take(token, opened)
+            _match_bracket(token, opened)
     if opened:
-        raise _error("a bracket is not closed", opened[-1])
+        raise _build_error("a bracket is not closed", opened[-1])
 
 
-def _take(sign: Token, opened: list[Token]) -> None:
-    if sign.text in _CLOSING:
+def _match_bracket(sign: Token, opened: list[Token]) -> None:
+    if sign.text in _BRACKET_PAIRS:
         opened.append(sign)
-    elif sign.text in _ENDS and (not opened or _CLOSING[opened.pop().text] != sign.text):
-        raise _error("a bracket is closed that is not open", sign)
+    elif sign.text in _CLOSING_BRACKETS and (
+        not opened or _BRACKET_PAIRS[opened.pop().text] != sign.text
+    ):
+        raise _build_error("a closing bracket has no opening bracket", sign)
 
 
-def _holds_quotes(token: Token) -> bool:
+def _may_contain_quotes(token: Token) -> bool:
     is_template = token.kind == TEXT and token.is_template and "\n" not in token.text
     return is_template and token.text.count("{") != token.text.count("}")
 
 
-def _error(message: str, token: Token) -> UnreadableContentError:
-    return UnreadableContentError(f"The content is not a whole program: {message}", line=token.line)
+def _build_error(message: str, token: Token) -> UnreadableContentError:
+    problem = f"The content is not a complete program: {message}"
+    return UnreadableContentError(problem, line=token.line)
 
 
 #: HTTP methods by the last words in the names of functions.
-_VERBS = {
+_METHODS_BY_VERB = {
     "get": "GET",
     "list": "GET",
     "paginate": "GET",
@@ -160,7 +171,7 @@ _VERBS = {
     "del": "DELETE",
 }
 #: Functions that take the method as an argument, with GET as the default.
-_SENDERS = frozenset(
+_SEND_FUNCTIONS = frozenset(
     [
         "fetch",
         "request",
@@ -174,98 +185,100 @@ _SENDERS = frozenset(
     ]
 )
 #: Words in the names of functions that build an address from their arguments.
-_JOINING = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
-_DOCUMENT = re.compile(
+_JOIN_WORDS = frozenset({"join", "urljoin", "url", "uri", "resolve", "concat", "format", "sprintf"})
+_GRAPHQL_DOCUMENT_PATTERN = re.compile(
     r"\s*(?:(?:query|mutation|subscription|fragment)\b[^{}]{0,2000}\{|\{\s*\w+\s*[({\n])"
 )
-_INTERPOLATION = re.compile(r"\$\{[^{}]*+\}")
+_INTERPOLATION_PATTERN = re.compile(r"\$\{[^{}]*+\}")
 #: Minimum number of words of a last segment that identifies a path by itself.
-_TELLING_WORDS = 3
-_LOOPS, _DECLARATIONS = frozenset({"in", "of"}), frozenset({"let", "var", "const"})
+_MIN_DISTINCTIVE_WORDS = 3
+_LOOP_KEYWORDS, _DECLARATION_KEYWORDS = frozenset({"in", "of"}), frozenset({"let", "var", "const"})
 #: Minimum length of a distinctive name in characters.
-_SHORTEST = min(map(len, DISTINCT))
-_ASSIGNED = frozenset({"=", ":="})
-_KEYED = frozenset({":", "=", "=>"})
+_MIN_NAME_LENGTH = min(map(len, DISTINCTIVE_NAMES))
+_ASSIGNMENT_SIGNS = frozenset({"=", ":="})
+_KEY_SIGNS = frozenset({":", "=", "=>"})
 
 
-def check_source(text: str, comments: Comments) -> Iterator[Found]:
+def check_source(text: str, comments: CommentSyntax) -> Iterator[DetectedChange]:
     """Yield the changes that affect a program or a part of one; unreadable parts are skipped."""
-    yield from _found(list(tokens(text, comments)), text)
+    yield from _check_tokens(list(split_tokens(text, comments)), text)
 
 
-def check_python(text: str) -> Iterator[Found]:
+def check_python(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a complete Python program.
 
     Only Python is checked for completeness. In other languages, a regular expression may contain
     characters that the lexer takes for brackets or quotes. Raise UnreadableContentError if the
     program is not complete.
     """
-    found = list(tokens(text, Comments.HASH))
-    check_closed(found)
-    yield from _found(found, text)
+    found = list(split_tokens(text, CommentSyntax.HASH))
+    check_brackets_closed(found)
+    yield from _check_tokens(found, text)
 
 
-_RUNNER = re.compile(
+_RUNNER_BLOCK_PATTERN = re.compile(
     r'\bresource\s+"gitlab_runner"\s+"[^"\n]*"\s*\{(?P<block>(?:[^{}]|\{[^{}]*+\}|(?!))*+)'
 )
-_TOKEN_OF_RUNNER = re.compile(r"^\s*registration_token\s*=", re.MULTILINE)
+_RUNNER_TOKEN_PATTERN = re.compile(r"^\s*registration_token\s*=", re.MULTILINE)
 
 
-def check_terraform(text: str) -> Iterator[Found]:
+def check_terraform(text: str) -> Iterator[DetectedChange]:
     """Yield the changes that affect a Terraform configuration."""
-    yield from check_source(text, Comments.BOTH)
-    for runner in paced(_RUNNER.finditer(text)):
-        if given := _TOKEN_OF_RUNNER.search(runner["block"]):
+    yield from check_source(text, CommentSyntax.BOTH)
+    for runner in iterate_within_limit(_RUNNER_BLOCK_PATTERN.finditer(text)):
+        if given := _RUNNER_TOKEN_PATTERN.search(runner["block"]):
             line = 1 + text.count("\n", 0, runner.start("block") + given.end())
-            yield Found(BY_ID["runner-registration"], line, "gitlab_runner: registration_token")
+            yield DetectedChange(
+                CHANGES_BY_ID["runner-registration"], line, "gitlab_runner: registration_token"
+            )
 
 
-def _found(lexed: Sequence[Token], text: str) -> Iterator[Found]:
-    yield from _Source(Program(lexed), is_client=speaks_to_service(text)).read()
+def _check_tokens(lexed: Sequence[Token], text: str) -> Iterator[DetectedChange]:
+    yield from _SourceReader(SourceProgram(lexed), is_client=is_service_client(text)).read()
 
 
-class _Source:
+class _SourceReader:
     """A reader that processes a program from its first token to its last."""
 
-    def __init__(self, program: Program, *, is_client: bool) -> None:
+    def __init__(self, program: SourceProgram, *, is_client: bool) -> None:
         self._program = program
         self._is_client = is_client
-        self._arguments = Arguments(program)
-        self._bindings = Bindings(program)
+        self._arguments = ArgumentReader(program)
+        self._bindings = VariableBindings(program)
 
-    def read(self) -> Iterator[Found]:
+    def read(self) -> Iterator[DetectedChange]:
         """Yield the changes that affect the program."""
         consumed = -1
-        for at, token in enumerate(paced(self._program.tokens)):
+        for at, token in enumerate(iterate_within_limit(self._program.tokens)):
             if token.kind == TEXT:
                 if at > consumed:
-                    whole, consumed = literal(self._program, at)
+                    whole, consumed = read_literal(self._program, at)
                     yield from self._text(at, token, whole)
             elif token.kind == NAME:
                 yield from self._name(at, token)
             elif token.kind == SIGN:
                 yield from self._sign(at, token)
 
-    def _name(self, at: int, token: Token) -> Iterator[Found]:
+    def _name(self, at: int, token: Token) -> Iterator[DetectedChange]:
         yield from self._named(token)
         if "TLS" in token.text:
             before = self._program.text(at - 2) + self._program.text(at - 3)
-            yield from names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
-        if token.text in _LOOPS:
+            yield from find_names_in_text(f"{before} {token.text}", token.line, only="tls-versions")
+        if token.text in _LOOP_KEYWORDS:
             yield from self._bindings.loop(at)
-        elif token.text in _DECLARATIONS:
+        elif token.text in _DECLARATION_KEYWORDS:
             self._bindings.declare(at)
         if self._bindings.has_fields:
             yield from self._bindings.fields_after(at)
 
-    def _named(self, token: Token) -> Iterator[Found]:
-        if len(token.text) >= _SHORTEST:
-            for change in changes_named(token.text, is_client=self._is_client):
-                reason = f"The name {snake(token.text)}"
-                yield Found(change, token.line, reason, is_certain=False)
+    def _named(self, token: Token) -> Iterator[DetectedChange]:
+        if len(token.text) >= _MIN_NAME_LENGTH:
+            for change in find_changes_by_name(token.text, is_client=self._is_client):
+                reason = f"The name {to_snake_case(token.text)}"
+                yield DetectedChange(change, token.line, reason, is_certain=False)
 
-    def _sign(self, at: int, token: Token) -> Iterator[Found]:
-        if token.text in _ASSIGNED:
+    def _sign(self, at: int, token: Token) -> Iterator[DetectedChange]:
+        if token.text in _ASSIGNMENT_SIGNS:
             is_keyword = self._program.text(self._program.around[at]) == "("
             if self._program.kind(at - 1) == NAME and not is_keyword:
                 self._arguments.note(at)
@@ -275,20 +288,20 @@ class _Source:
             if call.chain:
                 yield from self._call(call, token.line)
 
-    def _call(self, call: Call, line: int) -> Iterator[Found]:
+    def _call(self, call: ProgramCall, line: int) -> Iterator[DetectedChange]:
         self._bindings.callback(call)
         chain = self._bindings.expanded(call.chain)
-        sent = request_of(chain) if self._is_client else None
+        sent = find_client_request(chain) if self._is_client else None
         if sent is not None:
             method, path = sent
-            known = Known()
+            known = KnownParameters()
             self._arguments.add(known, call.opening, call.closing)
-            yield from self._concerned(concerns_of(path), method, known, line)
-            yield from self._bind(concerns_of(path), method, call)
+            yield from self._concerned(find_path_matches(path), method, known, line)
+            yield from self._bind(find_path_matches(path), method, call)
         for text in self._bindings.texts_in(call):
             yield from self._request(text, [call], line, is_used=True)
 
-    def _text(self, at: int, token: Token, whole: str) -> Iterator[Found]:
+    def _text(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
         if self._is_docstring(at, token):
             return
         yield from self._telling(at, token, whole)
@@ -296,53 +309,55 @@ class _Source:
         path = self._path(at, whole, calls)
         if path is not None:
             yield from self._request(path, calls, token.line, is_used=False)
-        if snake(text) == "deploy_token" and self._mentions_graphql(calls):
-            reason = "A request to GraphQL with the header Deploy-Token"
-            yield Found(BY_ID["graphql-token-types"], token.line, reason)
+        if to_snake_case(text) == "deploy_token" and self._mentions_graphql(calls):
+            reason = "A GraphQL request with the header Deploy-Token"
+            yield DetectedChange(CHANGES_BY_ID["graphql-token-types"], token.line, reason)
 
-    def _telling(self, at: int, token: Token, whole: str) -> Iterator[Found]:
+    def _telling(self, at: int, token: Token, whole: str) -> Iterator[DetectedChange]:
         """Yield the changes that a text indicates regardless of its position."""
         text, line = token.text, token.line
-        yield from names_in_text(text, line, is_client=self._is_client)
-        if legacy_page_in(whole) and not self._is_of_response(at):
-            reason = "A page of a project without /-/"
-            yield Found(BY_ID["legacy-page-urls"], line, reason, is_certain=False)
+        yield from find_names_in_text(text, line, is_client=self._is_client)
+        if is_legacy_page_url(whole) and not self._is_of_response(at):
+            reason = "A URL of a project page without /-/"
+            yield DetectedChange(CHANGES_BY_ID["legacy-page-urls"], line, reason, is_certain=False)
         if is_registration_option(text):
-            yield from runner_registration([Word(text, line)])
-        if _DOCUMENT.match(text):
-            yield from _document(text, line)
+            yield from find_runner_registration([Word(text, line)])
+        if _GRAPHQL_DOCUMENT_PATTERN.match(text):
+            yield from _check_graphql_text(text, line)
 
-    def _path(self, at: int, whole: str, calls: Sequence[Call]) -> str | None:
+    def _path(self, at: int, whole: str, calls: Sequence[ProgramCall]) -> str | None:
         """Return the address of a request that a text contains, or None for a part of one."""
-        if not calls or API in whole:
+        if not calls or API_PATH in whole:
             return whole
         inner = calls[0]
-        if not _sends(inner):
+        if not _is_send_call(inner):
             return None if self._is_handed_on(at, calls) else whole
-        joined = joined_segments(self._program, inner) if is_segment(whole) else None
+        joined = join_segments(self._program, inner) if is_path_segment(whole) else None
         if joined is None or not joined.first < at <= joined.last:
             return joined.path if joined else whole
         return None
 
-    def _is_handed_on(self, at: int, calls: Sequence[Call]) -> bool:
+    def _is_handed_on(self, at: int, calls: Sequence[ProgramCall]) -> bool:
         """Return whether a text is only appended to the address of an enclosing request."""
         inner, *outer = calls
         is_first = at == inner.opening + 1
-        joins = not _JOINING.isdisjoint(inner.chain[-1].split("_"))
-        return not is_first and not joins and any(map(_sends, outer))
+        joins = not _JOIN_WORDS.isdisjoint(inner.chain[-1].split("_"))
+        return not is_first and not joins and any(map(_is_send_call, outer))
 
     def _is_of_response(self, at: int) -> bool:
         """Return whether a text is the value of a key that API responses have."""
-        is_keyed = at > 1 and self._program.text(at - 1) in _KEYED
-        return is_keyed and snake(self._program.tokens[at - 2].text) == "web_url"
+        is_keyed = at > 1 and self._program.text(at - 1) in _KEY_SIGNS
+        return is_keyed and to_snake_case(self._program.tokens[at - 2].text) == "web_url"
 
     def _is_docstring(self, at: int, token: Token) -> bool:
         """Return whether a multi-line text is a statement of its own."""
         if "\n" not in token.text or self._program.around[at] >= 0:
             return False
-        return self._program.text(at - 1) in {"", ":", ")"} and not _DOCUMENT.match(token.text)
+        return self._program.text(at - 1) in {"", ":", ")"} and not _GRAPHQL_DOCUMENT_PATTERN.match(
+            token.text
+        )
 
-    def _mentions_graphql(self, calls: Sequence[Call]) -> bool:
+    def _mentions_graphql(self, calls: Sequence[ProgramCall]) -> bool:
         within = (
             self._program.tokens[at]
             for call in calls
@@ -351,18 +366,18 @@ class _Source:
         return any(each.kind == TEXT and "graphql" in each.text for each in within)
 
     def _request(
-        self, text: str, calls: Sequence[Call], line: int, *, is_used: bool
-    ) -> Iterator[Found]:
+        self, text: str, calls: Sequence[ProgramCall], line: int, *, is_used: bool
+    ) -> Iterator[DetectedChange]:
         """Yield the changes that affect a text that may be the address of a request."""
         if "/" not in text and not calls:
             return
         method, call, known = self._sent(calls)
-        found = path_in(text, is_client=self._is_client, is_called=call is not None)
+        found = find_request_path(text, is_client=self._is_client, is_called=call is not None)
         if found is None:
             return
         path, query = found
         known.add_query(query)
-        concerns = concerns_of(path)
+        concerns = find_path_matches(path)
         if method is None and call is None:
             known.is_open = True
         if is_used and method is None:
@@ -371,27 +386,29 @@ class _Source:
         if call is not None:
             yield from self._bind(concerns, method, call)
 
-    def _sent(self, calls: Sequence[Call]) -> tuple[str | None, Call | None, Known]:
+    def _sent(
+        self, calls: Sequence[ProgramCall]
+    ) -> tuple[str | None, ProgramCall | None, KnownParameters]:
         """Return the method, the call and its parameters if one of the calls sends a request."""
         for call in calls:
-            known = Known()
-            if not _sends(call):
+            known = KnownParameters()
+            if not _is_send_call(call):
                 continue
-            verb = _verb(call.chain)
+            verb = _find_http_method(call.chain)
             self._arguments.add(known, call.opening, call.closing)
-            segments = joined_segments(self._program, call)
+            segments = join_segments(self._program, call)
             # Arguments before the segments may contain the parameters of the call.
             is_told_before = segments is not None and segments.first > call.opening + 1
             known.is_open = known.is_open or is_told_before
             return verb or self._method_in(call, known), call, known
-        return None, None, Known()
+        return None, None, KnownParameters()
 
-    def _method_in(self, call: Call, known: Known) -> str | None:
+    def _method_in(self, call: ProgramCall, known: KnownParameters) -> str | None:
         for at in range(call.opening + 1, min(call.closing, call.opening + 12)):
             token = self._program.tokens[at]
             is_constant = token.kind == NAME and token.text.startswith("Method")
             word = token.text.removeprefix("Method").upper()
-            if (token.kind == TEXT or is_constant) and word in METHODS:
+            if (token.kind == TEXT or is_constant) and word in HTTP_METHODS:
                 return word  # Go's http.MethodPost is a method as well.
         given = known.values.get("method", known.values.get("type", "GET"))
         if given is None or ("method" not in known.values and known.is_open):
@@ -399,16 +416,18 @@ class _Source:
         return given.upper()
 
     def _concerned(
-        self, concerns: Sequence[Concern], method: str | None, known: Known, line: int
-    ) -> Iterator[Found]:
+        self, concerns: Sequence[CallMatch], method: str | None, known: KnownParameters, line: int
+    ) -> Iterator[DetectedChange]:
         for concern in concerns:
-            if method is None and not _says_it_itself(concern):
+            if method is None and not _is_distinctive_path(concern):
                 continue
             asked = method or next(iter(concern.call.methods), "GET")
-            if reason := reason_of(concern, asked, known):
-                yield Found(concern.change, line, reason.text, reason.is_certain)
+            if reason := find_match_reason(concern, asked, known):
+                yield DetectedChange(concern.change, line, reason.text, reason.is_certain)
 
-    def _bind(self, concerns: Sequence[Concern], method: str | None, call: Call) -> Iterator[Found]:
+    def _bind(
+        self, concerns: Sequence[CallMatch], method: str | None, call: ProgramCall
+    ) -> Iterator[DetectedChange]:
         fields: dict[str, Change] = {
             each.rpartition(".")[2]: concern.change
             for concern in concerns
@@ -418,26 +437,26 @@ class _Source:
         yield from self._bindings.bind(call, fields)
 
 
-def _sends(call: Call) -> bool:
-    return call.chain[-1] in _SENDERS or _verb(call.chain) is not None
+def _is_send_call(call: ProgramCall) -> bool:
+    return call.chain[-1] in _SEND_FUNCTIONS or _find_http_method(call.chain) is not None
 
 
-def _verb(chain: Sequence[str]) -> str | None:
+def _find_http_method(chain: Sequence[str]) -> str | None:
     for word in reversed(chain[-2:]):
         last = word.rpartition("_")[2]
-        if last in _VERBS and word not in _SENDERS:
-            return _VERBS[last]
+        if last in _METHODS_BY_VERB and word not in _SEND_FUNCTIONS:
+            return _METHODS_BY_VERB[last]
     return None
 
 
-def _says_it_itself(concern: Concern) -> bool:
+def _is_distinctive_path(concern: CallMatch) -> bool:
     """Return whether a path indicates a change regardless of its use."""
-    last = segments_of(concern.call.path)[-1]
-    return last.count("_") >= _TELLING_WORDS - 1 or not concern.call.methods
+    last = split_path(concern.call.path)[-1]
+    return last.count("_") >= _MIN_DISTINCTIVE_WORDS - 1 or not concern.call.methods
 
 
-def _document(text: str, line: int) -> Iterator[Found]:
+def _check_graphql_text(text: str, line: int) -> Iterator[DetectedChange]:
     try:
-        yield from check_graphql(_INTERPOLATION.sub(" ", text), line=line)
+        yield from check_graphql(_INTERPOLATION_PATTERN.sub(" ", text), line=line)
     except UnreadableContentError:
         return

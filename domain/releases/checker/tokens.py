@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from domain.releases.checker.findings import paced
+from domain.releases.checker.findings import iterate_within_limit
 
 NAME, TEXT, NUMBER, SIGN = "name", "text", "number", "sign"
 
 
-class Comments(Enum):
+class CommentSyntax(Enum):
     """Syntax of the comments of a language."""
 
     HASH = "hash"
@@ -39,7 +39,7 @@ class Token(NamedTuple):
 #: 3.11.5, such a group keeps the input consumed by its last, failed attempt
 #: (https://github.com/python/cpython/issues/106052). An alternative that never matches prevents
 #: this.
-_TEXTS = r"""
+_TEXT_PATTERNS = r"""
     |(?P<prefix>[rbfuRBFU]{1,2}(?=["']))?(?:
         \"\"\"(?P<long>(?:[^"\\]|\\.|"(?!"")|(?!))*+)(?:\"\"\"|\\?\Z)
         |'''(?P<other_long>(?:[^'\\]|\\.|'(?!'')|(?!))*+)(?:'''|\\?\Z)
@@ -48,37 +48,39 @@ _TEXTS = r"""
     )
     |`(?P<back>(?:[^`\\]|\\.|(?!))*+)(?:`|\\?\Z)
 """
-_REST = r"""
+_OTHER_PATTERNS = r"""
     |(?P<name>[A-Za-z_$@][\w$]*+(?:-[a-z]\w*+(?=\s*:))?)
     |(?P<number>[0-9][0-9._]*+)
     |(?P<sign>=>|[=!<>]=+|\?\.|::|->|:=|\*\*|\.\.\.|[^\s\w])
 """
-_HASH = r"\#[^\n]*+"
-_SLASHES = r"//[^\n]*+|/\*.*?(?:\*/|\Z)"
-_COMMENTS = {
-    Comments.HASH: _HASH,
-    Comments.SLASHES: _SLASHES,
-    Comments.BOTH: rf"{_HASH}|{_SLASHES}",
+_HASH_COMMENT_PATTERN = r"\#[^\n]*+"
+_SLASH_COMMENT_PATTERN = r"//[^\n]*+|/\*.*?(?:\*/|\Z)"
+_COMMENT_PATTERNS = {
+    CommentSyntax.HASH: _HASH_COMMENT_PATTERN,
+    CommentSyntax.SLASHES: _SLASH_COMMENT_PATTERN,
+    CommentSyntax.BOTH: rf"{_HASH_COMMENT_PATTERN}|{_SLASH_COMMENT_PATTERN}",
 }
-_LEXERS: Mapping[Comments, re.Pattern[str]] = {
-    kind: re.compile(rf"(?P<skipped>\s++|{comment}){_TEXTS}{_REST}|.", re.VERBOSE | re.DOTALL)
-    for kind, comment in _COMMENTS.items()
+_LEXER_PATTERNS: Mapping[CommentSyntax, re.Pattern[str]] = {
+    kind: re.compile(
+        rf"(?P<skipped>\s++|{comment}){_TEXT_PATTERNS}{_OTHER_PATTERNS}|.", re.VERBOSE | re.DOTALL
+    )
+    for kind, comment in _COMMENT_PATTERNS.items()
 }
 #: Groups of texts with the number of characters in both quotes.
 _TEXT_GROUPS = {"long": 6, "other_long": 6, "double": 2, "single": 2, "back": 2}
-_WITH_BRACES = frozenset({"back", "long", "other_long"})
+_TEMPLATE_GROUPS = frozenset({"back", "long", "other_long"})
 
 
-def tokens(text: str, comments: Comments) -> Iterator[Token]:
+def split_tokens(text: str, comments: CommentSyntax) -> Iterator[Token]:
     """Yield the tokens of a program."""
     line, at = 1, 0
-    for found in paced(_LEXERS[comments].finditer(text)):
+    for found in iterate_within_limit(_LEXER_PATTERNS[comments].finditer(text)):
         kind = found.lastgroup
         if kind in _TEXT_GROUPS:
             line += text.count("\n", at, found.start())
             at = found.start()
             prefix = found["prefix"]
-            is_template = kind in _WITH_BRACES or prefix is not None
+            is_template = kind in _TEMPLATE_GROUPS or prefix is not None
             quotes = len(found[0]) - len(found[kind]) - len(prefix or "")
             yield Token(TEXT, found[kind], line, is_template, quotes < _TEXT_GROUPS[kind])
         elif kind is not None and kind not in {"skipped", "prefix"}:

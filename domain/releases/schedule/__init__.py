@@ -20,4 +20,4 @@ SCHEDULE: Sequence[Change] = (
     *RELEASE_18,
 )
 
-BY_ID: Mapping[str, Change] = MappingProxyType({each.id: each for each in SCHEDULE})
+CHANGES_BY_ID: Mapping[str, Change] = MappingProxyType({each.id: each for each in SCHEDULE})

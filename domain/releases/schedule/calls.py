@@ -1,43 +1,47 @@
 """Paths and calls that several entries of the schedule share."""
 
-from domain.releases.changes import Call
+from domain.releases.changes import CallPattern
 
-API = "/api/v4"
-GROUP = f"{API}/groups/:id"
-PROJECT = f"{API}/projects/:id"
-PROJECT_LISTS = (f"{API}/projects", f"{GROUP}/projects", f"{API}/users/:id/projects")
-SETTINGS = f"{API}/application/settings"
+API_PATH = "/api/v4"
+GROUP_PATH = f"{API_PATH}/groups/:id"
+PROJECT_PATH = f"{API_PATH}/projects/:id"
+PROJECT_LIST_PATHS = (
+    f"{API_PATH}/projects",
+    f"{GROUP_PATH}/projects",
+    f"{API_PATH}/users/:id/projects",
+)
+SETTINGS_PATH = f"{API_PATH}/application/settings"
 #: Replacement for the registration of runners with a registration token.
-REGISTRATION_ENDED = (
+REGISTRATION_REPLACEMENT = (
     "Create the runner first, and register it with its runner authentication token."
 )
 _PROJECT_WRITES = (
-    Call(methods=("POST",), path=f"{API}/projects"),
-    Call(methods=("PUT",), path=PROJECT),
+    CallPattern(methods=("POST",), path=f"{API_PATH}/projects"),
+    CallPattern(methods=("PUT",), path=PROJECT_PATH),
 )
 
 
-def project_attribute(name: str) -> tuple[Call, ...]:
+def build_project_attribute_calls(name: str) -> tuple[CallPattern, ...]:
     """Return the calls that show or set an attribute of a project."""
     shown = (
-        *(Call(methods=("GET",), path=path, fields=(name,)) for path in PROJECT_LISTS),
+        *(CallPattern(methods=("GET",), path=path, fields=(name,)) for path in PROJECT_LIST_PATHS),
         *(
-            Call(methods=("POST",), path=f"{PROJECT}/{action}", fields=(name,))
+            CallPattern(methods=("POST",), path=f"{PROJECT_PATH}/{action}", fields=(name,))
             for action in ("archive", "unarchive")
         ),
-        Call(methods=("GET",), path=PROJECT, fields=(name,)),
-        Call(methods=("PUT",), path=f"{PROJECT}/transfer", fields=(name,)),
+        CallPattern(methods=("GET",), path=PROJECT_PATH, fields=(name,)),
+        CallPattern(methods=("PUT",), path=f"{PROJECT_PATH}/transfer", fields=(name,)),
     )
     set_by = tuple(
-        Call(methods=each.methods, path=each.path, fields=(name,), attributes=(name,))
+        CallPattern(methods=each.methods, path=each.path, fields=(name,), attributes=(name,))
         for each in _PROJECT_WRITES
     )
     return shown + set_by
 
 
-def setting(name: str) -> tuple[Call, ...]:
+def build_setting_calls(name: str) -> tuple[CallPattern, ...]:
     """Return the calls that show or set a setting of the instance."""
     return (
-        Call(methods=("GET",), path=SETTINGS, fields=(name,)),
-        Call(methods=("PUT",), path=SETTINGS, fields=(name,), attributes=(name,)),
+        CallPattern(methods=("GET",), path=SETTINGS_PATH, fields=(name,)),
+        CallPattern(methods=("PUT",), path=SETTINGS_PATH, fields=(name,), attributes=(name,)),
     )

@@ -3,12 +3,31 @@
 from collections.abc import Sequence
 from functools import partial
 
-from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
-from domain.releases.conditions import FilteredUnlikeSorted, Given, Longer, Missing, Shorter
-from domain.releases.schedule.calls import API, GROUP, PROJECT, project_attribute, setting
+from domain.releases.changes import (
+    CallPattern,
+    Change,
+    Interface,
+    NameKind,
+    NamePattern,
+    ReleaseChangeKind,
+)
+from domain.releases.conditions import (
+    FilterSortMismatch,
+    ParameterGiven,
+    ParameterMissing,
+    TextLonger,
+    TextShorter,
+)
+from domain.releases.schedule.calls import (
+    API_PATH,
+    GROUP_PATH,
+    PROJECT_PATH,
+    build_project_attribute_calls,
+    build_setting_calls,
+)
 
-_change = partial(Change, release="16.0")
-_rest = partial(_change, interface=Interface.REST)
+_build_change = partial(Change, release="16.0")
+_build_rest_change = partial(_build_change, interface=Interface.REST)
 
 _ACCESS_LEVELS = (
     "releases_access_level",
@@ -18,99 +37,105 @@ _ACCESS_LEVELS = (
     "monitor_access_level",
 )
 RELEASE_16: Sequence[Change] = (
-    _rest(
+    _build_rest_change(
         id="release-links-external",
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Field external of releases and release links removed",
         matches=(
-            Call(
+            CallPattern(
                 methods=("GET", "POST", "PUT"),
-                path=f"{PROJECT}/releases/:tag_name/assets/links",
+                path=f"{PROJECT_PATH}/releases/:tag_name/assets/links",
                 fields=("external",),
                 attributes=("external",),
             ),
-            Call(
-                path=f"{PROJECT}/releases/:tag_name/assets/links/:link_id",
+            CallPattern(
+                path=f"{PROJECT_PATH}/releases/:tag_name/assets/links/:link_id",
                 fields=("external",),
                 attributes=("external",),
             ),
-            Call(
+            CallPattern(
                 methods=("GET",),
-                path=f"{PROJECT}/releases",
+                path=f"{PROJECT_PATH}/releases",
                 fields=("assets.links[].external",),
             ),
-            Call(
+            CallPattern(
                 methods=("POST",),
-                path=f"{PROJECT}/releases",
+                path=f"{PROJECT_PATH}/releases",
                 fields=("assets.links[].external",),
                 attributes=("assets.links[].external",),
             ),
-            Call(path=f"{PROJECT}/releases/:tag_name", fields=("assets.links[].external",)),
-            Call(
+            CallPattern(
+                path=f"{PROJECT_PATH}/releases/:tag_name", fields=("assets.links[].external",)
+            ),
+            CallPattern(
                 methods=("GET",),
-                path=f"{PROJECT}/releases/permalink/latest",
+                path=f"{PROJECT_PATH}/releases/permalink/latest",
                 fields=("assets.links[].external",),
             ),
         ),
-        after="Responses have no field external, and a request that sets it is refused.",
+        after="Responses do not contain the field external. Requests that set it are rejected.",
         replacement="Treat every link as external.",
         hosted=True,
     ),
-    _change(
+    _build_change(
         id="graphql-release-asset-link-external",
         interface=Interface.GRAPHQL,
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Field external of ReleaseAssetLink removed",
         matches=(
-            Names(
-                where=Where.GRAPHQL_FIELD,
+            NamePattern(
+                where=NameKind.GRAPHQL_FIELD,
                 names=("external",),
                 types=("ReleaseAssetLink", "ReleaseLink"),
             ),
         ),
-        after="A query with the field is refused.",
+        after="Queries with the field are rejected.",
         replacement="Treat every link as external.",
     ),
-    _rest(
+    _build_rest_change(
         id="operations-access-level",
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Project attribute operations_access_level removed",
-        matches=project_attribute("operations_access_level"),
-        after="Projects have no operations_access_level, and a request that sets it is refused.",
+        matches=build_project_attribute_calls("operations_access_level"),
+        after="Projects do not have operations_access_level. Requests that set it are rejected.",
         replacement="Use " + ", ".join(_ACCESS_LEVELS[:-1]) + f" and {_ACCESS_LEVELS[-1]}.",
         hosted=True,
         renamed={"operations_access_level": _ACCESS_LEVELS},
     ),
-    _rest(
+    _build_rest_change(
         id="merge-request-approvals",
-        kind=Kind.OPERATION_GONE,
+        kind=ReleaseChangeKind.OPERATION_GONE,
         title="POST /approvals for changing merge request approvals removed",
         matches=(
-            Call(
+            CallPattern(
                 methods=("POST",),
-                path=f"{PROJECT}/merge_requests/:merge_request_iid/approvals",
+                path=f"{PROJECT_PATH}/merge_requests/:merge_request_iid/approvals",
             ),
         ),
-        after="The operation does not exist.",
+        after="The operation no longer exists.",
         replacement="Use /approval_rules.",
         status=404,
     ),
-    _rest(
+    _build_rest_change(
         id="jobs-request-job-age",
-        kind=Kind.PARAMETER_REFUSED,
+        kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Parameter job_age of POST /jobs/request removed",
-        matches=(Call(methods=("POST",), path=f"{API}/jobs/request", when=Given("job_age")),),
+        matches=(
+            CallPattern(
+                methods=("POST",), path=f"{API_PATH}/jobs/request", when=ParameterGiven("job_age")
+            ),
+        ),
         after="The parameter has no effect.",
-        replacement="Leave the parameter out.",
+        replacement="Omit the parameter.",
     ),
-    _change(
+    _build_change(
         id="graphql-runner-status",
         interface=Interface.GRAPHQL,
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Runner status no longer returns paused or active",
         matches=(
-            Names(
-                where=Where.GRAPHQL_VALUE,
+            NamePattern(
+                where=NameKind.GRAPHQL_VALUE,
                 names=("PAUSED", "ACTIVE"),
                 types=("CiRunnerStatus",),
             ),
@@ -118,84 +143,88 @@ RELEASE_16: Sequence[Change] = (
         after="The field status of a runner is never PAUSED or ACTIVE.",
         replacement="Use the boolean field paused.",
     ),
-    _change(
+    _build_change(
         id="legacy-page-urls",
         interface=Interface.PAGES,
-        kind=Kind.OPERATION_GONE,
+        kind=ReleaseChangeKind.OPERATION_GONE,
         title="Legacy URLs without the /-/ delimiter removed",
         matches=(
-            Call(
+            CallPattern(
                 methods=("GET",),
                 path="/:namespace/:project/*",
                 unless=("/api/", "/oauth/", "/-/"),
             ),
         ),
-        after="Pages of a project only have the URL with /-/ after the path of the project.",
-        replacement="Put /-/ after the path of the project. URLs of APIs do not change.",
+        after="URLs of project pages need /-/ after the path of the project.",
+        replacement="Insert /-/ after the path of the project. API URLs do not change.",
         hosted=True,
         status=404,
     ),
-    _rest(
+    _build_rest_change(
         id="deployments-updated-at",
-        kind=Kind.PARAMETER_REFUSED,
-        title="Deployments filtered by updated_at without sorting by it, or the reverse, refused",
+        kind=ReleaseChangeKind.PARAMETER_REFUSED,
+        title="Deployment filters by updated_at require sorting by updated_at, and vice versa",
         matches=(
-            Call(
+            CallPattern(
                 methods=("GET",),
-                path=f"{PROJECT}/deployments",
-                when=FilteredUnlikeSorted(
+                path=f"{PROJECT_PATH}/deployments",
+                when=FilterSortMismatch(
                     filters=("updated_after", "updated_before"), sort="order_by", by="updated_at"
                 ),
             ),
         ),
-        after="Such a request is refused.",
+        after="Requests with only the filter or only the sort order are rejected.",
         replacement=(
             "Use finished_after and finished_before with order_by=finished_at and status=success."
         ),
         hosted=True,
     ),
-    _rest(
+    _build_rest_change(
         id="environment-search",
-        kind=Kind.LIMIT_APPLIED,
-        title="Search of environments under 3 characters refused",
+        kind=ReleaseChangeKind.LIMIT_APPLIED,
+        title="Environment searches under 3 characters rejected",
         matches=(
-            Call(methods=("GET",), path=f"{PROJECT}/environments", when=Shorter(3, "search")),
-        ),
-        after="A search of environments has at least 3 characters.",
-        replacement="Search for 3 characters or more, or list all environments.",
-        hosted=True,
-    ),
-    _rest(
-        id="external-status-length",
-        kind=Kind.LIMIT_APPLIED,
-        title="Texts of external commit statuses over 255 characters refused",
-        matches=(
-            Call(
-                methods=("POST",),
-                path=f"{PROJECT}/statuses/:sha",
-                when=Longer(255, "stage", "ref", "description", "target_url"),
+            CallPattern(
+                methods=("GET",), path=f"{PROJECT_PATH}/environments", when=TextShorter(3, "search")
             ),
         ),
-        after="stage, ref, description and target_url have at most 255 characters.",
+        after="Environment searches need at least 3 characters.",
+        replacement="Search for at least 3 characters, or list all environments.",
+        hosted=True,
+    ),
+    _build_rest_change(
+        id="external-status-length",
+        kind=ReleaseChangeKind.LIMIT_APPLIED,
+        title="Texts of external commit statuses over 255 characters rejected",
+        matches=(
+            CallPattern(
+                methods=("POST",),
+                path=f"{PROJECT_PATH}/statuses/:sha",
+                when=TextLonger(255, "stage", "ref", "description", "target_url"),
+            ),
+        ),
+        after="stage, ref, description and target_url can have at most 255 characters.",
         replacement="Send at most 255 characters.",
         hosted=True,
     ),
-    _rest(
+    _build_rest_change(
         id="tokens-without-expiry",
-        kind=Kind.DEFAULT_CHANGED,
-        title="Personal, project and group access tokens without an expiry date end in a year",
+        kind=ReleaseChangeKind.DEFAULT_CHANGED,
+        title=(
+            "Personal, project and group access tokens without an expiry date expire after a year"
+        ),
         matches=tuple(
-            Call(methods=("POST",), path=path, when=Missing("expires_at"))
+            CallPattern(methods=("POST",), path=path, when=ParameterMissing("expires_at"))
             for path in (
-                f"{API}/users/:id/personal_access_tokens",
-                f"{API}/user/personal_access_tokens",
-                f"{PROJECT}/access_tokens",
-                f"{GROUP}/access_tokens",
+                f"{API_PATH}/users/:id/personal_access_tokens",
+                f"{API_PATH}/user/personal_access_tokens",
+                f"{PROJECT_PATH}/access_tokens",
+                f"{GROUP_PATH}/access_tokens",
             )
         ),
-        after="A token without expires_at expires in a year. Existing tokens without an expiry "
+        after="Tokens without expires_at expire after a year. Existing tokens without an expiry "
         "date expire a year after the release.",
-        replacement="Set expires_at, and rotate the token before that day.",
+        replacement="Set expires_at, and rotate the token before that date.",
         hosted=True,
         is_strict=True,
     ),
@@ -207,13 +236,13 @@ RELEASE_16_7: Sequence[Change] = (
         id="user-email-lookup-limit",
         release="16.7",
         interface=Interface.SETTINGS,
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Setting user_email_lookup_limit removed",
         matches=(
-            *setting("user_email_lookup_limit"),
-            Names(where=Where.SETTING, names=("user_email_lookup_limit",)),
+            *build_setting_calls("user_email_lookup_limit"),
+            NamePattern(where=NameKind.SETTING, names=("user_email_lookup_limit",)),
         ),
-        after="Settings have no user_email_lookup_limit, and a request that sets it is refused.",
+        after="Settings do not have user_email_lookup_limit. Requests that set it are rejected.",
         replacement="Use search_rate_limit.",
         hosted=True,
         renamed={"user_email_lookup_limit": ("search_rate_limit",)},

@@ -3,19 +3,26 @@
 from collections.abc import Sequence
 from functools import partial
 
-from domain.releases.changes import Call, Change, Interface, Kind, Names, Where
-from domain.releases.conditions import AboveOne, Given
+from domain.releases.changes import (
+    CallPattern,
+    Change,
+    Interface,
+    NameKind,
+    NamePattern,
+    ReleaseChangeKind,
+)
+from domain.releases.conditions import NumberAboveOne, ParameterGiven
 from domain.releases.schedule.calls import (
-    API,
-    GROUP,
-    PROJECT,
-    REGISTRATION_ENDED,
-    SETTINGS,
-    project_attribute,
+    API_PATH,
+    GROUP_PATH,
+    PROJECT_PATH,
+    REGISTRATION_REPLACEMENT,
+    SETTINGS_PATH,
+    build_project_attribute_calls,
 )
 
-_change = partial(Change, release="17.0")
-_rest = partial(_change, interface=Interface.REST)
+_build_change = partial(Change, release="17.0")
+_build_rest_change = partial(_build_change, interface=Interface.REST)
 
 _RUNNER_ARGUMENTS = (
     "token",
@@ -29,162 +36,178 @@ _RUNNER_ARGUMENTS = (
     "maintenance_note",
 )
 RELEASE_17: Sequence[Change] = (
-    _rest(
+    _build_rest_change(
         id="users-offset-pagination",
-        kind=Kind.PARAMETER_REFUSED,
+        kind=ReleaseChangeKind.PARAMETER_REFUSED,
         title="Offset pagination of /users removed",
-        matches=(Call(methods=("GET",), path=f"{API}/users", when=AboveOne("page")),),
-        after="A page above 1 is refused.",
+        matches=(
+            CallPattern(methods=("GET",), path=f"{API_PATH}/users", when=NumberAboveOne("page")),
+        ),
+        after="Requests with page above 1 are rejected.",
         replacement="Use pagination=keyset, order_by=id and the URL with rel=next in Link.",
         hosted=True,
     ),
-    _rest(
+    _build_rest_change(
         id="ci-job-token-scope-enabled",
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Project attribute ci_job_token_scope_enabled removed",
-        matches=project_attribute("ci_job_token_scope_enabled"),
-        after="Projects have no ci_job_token_scope_enabled, and a request that sets it is refused.",
+        matches=build_project_attribute_calls("ci_job_token_scope_enabled"),
+        after=(
+            "Projects do not have ci_job_token_scope_enabled. Requests that set it are rejected."
+        ),
         replacement="Use the job token scope API, /projects/:id/job_token_scope.",
         hosted=True,
     ),
-    _rest(
+    _build_rest_change(
         id="feature-flag-version",
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Field version of feature flags removed",
         matches=(
-            Call(path=f"{PROJECT}/feature_flags", fields=("version",), attributes=("version",)),
-            Call(
-                path=f"{PROJECT}/feature_flags/:name",
+            CallPattern(
+                path=f"{PROJECT_PATH}/feature_flags", fields=("version",), attributes=("version",)
+            ),
+            CallPattern(
+                path=f"{PROJECT_PATH}/feature_flags/:name",
                 fields=("version",),
                 attributes=("version",),
             ),
         ),
-        after="Feature flags have no field version.",
-        replacement="Leave the field out: all feature flags are of the new version.",
+        after="Feature flags do not have the field version.",
+        replacement="Omit the field. All feature flags use the new version.",
     ),
-    _rest(
+    _build_rest_change(
         id="packages-pipelines",
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Attribute pipelines of /api/v4/projects/:id/packages removed",
         matches=(
-            Call(methods=("GET",), path=f"{PROJECT}/packages", fields=("pipelines",)),
-            Call(methods=("GET",), path=f"{PROJECT}/packages/:package_id", fields=("pipelines",)),
+            CallPattern(methods=("GET",), path=f"{PROJECT_PATH}/packages", fields=("pipelines",)),
+            CallPattern(
+                methods=("GET",), path=f"{PROJECT_PATH}/packages/:package_id", fields=("pipelines",)
+            ),
         ),
-        after="Packages have no attribute pipelines.",
+        after="Packages do not have the attribute pipelines.",
         replacement="Use /projects/:id/packages/:package_id/pipelines.",
     ),
-    _change(
+    _build_change(
         id="sign-in-text",
         interface=Interface.SETTINGS,
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="Settings sign_in_text and help_text removed",
         matches=(
-            Call(methods=("GET",), path=SETTINGS, fields=("sign_in_text", "help_text")),
-            Call(
+            CallPattern(methods=("GET",), path=SETTINGS_PATH, fields=("sign_in_text", "help_text")),
+            CallPattern(
                 methods=("PUT",),
-                path=SETTINGS,
+                path=SETTINGS_PATH,
                 fields=("sign_in_text", "help_text"),
                 attributes=("sign_in_text", "help_text"),
             ),
-            Names(where=Where.SETTING, names=("sign_in_text", "help_text")),
+            NamePattern(where=NameKind.SETTING, names=("sign_in_text", "help_text")),
         ),
         after=(
-            "Settings have no sign_in_text and no help_text, and a request that sets them is "
-            "refused."
+            "Settings do not have sign_in_text and help_text. Requests that set them are rejected."
         ),
         replacement="Use the field description of the Appearance API, /application/appearance.",
         hosted=True,
     ),
-    _change(
+    _build_change(
         id="jwks-alias",
         interface=Interface.OAUTH,
-        kind=Kind.OPERATION_GONE,
+        kind=ReleaseChangeKind.OPERATION_GONE,
         title="Alias /-/jwks of /oauth/discovery/keys removed",
-        matches=(Call(methods=("GET",), path="/-/jwks"),),
-        after="The URL does not exist.",
+        matches=(CallPattern(methods=("GET",), path="/-/jwks"),),
+        after="The URL no longer exists.",
         replacement="Use /oauth/discovery/keys.",
         hosted=True,
         status=404,
     ),
-    _change(
+    _build_change(
         id="ci-job-jwt",
         interface=Interface.CI,
-        kind=Kind.FIELD_GONE,
+        kind=ReleaseChangeKind.FIELD_GONE,
         title="ID token variables CI_JOB_JWT, CI_JOB_JWT_V1 and CI_JOB_JWT_V2 removed",
         matches=(
-            Names(
-                where=Where.CI_VARIABLE,
+            NamePattern(
+                where=NameKind.CI_VARIABLE,
                 names=("CI_JOB_JWT", "CI_JOB_JWT_V1", "CI_JOB_JWT_V2"),
             ),
         ),
-        after="Jobs do not have these variables.",
+        after="Jobs no longer have these variables.",
         replacement=(
-            "Use ID tokens (id_tokens, from release 15.7): they follow OpenID Connect, and their "
-            "iss is a fully qualified domain name."
+            "Use ID tokens (id_tokens, since release 15.7). They follow OpenID Connect, and their "
+            "iss claim is a fully qualified domain name."
         ),
     ),
-    _change(
+    _build_change(
         id="graphql-token-types",
         interface=Interface.GRAPHQL,
-        kind=Kind.LIMIT_APPLIED,
+        kind=ReleaseChangeKind.LIMIT_APPLIED,
         title="GraphQL access only through documented token types",
-        matches=(Names(where=Where.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),),
-        after="A request with a token of another type is refused.",
+        matches=(
+            NamePattern(where=NameKind.GRAPHQL_ENDPOINT, names=("deploy_token", "deploy-token")),
+        ),
+        after="Requests with a token of another type are rejected.",
         replacement="Use a documented token type, such as a personal access token.",
         status=401,
         is_strict=True,
     ),
-    _rest(
+    _build_rest_change(
         id="runner-registration",
-        kind=Kind.OPERATION_GONE,
-        title="POST /runners with a registration token or arguments of the runner removed",
-        matches=(Call(methods=("POST",), path=f"{API}/runners", when=Given(*_RUNNER_ARGUMENTS)),),
-        after=(
-            "Registration tokens, and the runner arguments locked, access level, run untagged, "
-            "maximum timeout, paused, tag list and maintenance note, return 410 Gone."
+        kind=ReleaseChangeKind.OPERATION_GONE,
+        title="POST /runners with a registration token or runner arguments removed",
+        matches=(
+            CallPattern(
+                methods=("POST",),
+                path=f"{API_PATH}/runners",
+                when=ParameterGiven(*_RUNNER_ARGUMENTS),
+            ),
         ),
-        replacement=REGISTRATION_ENDED,
+        after=(
+            "Requests with a registration token, or with the runner arguments locked, access "
+            "level, run untagged, maximum timeout, paused, tag list or maintenance note, return "
+            "410 Gone."
+        ),
+        replacement=REGISTRATION_REPLACEMENT,
         hosted=True,
         status=410,
     ),
-    _change(
+    _build_change(
         id="graphql-runner-projects-sort",
         interface=Interface.GRAPHQL,
-        kind=Kind.DEFAULT_CHANGED,
+        kind=ReleaseChangeKind.DEFAULT_CHANGED,
         title="Default sort of CiRunner.projects changes from id_asc to id_desc",
         matches=(
-            Names(
-                where=Where.GRAPHQL_FIELD,
+            NamePattern(
+                where=NameKind.GRAPHQL_FIELD,
                 names=("projects",),
                 types=("CiRunner",),
                 unless=("sort",),
             ),
         ),
-        after="Projects of a runner come with the highest id first.",
+        after="Projects of a runner are sorted by descending id.",
         replacement="Use sort: ID_ASC for the previous order.",
     ),
-    _rest(
+    _build_rest_change(
         id="group-member-roles",
-        kind=Kind.OPERATION_GONE,
+        kind=ReleaseChangeKind.OPERATION_GONE,
         title="Member roles of groups moved to the instance",
         matches=(
-            Call(path=f"{GROUP}/member_roles"),
-            Call(path=f"{GROUP}/member_roles/:member_role_id"),
+            CallPattern(path=f"{GROUP_PATH}/member_roles"),
+            CallPattern(path=f"{GROUP_PATH}/member_roles/:member_role_id"),
         ),
         after="Member roles are managed for the whole instance.",
         replacement="Use /member_roles.",
         hosted=True,
         status=404,
     ),
-    _change(
+    _build_change(
         id="public-download-events",
         interface=Interface.AUDIT,
-        kind=Kind.DEFAULT_CHANGED,
-        title="Downloads of public projects have an audit event of their own",
-        matches=(Names(where=Where.EVENT, names=("repository_download_operation",)),),
+        kind=ReleaseChangeKind.DEFAULT_CHANGED,
+        title="Downloads of public projects have a separate audit event",
+        matches=(NamePattern(where=NameKind.EVENT, names=("repository_download_operation",)),),
         after=(
-            "repository_download_operation is for private and internal projects. Downloads of "
-            "public ones are public_repository_download_operation, which is streamed only."
+            "repository_download_operation covers only private and internal projects. Downloads "
+            "of public projects are public_repository_download_operation, which is only streamed."
         ),
         replacement="Stream public_repository_download_operation.",
         hosted=True,
@@ -198,12 +221,12 @@ RELEASE_17_5: Sequence[Change] = (
         id="tls-versions",
         release="17.5",
         interface=Interface.TLS,
-        kind=Kind.LIMIT_APPLIED,
-        title="TLS 1.2 and keys of 112 bits of security required",
-        matches=(Names(where=Where.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
+        kind=ReleaseChangeKind.LIMIT_APPLIED,
+        title="TLS 1.2 and keys with 112 bits of security required",
+        matches=(NamePattern(where=NameKind.PROTOCOL, names=("TLSv1", "TLSv1.0", "TLSv1.1")),),
         after=(
-            "Incoming and outgoing connections need TLS 1.2 or higher, RSA, DSA and DH keys 2048 "
-            "bits and ECC keys 224 bits."
+            "Incoming and outgoing connections require TLS 1.2 or later. RSA, DSA and DH keys "
+            "need at least 2048 bits, and ECC keys at least 224 bits."
         ),
         replacement="Use TLS 1.2 or 1.3, and a larger key.",
         hosted=True,

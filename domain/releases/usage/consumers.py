@@ -9,18 +9,18 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import BOT
-from domain.core.labelled_enums import Labelled
-from domain.oauth.personal_tokens.lists import is_usable
+from domain.core.labelled_enums import LabeledEnum
+from domain.oauth.personal_tokens.lists import is_personal_token_usable
 from models import Application, Bot, Group, PersonalAccessToken, Project, User
 
 
-class ConsumerKind(Labelled):
+class ConsumerKind(LabeledEnum):
     """Kind of consumer. The value is used in the API."""
 
     PERSONAL_TOKEN = "personal_access_token", "Personal access token"
-    RESOURCE_TOKEN = "resource_access_token", "Access token of a project or group"
+    RESOURCE_TOKEN = "resource_access_token", "Project or group access token"
     APPLICATION = "application", "Application"
-    PASSWORD = "password", "Password or browser, without an application"
+    PASSWORD = "password", "Password or browser session"
     ANONYMOUS = "anonymous", "Requests without a token"
 
 
@@ -44,12 +44,12 @@ class ConsumerView:
     is_live: bool = True
 
 
-_NOBODY = ConsumerView(
+_ANONYMOUS_CONSUMER = ConsumerView(
     kind=ConsumerKind.ANONYMOUS, id=None, name=ConsumerKind.ANONYMOUS.label, owner=""
 )
 
 
-class Caller(NamedTuple):
+class CallerKey(NamedTuple):
     """The columns of a count that identify the caller."""
 
     user_id: int | None
@@ -57,28 +57,28 @@ class Caller(NamedTuple):
     personal_token_id: int | None
 
 
-def consumers_of(
-    callers: Iterable[Caller], *, session: Session, now: datetime
-) -> Callable[[Caller], ConsumerView]:
+def build_consumer_lookup(
+    callers: Iterable[CallerKey], *, session: Session, now: datetime
+) -> Callable[[CallerKey], ConsumerView]:
     """Return a function from callers to consumers; a rotated token is the same consumer."""
     known = set(callers)
-    applications = _applications({each.application_id for each in known}, session)
-    tokens = _tokens({each.personal_token_id for each in known}, session, now)
-    passwords = _passwords(
-        {each.user_id for each in known if each == Caller(each.user_id, None, None)}, session
+    applications = _find_applications({each.application_id for each in known}, session)
+    tokens = _find_tokens({each.personal_token_id for each in known}, session, now)
+    passwords = _find_password_users(
+        {each.user_id for each in known if each == CallerKey(each.user_id, None, None)}, session
     )
 
-    def consumer_of(caller: Caller) -> ConsumerView:
+    def consumer_of(caller: CallerKey) -> ConsumerView:
         if caller.application_id is not None:
             return applications[caller.application_id]
         if caller.personal_token_id is not None:
             return tokens[caller.personal_token_id]
-        return _NOBODY if caller.user_id is None else passwords[caller.user_id]
+        return _ANONYMOUS_CONSUMER if caller.user_id is None else passwords[caller.user_id]
 
     return consumer_of
 
 
-def _applications(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
+def _find_applications(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
     rows = session.execute(
         select(
             Application.id, Application.name, Application.is_instance_wide, User.id, User.username
@@ -98,14 +98,16 @@ def _applications(ids: set[int | None], session: Session) -> Mapping[int, Consum
     }
 
 
-def _tokens(ids: set[int | None], session: Session, now: datetime) -> Mapping[int, ConsumerView]:
+def _find_tokens(
+    ids: set[int | None], session: Session, now: datetime
+) -> Mapping[int, ConsumerView]:
     rows = session.execute(
         select(PersonalAccessToken, User, Bot.group_id, Bot.project_id, Group.path, Project.path)
         .join(User, User.id == PersonalAccessToken.user_id)
         .outerjoin(Bot, Bot.user_id == User.id)
         .outerjoin(Group, Group.id == Bot.group_id)
         .outerjoin(Project, Project.id == Bot.project_id)
-        .where(PersonalAccessToken.id.in_(_with_rotations(ids, session)))
+        .where(PersonalAccessToken.id.in_(_add_rotated_tokens(ids, session)))
         .order_by(PersonalAccessToken.id)
     ).all()
     newest: dict[int, ConsumerView] = {}
@@ -119,12 +121,12 @@ def _tokens(ids: set[int | None], session: Session, now: datetime) -> Mapping[in
             owner_id=None if is_bot else user.id,
             group_id=group_id,
             project_id=project_id,
-            is_live=is_usable(token, now),
+            is_live=is_personal_token_usable(token, now),
         )
     return {row[0].id: newest[row[0].family_id or row[0].id] for row in rows}
 
 
-def _with_rotations(ids: set[int | None], session: Session) -> set[int]:
+def _add_rotated_tokens(ids: set[int | None], session: Session) -> set[int]:
     """Return the ids of tokens and of all tokens in the same rotations."""
     asked = {each for each in ids if each is not None}
     families = session.scalars(
@@ -139,7 +141,7 @@ def _with_rotations(ids: set[int | None], session: Session) -> set[int]:
     return first.union(rotated)
 
 
-def _passwords(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
+def _find_password_users(ids: set[int | None], session: Session) -> Mapping[int, ConsumerView]:
     rows = session.execute(select(User.id, User.username).where(User.id.in_(ids - {None})))
     return {
         number: ConsumerView(

@@ -8,23 +8,23 @@ from datetime import date, datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.accounts.users import IN_USE
+from domain.accounts.users import IS_ACTIVE_HUMAN
 from domain.core.database.rows import insert_into
-from domain.core.types.base import columns_of
-from domain.delivery.mail.outbox import NewMessage, Sign, queue_messages
-from domain.projects.bots import Maintainer, maintainers_of
+from domain.core.types.base import get_column_values
+from domain.delivery.mail.outbox import MessageSettings, NewEmail, queue_emails
+from domain.projects.bots import Maintainer, find_maintainers
 from domain.releases.changes import Change
 from domain.releases.usage.consumers import ConsumerKind, ConsumerView
-from domain.releases.usage.reading import Period, Use, uses_of_instance
+from domain.releases.usage.reading import AffectedUsage, UsagePeriod, find_instance_usage
 from domain.releases.version import Release
 from models import ChangeNotice, User
 
 #: Maximum age of calls that count as current. It exceeds a month because of monthly jobs.
-RECENT = timedelta(days=35)
+RECENT_CALL_PERIOD = timedelta(days=35)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RemovalNoticeSettings(Sign):
+class RemovalNoticeSettings(MessageSettings):
     """The settings that messages mention, and the time of a message before the release."""
 
     ahead: timedelta
@@ -46,32 +46,32 @@ def queue_removal_notices(sign: RemovalNoticeSettings, *, session: Session, now:
     if not due:
         return 0
     messages = [
-        _message(recipient, uses, due, sign, now)
-        for recipient, uses in _told(due, sign, session=session, now=now)
+        _build_message(recipient, uses, due, sign, now)
+        for recipient, uses in _find_unnotified_users(due, sign, session=session, now=now)
     ]
-    return queue_messages(messages, session=session, keyring=sign.keyring, now=now)
+    return queue_emails(messages, session=session, keyring=sign.keyring, now=now)
 
 
-def _told(
+def _find_unnotified_users(
     due: Mapping[Release, date], sign: RemovalNoticeSettings, *, session: Session, now: datetime
-) -> Iterator[tuple[Maintainer, Sequence[Use]]]:
+) -> Iterator[tuple[Maintainer, Sequence[AffectedUsage]]]:
     """Yield the users without a notice, with their affected calls."""
-    period = Period(
-        since=(now - RECENT).date(), running=sign.running, until=max(due), is_ahead=True
+    period = UsagePeriod(
+        since=(now - RECENT_CALL_PERIOD).date(), running=sign.running, until=max(due), is_ahead=True
     )
-    found: dict[Maintainer, list[Use]] = defaultdict(list)
-    recipients = _Recipients(session=session, today=now.date())
-    for use in uses_of_instance(period, session=session, now=now):
+    found: dict[Maintainer, list[AffectedUsage]] = defaultdict(list)
+    recipients = _RecipientLookup(session=session, today=now.date())
+    for use in find_instance_usage(period, session=session, now=now):
         if use.is_sure and use.change.removal in due and use.consumer.is_live:
             for recipient in recipients.of(use.consumer):
                 found[recipient].append(use)
     for recipient, uses in found.items():
-        new = _remember(recipient, {use.change.id for use in uses}, session=session, now=now)
+        new = _store_notices(recipient, {use.change.id for use in uses}, session=session, now=now)
         if new:
             yield recipient, [use for use in uses if use.change.id in new]
 
 
-def _remember(
+def _store_notices(
     recipient: Maintainer, change_ids: set[str], *, session: Session, now: datetime
 ) -> set[str]:
     """Store that a user gets notices of changes, and return the new ones."""
@@ -84,7 +84,7 @@ def _remember(
     return set(session.scalars(insert.on_conflict_do_nothing().returning(ChangeNotice.change_id)))
 
 
-class _Recipients:
+class _RecipientLookup:
     """The recipients of notices for consumers, cached by consumer."""
 
     def __init__(self, *, session: Session, today: date) -> None:
@@ -103,7 +103,7 @@ class _Recipients:
 
     def _look_up(self, consumer: ConsumerView) -> Sequence[Maintainer]:
         if consumer.kind is ConsumerKind.RESOURCE_TOKEN:
-            _, people = maintainers_of(
+            _, people = find_maintainers(
                 consumer.group_id,
                 consumer.project_id,
                 session=self._session,
@@ -116,34 +116,34 @@ class _Recipients:
         is_theirs = User.is_admin if consumer.owner_id is None else User.id == consumer.owner_id
         rows = self._session.execute(
             select(User.id, User.name, User.email, User.time_zone)
-            .where(is_theirs, IN_USE)
+            .where(is_theirs, IS_ACTIVE_HUMAN)
             .order_by(User.id)
         )
-        return [Maintainer(**columns_of(row, Maintainer)) for row in rows]
+        return [Maintainer(**get_column_values(row, Maintainer)) for row in rows]
 
 
-def _message(
+def _build_message(
     to: Maintainer,
-    uses: Sequence[Use],
+    uses: Sequence[AffectedUsage],
     due: Mapping[Release, date],
     sign: RemovalNoticeSettings,
     now: datetime,
-) -> NewMessage:
+) -> NewEmail:
     changes = list({use.change.id: use.change for use in uses}.values())
     first = min(changes, key=lambda change: due[change.removal])
     day = due[first.removal]
-    parts = "\n\n".join(_part(change, uses, due, sign) for change in changes)
+    parts = "\n\n".join(_format_change(change, uses, due, sign) for change in changes)
     ids = " ".join(sorted(change.id for change in changes))
-    return NewMessage(
+    return NewEmail(
         key=f"changes to {to.id} at {now.isoformat()}: {ids}"[:255],
         recipient=to.email,
         subject=f"Release {first.release} on {day} will break some of your API calls",
         text=(
             f"Hello {to.name},\n\n"
-            "Tokens or applications that you own or maintain make API calls that will stop\n"
-            "working, or work differently:\n\n"
+            "Tokens or applications that you own or maintain make API calls that will fail\n"
+            "or work differently:\n\n"
             f"{parts}\n\n"
-            "See all calls that are affected or may be affected, and how often they are made:\n"
+            "View all calls that are affected or may be affected:\n"
             f"{sign.base_url}/-/user_settings/api_changes\n\n"
             f"-- \n{sign.instance_name}, {sign.base_url}\n"
             "You receive this message once for each change, because you own the token or\n"
@@ -152,8 +152,11 @@ def _message(
     )
 
 
-def _part(
-    change: Change, uses: Sequence[Use], due: Mapping[Release, date], sign: RemovalNoticeSettings
+def _format_change(
+    change: Change,
+    uses: Sequence[AffectedUsage],
+    due: Mapping[Release, date],
+    sign: RemovalNoticeSettings,
 ) -> str:
     callers = "\n".join(
         f"    {use.consumer.name}: {use.calls} call{'' if use.calls == 1 else 's'}, "
@@ -163,7 +166,7 @@ def _part(
     )
     return (
         f"* {change.title}\n"
-        f"  with release {change.release}, on {due[change.removal]}.\n"
+        f"  Takes effect in release {change.release} on {due[change.removal]}.\n"
         f"  Instead: {change.replacement}\n"
         f"{callers}\n"
         f"  {sign.base_url}/help/releases/{change.id}"

@@ -15,27 +15,32 @@ from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, selec
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.projects.views import Viewer
-from domain.projects.visibility_sql import groups_with_role, has_role_in_project
-from domain.releases.changes import Call, Certainty, Change, Interface, Kind
-from domain.releases.conditions import Given, Missing
-from domain.releases.matching import calls_to
-from domain.releases.schedule import BY_ID, SCHEDULE
-from domain.releases.usage.consumers import Caller, ConsumerKind, ConsumerView, consumers_of
+from domain.projects.visibility_sql import has_role_in_project, select_groups_with_role
+from domain.releases.changes import CallPattern, Certainty, Change, Interface, ReleaseChangeKind
+from domain.releases.conditions import ParameterGiven, ParameterMissing
+from domain.releases.matching import find_call_matches
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
+from domain.releases.usage.consumers import (
+    CallerKey,
+    ConsumerKind,
+    ConsumerView,
+    build_consumer_lookup,
+)
 from domain.releases.usage.storing import UNKNOWN_NAME, Shape
 from domain.releases.version import Release
 from models import Application, Bot, CallCount, CallShape, Project
 
-_GIVEN = "given"
+_PARAMETER_PLACEHOLDER = "given"
 #: Minimum number of calls per day for which a rate limit is relevant. With fewer calls, a consumer
 #: stays below half of the lowest rate per minute.
-NEAR_A_LIMIT = 100
-_IN_ORDER = {change.id: place for place, change in enumerate(SCHEDULE)}
+MIN_CALLS_NEAR_LIMIT = 100
+_SCHEDULE_POSITIONS = {change.id: place for place, change in enumerate(SCHEDULE)}
 
 
 @dataclass(kw_only=True)
-class Use:
+class AffectedUsage:
     """The calls of a consumer that a change affects."""
 
     change: Change
@@ -59,11 +64,11 @@ class Use:
     @property
     def may_be_felt(self) -> bool:
         """Return whether there are enough calls for a rate limit to be relevant."""
-        return not self.change.is_rate_limit or self.busiest >= NEAR_A_LIMIT
+        return not self.change.is_rate_limit or self.busiest >= MIN_CALLS_NEAR_LIMIT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Period:
+class UsagePeriod:
     """The calls and changes that are evaluated."""
 
     #: First day of calls.
@@ -85,37 +90,39 @@ class Period:
         return True
 
 
-def uses_of_instance(period: Period, *, session: Session, now: datetime) -> Sequence[Use]:
+def find_instance_usage(
+    period: UsagePeriod, *, session: Session, now: datetime
+) -> Sequence[AffectedUsage]:
     """Return the usage of all consumers, in the order of the schedule, most calls first."""
-    return _uses(period, None, session=session, now=now)
+    return _find_usage(period, None, session=session, now=now)
 
 
-def uses_of_person(
-    viewer: Viewer, period: Period, *, session: Session, now: datetime
-) -> Sequence[Use]:
+def find_user_usage(
+    viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
+) -> Sequence[AffectedUsage]:
     """Return the usage of a user's tokens and applications, and of their namespaces' tokens.
 
     For applications, the calls of all their users count, and IP addresses are left out.
     """
-    found = _uses(period, _is_of(viewer), session=session, now=now)
+    found = _find_usage(period, _belongs_to_viewer(viewer), session=session, now=now)
     for use in found:
         if use.consumer.kind is ConsumerKind.APPLICATION:
             use.last_address = None
     return found
 
 
-def changes_used_by(
-    viewer: Viewer, period: Period, *, session: Session, now: datetime
+def find_used_changes(
+    viewer: Viewer, period: UsagePeriod, *, session: Session, now: datetime
 ) -> Mapping[str, Certainty]:
     """Return the ids and certainties of the changes that affect a user's consumers."""
     found: dict[str, Certainty] = {}
-    for use in uses_of_person(viewer, period, session=session, now=now):
+    for use in find_user_usage(viewer, period, session=session, now=now):
         if use.is_sure or use.change.id not in found:
             found[use.change.id] = use.certainty
     return found
 
 
-def _is_of(viewer: Viewer) -> ColumnElement[bool]:
+def _belongs_to_viewer(viewer: Viewer) -> ColumnElement[bool]:
     """Return the condition for calls of a user's consumers."""
     own_applications = select(Application.id).where(
         Application.owner_id == viewer.user_id, Application.is_instance_wide.is_(False)
@@ -124,7 +131,7 @@ def _is_of(viewer: Viewer) -> ColumnElement[bool]:
     bots = select(Bot.user_id).where(
         or_(
             Bot.project_id.in_(projects),
-            Bot.group_id.in_(groups_with_role(viewer, Role.OWNER)),
+            Bot.group_id.in_(select_groups_with_role(viewer, Role.OWNER)),
         )
     )
     is_mine = CallCount.user_id == viewer.user_id
@@ -135,7 +142,7 @@ def _is_of(viewer: Viewer) -> ColumnElement[bool]:
     )
 
 
-class _Row(NamedTuple):
+class _UsageRow(NamedTuple):
     """The calls with a shape by a caller."""
 
     user_id: int | None
@@ -149,60 +156,63 @@ class _Row(NamedTuple):
     last_address: str | None
 
     @property
-    def caller(self) -> Caller:
-        return Caller(self.user_id, self.application_id, self.personal_token_id)
+    def caller(self) -> CallerKey:
+        return CallerKey(self.user_id, self.application_id, self.personal_token_id)
 
 
-def _uses(
-    period: Period, whose: ColumnElement[bool] | None, *, session: Session, now: datetime
-) -> Sequence[Use]:
-    shapes = _concerned_shapes(period, session)
+def _find_usage(
+    period: UsagePeriod, whose: ColumnElement[bool] | None, *, session: Session, now: datetime
+) -> Sequence[AffectedUsage]:
+    shapes = _find_affected_shapes(period, session)
     if not shapes:
         return ()
-    statement = _rows_of(shapes, period.since)
+    statement = _select_rows(shapes, period.since)
     if whose is not None:
         statement = statement.where(whose)
     latest = statement.subquery()
     rows = [
-        _Row._make(row[:-1]) for row in session.execute(select(latest).where(latest.c.place == 1))
+        _UsageRow._make(row[:-1])
+        for row in session.execute(select(latest).where(latest.c.place == 1))
     ]
-    consumer_of = consumers_of((row.caller for row in rows), session=session, now=now)
-    found: dict[tuple[str, Certainty, ConsumerKind, int | None], Use] = {}
+    consumer_of = build_consumer_lookup((row.caller for row in rows), session=session, now=now)
+    found: dict[tuple[str, Certainty, ConsumerKind, int | None], AffectedUsage] = {}
     for row in rows:
         shape = shapes[row.shape_id]
         consumer = consumer_of(row.caller)
-        for change, certainty in _concerns(shape, period):
+        for change, certainty in _find_changes_in_period(shape, period):
             key = (change.id, certainty, consumer.kind, consumer.id)
             if key in found:
-                _add(found[key], row, shape)
+                _add_row(found[key], row, shape)
             else:
-                found[key] = _begin(change, consumer, certainty, row, shape)
-    return sorted((use for use in found.values() if use.may_be_felt), key=_place)
+                found[key] = _build_usage(change, consumer, certainty, row, shape)
+    return sorted((use for use in found.values() if use.may_be_felt), key=_get_sort_key)
 
 
-def _place(use: Use) -> tuple[int, bool, int]:
-    return _IN_ORDER[use.change.id], not use.is_sure, -use.calls
+def _get_sort_key(use: AffectedUsage) -> tuple[int, bool, int]:
+    return _SCHEDULE_POSITIONS[use.change.id], not use.is_sure, -use.calls
 
 
-def _concerned_shapes(period: Period, session: Session) -> Mapping[int, Shape]:
+def _find_affected_shapes(period: UsagePeriod, session: Session) -> Mapping[int, Shape]:
     columns = (CallShape.method, CallShape.route, CallShape.parameters, CallShape.changes)
     found = {}
     for number, method, route, parameters, changes in session.execute(
         select(CallShape.id, *columns)
     ):
         shape = Shape(method, route, tuple(parameters.split()), tuple(changes.split()))
-        if any(True for _ in _concerns(shape, period)):
+        if any(True for _ in _find_changes_in_period(shape, period)):
             found[number] = shape
     return found
 
 
-def _concerns(shape: Shape, period: Period) -> Iterator[tuple[Change, Certainty]]:
-    for change_id, certainty in concerns_of(shape).items():
-        if period.has(BY_ID[change_id], certainty):
-            yield BY_ID[change_id], certainty
+def _find_changes_in_period(
+    shape: Shape, period: UsagePeriod
+) -> Iterator[tuple[Change, Certainty]]:
+    for change_id, certainty in find_affecting_changes(shape).items():
+        if period.has(CHANGES_BY_ID[change_id], certainty):
+            yield CHANGES_BY_ID[change_id], certainty
 
 
-def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
+def _select_rows(shape_ids: Iterable[int], since: date) -> Select[Any]:
     """Return the statement for the totals of each caller and shape, with their last row."""
     same = (
         CallCount.user_id,
@@ -224,72 +234,77 @@ def _rows_of(shape_ids: Iterable[int], since: date) -> Select[Any]:
     ).where(CallCount.shape_id.in_(shape_ids), CallCount.day >= since)
 
 
-def _begin(
-    change: Change, consumer: ConsumerView, certainty: Certainty, row: _Row, shape: Shape
-) -> Use:
-    return Use(
-        **columns_of(row, Use),
+def _build_usage(
+    change: Change, consumer: ConsumerView, certainty: Certainty, row: _UsageRow, shape: Shape
+) -> AffectedUsage:
+    return AffectedUsage(
+        **get_column_values(row, AffectedUsage),
         change=change,
         consumer=consumer,
         certainty=certainty,
-        operations={_operation(shape): row.calls},
+        operations={_format_operation(shape): row.calls},
     )
 
 
-def _add(use: Use, row: _Row, shape: Shape) -> None:
+def _add_row(use: AffectedUsage, row: _UsageRow, shape: Shape) -> None:
     use.calls += row.calls
     use.busiest += row.busiest
     use.first_at = min(use.first_at, row.first_at)
     if row.last_at > use.last_at:
         use.last_at, use.last_address = row.last_at, row.last_address
-    operation = _operation(shape)
+    operation = _format_operation(shape)
     use.operations[operation] = use.operations.get(operation, 0) + row.calls
 
 
-def _operation(shape: Shape) -> str:
+def _format_operation(shape: Shape) -> str:
     return f"{shape.method} {shape.route}"
 
 
 @lru_cache(maxsize=10_000)
-def concerns_of(shape: Shape) -> Mapping[str, Certainty]:
+def find_affecting_changes(shape: Shape) -> Mapping[str, Certainty]:
     """Return the ids and certainties of the changes that affect calls with a shape."""
     found = {
-        change_id: _noted(BY_ID[change_id], shape)
+        change_id: _get_stored_certainty(CHANGES_BY_ID[change_id], shape)
         for change_id in shape.changes
-        if change_id in BY_ID
+        if change_id in CHANGES_BY_ID
     }
-    names = dict.fromkeys(shape.parameters, _GIVEN)
-    for concern in calls_to(shape.method, shape.route):
-        certainty = _by_names(concern.change, concern.call, names)
+    names = dict.fromkeys(shape.parameters, _PARAMETER_PLACEHOLDER)
+    for concern in find_call_matches(shape.method, shape.route):
+        certainty = _find_certainty_by_names(concern.change, concern.call, names)
         if certainty is not None and found.get(concern.change.id) is not Certainty.SURE:
             found[concern.change.id] = certainty
     return MappingProxyType(found)
 
 
-def _noted(change: Change, shape: Shape) -> Certainty:
+def _get_stored_certainty(change: Change, shape: Shape) -> Certainty:
     """Return the certainty of a change that was stored with a call of this method and path."""
-    own = [each.call for each in calls_to(shape.method, shape.route) if each.change is change]
+    own = [
+        each.call for each in find_call_matches(shape.method, shape.route) if each.change is change
+    ]
     is_open = own and all(
-        call.when is None and not call.attributes and not _is_ended(change, call) for call in own
+        call.when is None and not call.attributes and not _is_operation_removed(change, call)
+        for call in own
     )
     return Certainty.POSSIBLE if is_open else Certainty.SURE
 
 
-def _by_names(change: Change, call: Call, names: Mapping[str, str]) -> Certainty | None:
+def _find_certainty_by_names(
+    change: Change, call: CallPattern, names: Mapping[str, str]
+) -> Certainty | None:
     """Return the certainty of a change that parameter names indicate, or None."""
     if change.interface is Interface.PAGES:
         return None  # Its pattern matches URLs of APIs as well.
     if call.when is not None:
-        if not isinstance(call.when, Given | Missing) or not call.when(names):
+        if not isinstance(call.when, ParameterGiven | ParameterMissing) or not call.when(names):
             return None
         # A shape without stored names may have had this parameter.
-        is_open = isinstance(call.when, Missing) and names.keys() == {UNKNOWN_NAME}
+        is_open = isinstance(call.when, ParameterMissing) and names.keys() == {UNKNOWN_NAME}
         return Certainty.POSSIBLE if is_open else Certainty.SURE
-    if _is_ended(change, call) or not names.keys().isdisjoint(call.attributes):
+    if _is_operation_removed(change, call) or not names.keys().isdisjoint(call.attributes):
         return Certainty.SURE
     return Certainty.POSSIBLE
 
 
-def _is_ended(change: Change, call: Call) -> bool:
+def _is_operation_removed(change: Change, call: CallPattern) -> bool:
     """Return whether the result of every call changes."""
-    return change.kind is Kind.OPERATION_GONE and not call.fields
+    return change.kind is ReleaseChangeKind.OPERATION_GONE and not call.fields

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from domain.releases.schedule import SCHEDULE
 
 
-def _names() -> Iterator[str]:
+def _list_parameter_names() -> Iterator[str]:
     for change in SCHEDULE:
         for call in change.calls:
             yield from call.attributes
@@ -14,4 +14,4 @@ def _names() -> Iterator[str]:
 
 
 #: Parameter names of all changes.
-SCHEDULE_NAMES = frozenset(_names())
+SCHEDULE_NAMES = frozenset(_list_parameter_names())

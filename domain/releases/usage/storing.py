@@ -20,18 +20,18 @@ from models import Application, CallCount, CallShape, PersonalAccessToken, User
 
 #: Maximum number of shapes of a consumer until the next flush. Further shapes lose their parameter
 #: names.
-MOST_SHAPES = 100
+MAX_SHAPES_PER_CONSUMER = 100
 #: Maximum number of counts until the next flush. Further calls are dropped.
-MOST_COUNTS = 5_000
+MAX_COUNTS = 5_000
 #: Placeholder for names that neither an operation nor the schedule defines.
 UNKNOWN_NAME = "…"
 #: Maximum number of shapes per consumer and day. Further shapes lose their parameter names.
-MOST_SHAPES_A_DAY = 500
+MAX_SHAPES_PER_DAY = 500
 #: Maximum number of shapes of all consumers. Further shapes lose their parameter names.
-MOST_SHAPES_IN_ALL = 10_000
+MAX_TOTAL_SHAPES = 10_000
 #: Number of shapes that each user can have even if that maximum is reached. It prevents one user
 #: from using up the space of all.
-OWN_SHAPES = 100
+GUARANTEED_SHAPES_PER_USER = 100
 
 
 class Consumer(NamedTuple):
@@ -45,7 +45,7 @@ class Consumer(NamedTuple):
 
 
 #: Consumer of calls without a token.
-ANONYMOUS = Consumer(None, None, None)
+ANONYMOUS_CONSUMER = Consumer(None, None, None)
 
 
 class Shape(NamedTuple):
@@ -66,7 +66,7 @@ class Shape(NamedTuple):
 
 
 @dataclass(slots=True)
-class Count:
+class CallTotals:
     """The number, times and last address of calls."""
 
     calls: int
@@ -75,7 +75,7 @@ class Count:
     #: IP address of the last call.
     last_address: str | None
 
-    def add(self, other: "Count") -> None:
+    def add(self, other: "CallTotals") -> None:
         """Add calls of the same shape and consumer, in any order of time."""
         self.calls += other.calls
         self.first_at = min(self.first_at, other.first_at)
@@ -84,12 +84,12 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedCalls:
     """The calls with one shape by a consumer."""
 
     consumer: Consumer
     shape: Shape
-    count: Count
+    count: CallTotals
 
 
 class CallCounter:
@@ -100,7 +100,7 @@ class CallCounter:
 
     def __init__(self) -> None:
         """Initialize without calls."""
-        self._counts: dict[Consumer, dict[Shape, Count]] = {}
+        self._counts: dict[Consumer, dict[Shape, CallTotals]] = {}
         self._size = 0
         self._dropped = 0
 
@@ -111,35 +111,35 @@ class CallCounter:
         own = self._counts.get(consumer)
         found = own.get(shape) if own is not None else None
         if found is None:
-            self._begin(consumer, shape, Count(1, now, now, address))
+            self._begin(consumer, shape, CallTotals(1, now, now, address))
             return
         found.calls += 1
         found.last_at = now
         found.last_address = address
 
-    def take(self) -> tuple[list[Counted], int]:
+    def take(self) -> tuple[list[CountedCalls], int]:
         """Return and reset the counts and the number of dropped calls."""
         taken, dropped = self._counts, self._dropped
         self._counts, self._size, self._dropped = {}, 0, 0
         calls = [
-            Counted(consumer, shape, count)
+            CountedCalls(consumer, shape, count)
             for consumer, shapes in taken.items()
             for shape, count in shapes.items()
         ]
         return calls, dropped
 
-    def give_back(self, calls: Iterable[Counted]) -> None:
+    def restore_counts(self, calls: Iterable[CountedCalls]) -> None:
         """Restore counts that could not be stored, as far as there is space."""
         for each in calls:
             self._begin(each.consumer, each.shape, each.count)
 
-    def _begin(self, consumer: Consumer, shape: Shape, count: Count) -> None:
+    def _begin(self, consumer: Consumer, shape: Shape, count: CallTotals) -> None:
         own = self._counts.setdefault(consumer, {})
-        if shape not in own and len(own) >= MOST_SHAPES:
+        if shape not in own and len(own) >= MAX_SHAPES_PER_CONSUMER:
             shape = shape.without_names
         if shape in own:
             own[shape].add(count)
-        elif self._size >= MOST_COUNTS:
+        elif self._size >= MAX_COUNTS:
             self._dropped += count.calls
         else:
             own[shape] = count
@@ -155,25 +155,27 @@ class _ConsumerIds(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
+class _CountRow:
     consumer: _ConsumerIds
     day: date
     shape: Shape
-    count: Count
+    count: CallTotals
 
     @cached_property
     def shape_digest(self) -> bytes:
-        return _digest(*_texts(self.shape))
+        return _compute_digest(*_format_shape(self.shape))
 
     @cached_property
     def digest(self) -> bytes:
-        return _digest(self.day.isoformat(), *map(str, self.consumer), *_texts(self.shape))
+        return _compute_digest(
+            self.day.isoformat(), *map(str, self.consumer), *_format_shape(self.shape)
+        )
 
 
-def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
+def store_call_counts(calls: Sequence[CountedCalls], *, session: Session) -> None:
     """Add calls to the rows of their days, leaving out deleted consumers."""
-    rows = _bounded_in_all(list(_rows(calls, session)), session)
-    rows = _merged(_bounded(rows, session))
+    rows = _limit_total_shapes(list(_build_rows(calls, session)), session)
+    rows = _merge_rows(_limit_daily_shapes(rows, session))
     if not rows:
         return
     shape_ids = _store_shapes(rows, session)
@@ -209,13 +211,13 @@ def store_counted(calls: Sequence[Counted], *, session: Session) -> None:
     )
 
 
-def _rows(calls: Sequence[Counted], session: Session) -> Iterator[_Row]:
+def _build_rows(calls: Sequence[CountedCalls], session: Session) -> Iterator[_CountRow]:
     """Yield the rows of calls whose consumers still exist."""
-    users = _existing(User.id, (each.consumer.user_id for each in calls), session)
-    tokens = _existing(
+    users = _find_existing_ids(User.id, (each.consumer.user_id for each in calls), session)
+    tokens = _find_existing_ids(
         PersonalAccessToken.id, (each.consumer.personal_token_id for each in calls), session
     )
-    applications = _application_ids(calls, session)
+    applications = _find_application_ids(calls, session)
     for each in calls:
         consumer = each.consumer
         application_id = applications.get(consumer.application_uid or "")
@@ -226,12 +228,12 @@ def _rows(calls: Sequence[Counted], session: Session) -> Iterator[_Row]:
         )
         if not is_gone:
             ids = _ConsumerIds(consumer.user_id, application_id, consumer.personal_token_id)
-            yield _Row(
+            yield _CountRow(
                 consumer=ids, day=each.count.last_at.date(), shape=each.shape, count=each.count
             )
 
 
-def _existing(
+def _find_existing_ids(
     key: InstrumentedAttribute[int], ids: Iterable[int | None], session: Session
 ) -> set[int | None]:
     """Return the existing ids, and None."""
@@ -240,7 +242,7 @@ def _existing(
     return found.union(session.scalars(select(key).where(key.in_(wanted)))) if wanted else found
 
 
-def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, int]:
+def _find_application_ids(calls: Sequence[CountedCalls], session: Session) -> dict[str, int]:
     wanted = {each.consumer.application_uid for each in calls} - {None}
     if not wanted:
         return {}
@@ -250,7 +252,7 @@ def _application_ids(calls: Sequence[Counted], session: Session) -> dict[str, in
     return {row.uid: row.id for row in rows}
 
 
-def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+def _limit_total_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
     """Remove the parameter names from new shapes if there are too many shapes.
 
     All tokens of a user count together.
@@ -260,14 +262,14 @@ def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
     if known == digests:
         return rows
     number = session.scalar(select(func.count(CallShape.id))) or 0
-    if number + len(digests - known) <= MOST_SHAPES_IN_ALL:
+    if number + len(digests - known) <= MAX_TOTAL_SHAPES:
         return rows
-    numbers = _numbers_of_users({row.consumer.user_id for row in rows}, session)
+    numbers = _count_shapes_by_user({row.consumer.user_id for row in rows}, session)
     bounded = []
     for row in rows:
         if row.shape_digest not in known:
             user_id = row.consumer.user_id
-            if numbers[user_id] >= OWN_SHAPES:
+            if numbers[user_id] >= GUARANTEED_SHAPES_PER_USER:
                 bounded.append(replace(row, shape=row.shape.without_names))
                 continue
             known.add(row.shape_digest)
@@ -276,7 +278,7 @@ def _bounded_in_all(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
     return bounded
 
 
-def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[int | None]:
+def _count_shapes_by_user(user_ids: set[int | None], session: Session) -> Counter[int | None]:
     """Return the number of shapes by user; None stands for calls without a token."""
     counted_rows = session.execute(
         select(CallCount.user_id, func.count(CallCount.shape_id.distinct()))
@@ -286,26 +288,26 @@ def _numbers_of_users(user_ids: set[int | None], session: Session) -> Counter[in
     return Counter({row[0]: row[1] for row in counted_rows})
 
 
-def _bounded(rows: Sequence[_Row], session: Session) -> Sequence[_Row]:
+def _limit_daily_shapes(rows: Sequence[_CountRow], session: Session) -> Sequence[_CountRow]:
     """Remove the parameter names from new shapes of consumers with too many shapes of a day."""
     digests = [row.digest for row in rows]
     known = set(session.scalars(select(CallCount.digest).where(CallCount.digest.in_(digests))))
     if known.issuperset(digests):
         return rows
-    numbers = _numbers_of_shapes(rows, session)
+    numbers = _count_shapes_by_day(rows, session)
     bounded = []
     for row in rows:
         if row.digest not in known:
             numbers[row.consumer, row.day] += 1
-            if numbers[row.consumer, row.day] > MOST_SHAPES_A_DAY:
+            if numbers[row.consumer, row.day] > MAX_SHAPES_PER_DAY:
                 bounded.append(replace(row, shape=row.shape.without_names))
                 continue
         bounded.append(row)
     return bounded
 
 
-def _numbers_of_shapes(
-    rows: Sequence[_Row], session: Session
+def _count_shapes_by_day(
+    rows: Sequence[_CountRow], session: Session
 ) -> Counter[tuple[_ConsumerIds, date]]:
     consumer = (CallCount.user_id, CallCount.application_id, CallCount.personal_token_id)
     users = {row.consumer.user_id for row in rows}
@@ -318,9 +320,9 @@ def _numbers_of_shapes(
     return Counter({(_ConsumerIds(*row[:3]), row[3]): row[4] for row in counted_rows})
 
 
-def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
+def _merge_rows(rows: Sequence[_CountRow]) -> Sequence[_CountRow]:
     """Merge rows that became equal."""
-    found: dict[bytes, _Row] = {}
+    found: dict[bytes, _CountRow] = {}
     for row in rows:
         if row.digest in found:
             found[row.digest].count.add(row.count)
@@ -329,9 +331,9 @@ def _merged(rows: Sequence[_Row]) -> Sequence[_Row]:
     return list(found.values())
 
 
-def _store_shapes(rows: Sequence[_Row], session: Session) -> dict[bytes, int]:
+def _store_shapes(rows: Sequence[_CountRow], session: Session) -> dict[bytes, int]:
     """Store new shapes, and return the ids of all shapes by digest."""
-    shapes = {row.shape_digest: _texts(row.shape) for row in rows}
+    shapes = {row.shape_digest: _format_shape(row.shape) for row in rows}
     names = ("method", "route", "parameters", "changes")
     values: list[dict[str, Any]] = [
         {"digest": digest, **dict(zip(names, texts, strict=True))}
@@ -345,9 +347,9 @@ def _store_shapes(rows: Sequence[_Row], session: Session) -> dict[bytes, int]:
     return {row.digest: row.id for row in stored}
 
 
-def _texts(shape: Shape) -> tuple[str, str, str, str]:
+def _format_shape(shape: Shape) -> tuple[str, str, str, str]:
     return shape.method, shape.route, " ".join(shape.parameters), " ".join(shape.changes)
 
 
-def _digest(*texts: str) -> bytes:
+def _compute_digest(*texts: str) -> bytes:
     return sha256("\n".join(texts).encode()).digest()

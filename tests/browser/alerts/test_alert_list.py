@@ -1,4 +1,4 @@
-"""The alert list in a real browser: keys, several at once, fresh rows; and hostile senders."""
+"""The alert list in a real browser: keys, bulk actions, updates, and hostile payloads."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell
 
-# One database will do: what comes of it there is asked without a browser.
+# One database is enough, since tests without a browser check the effects on both.
 pytestmark = pytest.mark.one_database("postgres")
-#: Text that would run, navigate or mislead, if a page took it for anything but text.
+#: Text that would run, navigate or mislead, if a page did not escape it.
 HOSTILE = (
     "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
     "<svg onload=\"document.title='owned'\"></svg>'\"`-->]]></textarea></script></title>"
@@ -40,18 +40,18 @@ def open_list(page: Page, endpoint: Endpoint) -> None:
 
 
 def row(page: Page, title: str) -> Locator:
-    """Return the row of an alert, whose time may have the title's word as well."""
+    """Return the row of an alert, whose time may contain the word of the title as well."""
     return page.locator("[data-alert-row]").filter(has=page.get_by_role("link", name=title))
 
 
 def look_again(page: Page) -> None:
-    """Come back to the tab: that is when the list is asked for at once."""
+    """Return to the tab, which updates the list immediately."""
     with page.expect_response(lambda answer: "_part=list" in answer.url):
         page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
 @pytest.mark.long
-def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
+def test_the_list_works_with_the_keyboard(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
@@ -60,14 +60,14 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
     page.keyboard.press("a")
-    expect(page.locator("[data-toast]")).to_contain_text("Go to an alert first")
+    expect(page.locator("[data-toast]")).to_contain_text("to go to an alert first")
     page.keyboard.press("j")
     page.keyboard.press("j")
     expect(row(page, "second").get_by_role("link")).to_be_focused()
     page.keyboard.press("k")
     expect(row(page, "third").get_by_role("link")).to_be_focused()
     page.keyboard.press("a")
-    expect(page.locator(".flashes")).to_contain_text("1 alert is acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("1 alert is now acknowledged.")
     expect(row(page, "third")).to_contain_text("Acknowledged")
     expect(row(page, "third").get_by_role("link")).to_be_focused()
 
@@ -76,7 +76,7 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     page.keyboard.press("x")
     expect(page.locator("[data-chosen]")).to_have_text("2 selected")
     page.keyboard.press("r")
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are resolved now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now resolved.")
     expect(page.locator("[data-alert-row]")).to_have_count(1)
 
     page.keyboard.press("j")
@@ -84,7 +84,7 @@ def test_the_keyboard_does_it_all(page: Page, endpoint: Endpoint) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("first")
 
 
-def test_letters_are_letters_while_somebody_types(page: Page, endpoint: Endpoint) -> None:
+def test_shortcuts_are_off_in_text_fields(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     page.keyboard.press("/")
     search = page.get_by_label("Search titles")
@@ -96,7 +96,7 @@ def test_letters_are_letters_while_somebody_types(page: Page, endpoint: Endpoint
 
 
 @pytest.mark.long
-def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> None:
+def test_several_alerts_are_selected_with_the_mouse(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     acknowledge = page.get_by_role("button", name="Acknowledge")
     expect(acknowledge).to_be_disabled()
@@ -104,30 +104,32 @@ def test_several_are_chosen_with_the_mouse(page: Page, endpoint: Endpoint) -> No
     expect(page.locator("[data-chosen]")).to_have_text("3 selected")
     page.get_by_label("Select alert 2").uncheck()
     acknowledge.click()
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now acknowledged.")
     expect(row(page, "second")).to_contain_text("Triggered")
     page.get_by_role("button", name="Undo").click()
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts were restored.")
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
 @pytest.mark.long
-def test_several_are_chosen_with_tab_and_space(page: Page, endpoint: Endpoint) -> None:
+def test_several_alerts_are_selected_with_the_keyboard(page: Page, endpoint: Endpoint) -> None:
     open_list(page, endpoint)
     press(page, page.get_by_label("Select alert 3"), "Space")
     press(page, page.get_by_label("Select alert 1"), "Space")
     expect(page.locator("[data-chosen]")).to_have_text("2 selected")
     press(page, page.get_by_role("button", name="Acknowledge"))
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are acknowledged now.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts are now acknowledged.")
     expect(row(page, "second")).to_contain_text("Triggered")
     expect(row(page, "first")).to_contain_text("Acknowledged")
     press(page, page.get_by_role("button", name="Undo"))
-    expect(page.locator(".flashes")).to_contain_text("2 alerts are as before.")
+    expect(page.locator(".flashes")).to_contain_text("2 alerts were restored.")
     expect(row(page, "first")).to_contain_text("Triggered")
 
 
 @pytest.mark.long
-def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpoint) -> None:
+def test_all_matching_alerts_are_changed_after_a_confirmation(
+    page: Page, endpoint: Endpoint
+) -> None:
     endpoint.post_json([{"title": f"disk {number}"} for number in range(21)])
     page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts?search=disk")
     every = page.get_by_label("All 21 alerts that match")
@@ -143,13 +145,13 @@ def test_all_that_match_are_changed_after_a_question(page: Page, endpoint: Endpo
     page.get_by_label("All 21 alerts that match").check()
     page.get_by_role("button", name="Resolve").click()
     page.get_by_role("button", name="Resolve 21 alerts").click()
-    expect(page.locator(".flashes")).to_contain_text("21 alerts are resolved now.")
+    expect(page.locator(".flashes")).to_contain_text("21 alerts are now resolved.")
     page.goto(f"{endpoint.service}/{endpoint.project}/-/alerts")
     expect(page.locator("[data-alert-row]")).to_have_count(3)
 
 
 @pytest.mark.long
-def test_fresh_rows_move_nothing_that_somebody_is_at(
+def test_updates_do_not_move_the_focused_row(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint
 ) -> None:
     open_list(page, endpoint)
@@ -161,7 +163,7 @@ def test_fresh_rows_move_nothing_that_somebody_is_at(
     endpoint.accepted(title="fourth", severity="low")
     endpoint.accepted(title="second", fingerprint="second")
     look_again(page)
-    # Numbers change where they are, and what is new waits until it is asked for.
+    # Counts are updated in place, and new rows wait until the user shows them.
     expect(row(page, "second").locator(".events")).to_have_text("2")
     expect(page).to_have_title(re.compile(r"^\(4\) Open alerts"))
     expect(row(page, "fourth")).to_have_count(0)
@@ -169,16 +171,16 @@ def test_fresh_rows_move_nothing_that_somebody_is_at(
     expect(row(page, "fourth")).to_contain_text("Low")
     expect(page.get_by_label("Select alert 1")).to_be_checked()
     expect(page.get_by_label("Select alert 4")).not_to_be_checked()
-    expect(page.locator("[data-news]")).to_have_text("The list has changed.")
+    expect(page.locator("[data-news]")).to_have_text("The list was updated.")
     expect(page.locator("#alert-range")).to_contain_text("1\u20134 of 4")
 
-    # Nobody is at the list: it shows by itself what is new.
+    # If the list has no focus, it shows new rows itself.
     page.get_by_label("Search titles").focus()
     endpoint.accepted(title="fifth")
     look_again(page)
     expect(row(page, "fifth")).to_be_visible()
 
-    # Nothing new: not even a node is another one.
+    # Without changes, the rows are not even replaced.
     page.evaluate("window.before = document.querySelector('[data-alert-row]')")
     look_again(page)
     page.wait_for_timeout(200)
@@ -187,7 +189,7 @@ def test_fresh_rows_move_nothing_that_somebody_is_at(
     assert len(alerts_of(gatebell, endpoint.project)) == 5
 
 
-#: How many alerts the first screen has to show, by its size.
+#: Minimum number of alerts on the first screen, by its size.
 FIRST_SCREENS = {(1440, 900): 12, (360, 800): 4}
 BOXES = "rows => rows.map(row => row.getBoundingClientRect()).map(b => [b.top, b.bottom])"
 
@@ -210,12 +212,12 @@ def test_the_first_screen_is_full_of_alerts(
                 assert len(seen) >= least, (path, width, one is plain_page)
                 if width == 1440:
                     assert {round(bottom - top) for top, bottom in boxes} == {44}
-    # Nothing about a keyboard shows where there is none.
+    # Devices without a keyboard show no hints for keys.
     expect(page.get_by_role("button", name="Keyboard shortcuts")).to_be_hidden()
 
 
 @pytest.mark.long
-def test_a_list_without_scripts_changes_several(
+def test_several_alerts_are_changed_without_scripts(
     gatebell: LiveGatebell, plain_page: Page, endpoint: Endpoint
 ) -> None:
     have_signed_in(plain_page, gatebell, alice(gatebell))
@@ -227,14 +229,14 @@ def test_a_list_without_scripts_changes_several(
     assert time.evaluate(shown) == ["0px", f'"{time.get_attribute("title")}"']
     plain_page.get_by_label("Select alert 3").check()
     plain_page.get_by_role("button", name="Ignore").click()
-    expect(plain_page.locator(".flashes")).to_contain_text("1 alert is ignored now.")
+    expect(plain_page.locator(".flashes")).to_contain_text("1 alert is now ignored.")
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][2] == "ignored"
 
 
 @pytest.mark.long
 @pytest.mark.spec("J5", "I13")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
-def test_nothing_that_a_sender_writes_runs_or_leads_anywhere(
+def test_hostile_payloads_run_no_scripts_and_create_no_links(
     gatebell: LiveGatebell, page: Page, told: list[str], kind: str
 ) -> None:
     owner = make_user(gatebell)

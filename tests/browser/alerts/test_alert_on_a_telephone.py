@@ -1,4 +1,4 @@
-"""The page of an alert at 3 a.m., on a telephone."""
+"""The page of an alert on a phone at night."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,7 +9,7 @@ from tests.support.alerts.senders import connect, item, webhook
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
-#: In this order for everybody, also read aloud and by the keyboard.
+#: Order of the actions for all users, also for screen readers and the keyboard.
 ORDER = (
     "Acknowledge",
     "Why this alert?",
@@ -21,7 +21,7 @@ ORDER = (
 
 
 @pytest.mark.long
-def test_the_first_screen_holds_what_to_do_and_the_payload_is_folded(
+def test_the_first_screen_has_the_actions_and_a_folded_payload(
     gatebell: LiveGatebell, page: Page
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -36,7 +36,7 @@ def test_the_first_screen_holds_what_to_do_and_the_payload_is_folded(
     box = page.get_by_role("button", name="Acknowledge", exact=True).bounding_box()
     assert box is not None
     assert box["height"] >= 48
-    # A second tap where Acknowledge was must not resolve the alert.
+    # A second tap at the place of Acknowledge must not resolve the alert.
     expect(page.locator(".thumb-bar").get_by_role("button", name="Resolve")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     expect(page.get_by_role("region", name="Raw payload")).to_be_hidden()

@@ -1,4 +1,4 @@
-"""A second tap at the same place, on a phone: what stands there by then must not be pressed."""
+"""A second tap at the same place on a phone does not press the button that appears there."""
 
 from collections.abc import Iterator
 
@@ -42,8 +42,8 @@ def monitor(gatebell: LiveGatebell) -> Endpoint:
 
 
 def tap_twice(page: Page, button: Locator, pause: float) -> None:
-    """Tap where a button is, and there again after a pause, whatever is there."""
-    button.tap(trial=True)  # waits until it takes taps
+    """Tap a button, and tap the same place again after a pause."""
+    button.tap(trial=True)  # This waits until the button accepts taps.
     box = button.bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -55,7 +55,7 @@ def tap_twice(page: Page, button: Locator, pause: float) -> None:
 
 
 def open_alert(monitor: Endpoint, gatebell: LiveGatebell, page: Page) -> int:
-    """Open an alert, and show its page to somebody who may handle it."""
+    """Open an alert, and show its page to a user who may change it."""
     iid: int = monitor.accepted(title="Disk full", severity="critical")["iid"]
     have_signed_in(page, gatebell, alice(gatebell))
     page.goto(f"{gatebell.url}/{monitor.project}/-/alerts/{iid}")
@@ -78,7 +78,7 @@ def test_two_taps_acknowledge_an_alert_and_do_not_resolve_it(
     tap_twice(telephone, telephone.locator(".thumb-bar .primary"), pause)
     assert status_of(gatebell, monitor, iid) == "acknowledged"
     expect(telephone.locator(".thumb-bar .given")).to_contain_text("Acknowledged")
-    # Undo is offered although the answer to the first of two quick taps was never shown.
+    # Undo is offered, although the browser never showed the response to the first of two fast taps.
     expect(telephone.locator(".flashes").get_by_role("button", name="Undo")).to_be_visible()
 
 
@@ -140,7 +140,7 @@ def test_two_taps_escalate_and_do_not_undo_it(
     gatebell.cli("escalations", "create", monitor.project, "--name", "Night", "--default", *steps)
     open_alert(monitor, gatebell, telephone)
     button = telephone.get_by_role("button", name=f"Escalate to @{name}")
-    for _ in range(300):  # until the worker has begun
+    for _ in range(300):  # The button appears when the worker has started the escalation.
         if button.count():
             break
         telephone.wait_for_timeout(200)
@@ -152,7 +152,7 @@ def test_two_taps_escalate_and_do_not_undo_it(
 
 @SCRIPTS
 @pytest.mark.parametrize("pause", PAUSES)
-def test_two_taps_on_the_code_of_a_device_decide_nothing(
+def test_two_taps_on_a_device_code_do_not_approve_the_device(
     gatebell: LiveGatebell, telephone: Page, pause: float
 ) -> None:
     client = television(gatebell)
@@ -184,7 +184,7 @@ def test_two_taps_remove_one_assignee_and_not_the_one_below(
 
 
 @SCRIPTS
-def test_the_keyboard_and_buttons_elsewhere_do_not_wait_with_scripts(
+def test_the_keyboard_and_other_buttons_work_immediately_with_scripts(
     gatebell: LiveGatebell, monitor: Endpoint, telephone: Page
 ) -> None:
     iid = open_alert(monitor, gatebell, telephone)

@@ -1,4 +1,4 @@
-"""From an empty project to the first page that is answered on a telephone, click by click."""
+"""Counts clicks from an empty project to the first page that is acknowledged on a phone."""
 
 import re
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Receiver, running_receiver
 
-#: What somebody needs who has not seen it; the goal is to stay below this.
+#: Clicks of a user without experience; the goal is to stay below this number.
 MOST_CLICKS = 25
 
 
 class Clicks:
-    """A person who clicks; each click is counted."""
+    """A user whose clicks are counted."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -51,7 +51,7 @@ def telephone(browser: Browser) -> Iterator[Page]:
 
 
 def code_in(push: Receiver) -> str:
-    """Return the code that came to the telephone."""
+    """Return the code that was sent to the phone."""
     wait_until(lambda: bool(push.received), "the code comes")
     found = re.search(r"\b\d{6}\b", push.received[-1].body.decode())
     assert found is not None
@@ -60,7 +60,7 @@ def code_in(push: Receiver) -> str:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_first_page_is_answered_within_twenty_five_clicks(
+def test_the_first_page_is_acknowledged_within_twenty_five_clicks(
     live: LiveGatebell, page: Page, telephone: Page
 ) -> None:
     olga = make_user(live, name="olga")
@@ -69,14 +69,14 @@ def test_the_first_page_is_answered_within_twenty_five_clicks(
     page.goto(f"{live.url}/{path}")
     maintainer = Clicks(page)
     with running_receiver(Receiver()) as push:
-        # Where she is reached.
+        # She adds her contact.
         maintainer.click(page.locator("header details.menu summary"))
         maintainer.link("Contacts")
         maintainer.fill("Address", push.contact_url)
         maintainer.button("Add contact")
         maintainer.fill("Code", code_in(push))
         maintainer.button("Confirm contact")
-        # Who is on call, and when they are paged.
+        # She sets up who is on call and when they are paged.
         maintainer.link("Projects")
         maintainer.link(path)
         maintainer.link("On-call")
@@ -86,14 +86,14 @@ def test_the_first_page_is_answered_within_twenty_five_clicks(
         maintainer.button("Add rotation")
         maintainer.link("New escalation policy")
         maintainer.button("Create policy")
-        # What watches.
+        # She connects a monitoring system.
         maintainer.link("Integrations")
         maintainer.link("Add the first integration")
         maintainer.button("Add integration")
         maintainer.link("Send test alert")
         before = len(push.received)
         maintainer.button("Send test alert")
-        # What her telephone shows, and her answer.
+        # Her phone shows the page, and she acknowledges it.
         wait_until(lambda: len(push.received) > before, "the page comes")
         link = re.search(rf"{live.url}/-/acknowledge/[\w.-]+", push.received[-1].body.decode())
         assert link is not None

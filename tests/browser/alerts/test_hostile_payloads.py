@@ -1,4 +1,4 @@
-"""What hostile senders write, on every page of those who look after an integration."""
+"""Texts of hostile senders on every page of an integration's maintainers."""
 
 import json
 
@@ -14,9 +14,9 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 OWNED = "document.title='owned'"
-#: What leads to the value of the name that nobody thought of.
+#: Option for the value of an unexpected key.
 CHOICE = json.dumps([HOSTILE], ensure_ascii=False)
-#: Each name of the format, and a name that nobody thought of.
+#: All fields of the format, and an unexpected key.
 PAYLOAD = dict.fromkeys(
     (
         *("title", "description", "start_time", "end_time", "service", "monitoring_tool"),
@@ -45,7 +45,7 @@ def check(page: Page) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("H1", "H5")
-def test_the_delivery_log_and_the_pages_around_it(
+def test_the_delivery_log_and_integration_pages_escape_payloads(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]
 ) -> None:
     for body in (json.dumps(PAYLOAD).encode(), HOSTILE.encode()):
@@ -68,7 +68,7 @@ def test_the_delivery_log_and_the_pages_around_it(
 @pytest.mark.long
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("button", ["Dry run", "Send test alert"])
-def test_the_result_of_a_test_alert(
+def test_the_result_of_a_test_alert_escapes_the_payload(
     page: Page, endpoint: Endpoint, told: list[str], button: str
 ) -> None:
     page.goto(integration(endpoint, "test"))
@@ -85,7 +85,7 @@ def test_the_result_of_a_test_alert(
 
 @pytest.mark.long
 @pytest.mark.spec("H8")
-def test_the_sample_its_tree_and_its_previews(
+def test_the_sample_its_tree_and_its_previews_escape_the_payload(
     gatebell: LiveGatebell, page: Page, endpoint: Endpoint, told: list[str]
 ) -> None:
     endpoint.post(json.dumps(PAYLOAD).encode())
@@ -106,7 +106,7 @@ def test_the_sample_its_tree_and_its_previews(
     assert told == []
 
 
-def test_what_somebody_searches_and_filters_for(
+def test_search_and_filter_texts_are_escaped(
     page: Page, endpoint: Endpoint, told: list[str]
 ) -> None:
     endpoint.accepted(title="x")

@@ -1,4 +1,4 @@
-"""An incident in a browser: hostile Markdown does nothing, and no script is needed."""
+"""Incident pages in a browser: hostile Markdown has no effect, and scripts are not required."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -11,7 +11,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 OWNED = "document.title='owned'"
-#: What Markdown makes links, pictures, headings and HTML of.
+#: Markdown that produces links, pictures, headings and HTML.
 MARKDOWN = f"""
 # {HOSTILE}
 
@@ -36,7 +36,9 @@ MARKDOWN = f"""
 
 
 @pytest.mark.spec("J2")
-def test_hostile_markdown_does_nothing(gatebell: LiveGatebell, page: Page, told: list[str]) -> None:
+def test_hostile_markdown_has_no_effect(
+    gatebell: LiveGatebell, page: Page, told: list[str]
+) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     fields = dict.fromkeys(("alertname", "service", "instance"), HOSTILE)
     markdown = {"platform_incident_markdown": MARKDOWN, "description": MARKDOWN}
@@ -67,7 +69,7 @@ def test_hostile_markdown_does_nothing(gatebell: LiveGatebell, page: Page, told:
 
 
 @pytest.mark.long
-def test_an_incident_is_worked_on_without_scripts(gatebell: LiveGatebell, plain_page: Page) -> None:
+def test_an_incident_is_handled_without_scripts(gatebell: LiveGatebell, plain_page: Page) -> None:
     person = make_user(gatebell)
     endpoint = connect(gatebell, make_project(gatebell, person))
     endpoint.accepted(title="Checkout is down")
@@ -79,7 +81,7 @@ def test_an_incident_is_worked_on_without_scripts(gatebell: LiveGatebell, plain_
     plain_page.get_by_role("button", name="Assign", exact=True).click()
     plain_page.get_by_label("Severity").select_option("low")
     plain_page.get_by_role("button", name="Change", exact=True).click()
-    plain_page.get_by_text("Edit title and description").click()
+    plain_page.get_by_text("Edit incident").click()
     plain_page.get_by_label("Title").fill("No orders")
     plain_page.get_by_role("button", name="Save incident").click()
     plain_page.get_by_label("Comment", exact=True).fill("Rolled *back*")

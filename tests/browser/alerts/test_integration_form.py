@@ -1,4 +1,4 @@
-"""Adding an integration and mapping its payload in a real browser, with and without a script."""
+"""Adding an integration and mapping its payload in a real browser, with and without scripts."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.support.service.live import LiveGatebell
 
 
 @pytest.mark.spec("H2", "H3", "H10", "H11")
-def test_the_form_asks_for_what_the_type_needs(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_the_form_shows_the_fields_of_the_type(live_sqlite: LiveGatebell, page: Page) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(page, live_sqlite, alice(live_sqlite))
     page.goto(f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/new")
@@ -23,7 +23,7 @@ def test_the_form_asks_for_what_the_type_needs(live_sqlite: LiveGatebell, page: 
         page.get_by_label("Name"),
         page.get_by_label("API URL"),
     )
-    # There is an HTTP endpoint already.
+    # An HTTP endpoint exists already.
     expect(name).to_have_js_property("required", value=True)
     expect(api_url).to_be_hidden()
     kind.select_option("prometheus")
@@ -46,7 +46,9 @@ TITLE = '["event", "name"]'
 
 @pytest.mark.long
 @pytest.mark.spec("H8")
-def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page) -> None:
+def test_the_preview_is_updated_after_every_selection(
+    live_sqlite: LiveGatebell, page: Page
+) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(page, live_sqlite, alice(live_sqlite))
     base = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations/{endpoint.id}"
@@ -54,7 +56,7 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Parse sample").click()
     preview = page.get_by_role("complementary")
-    # What is proposed by the names of the keys.
+    # The proposed fields are based on the names of the keys.
     expect(preview).to_contain_text("Disk full")
 
     page.get_by_label("Title: source field").select_option("")
@@ -62,11 +64,11 @@ def test_the_preview_follows_every_choice(live_sqlite: LiveGatebell, page: Page)
     page.get_by_label("Title: source field").select_option(TITLE)
     expect(preview).to_contain_text("Disk full")
     page.get_by_label("Severity: source field").select_option(label="event.level = “High”")
-    expect(preview).to_contain_text("the sender says “High”")
+    expect(preview).to_contain_text("reported as “High”")
     assert integrations_of(live_sqlite, endpoint.project)[0].mapping is None
 
     page.get_by_label("Sample payload (JSON)").fill("{}")
-    expect(page.get_by_text("The sample was changed")).to_be_visible()
+    expect(page.get_by_text("The sample has changed")).to_be_visible()
     expect(page.get_by_role("button", name="Save mapping")).to_be_disabled()
     page.get_by_label("Sample payload (JSON)").fill(json.dumps(SAMPLE))
     page.get_by_role("button", name="Save mapping").click()
@@ -97,9 +99,7 @@ def test_mapping_works_without_a_script(live_sqlite: LiveGatebell, plain_page: P
 
 
 @pytest.mark.long
-def test_a_payload_that_is_pasted_is_recognized_at_once(
-    live_sqlite: LiveGatebell, page: Page
-) -> None:
+def test_a_pasted_payload_is_recognized_immediately(live_sqlite: LiveGatebell, page: Page) -> None:
     endpoint = connect(live_sqlite)
     have_signed_in(page, live_sqlite, alice(live_sqlite))
     settings = f"{live_sqlite.url}/{endpoint.project}/-/settings/integrations"
@@ -112,6 +112,6 @@ def test_a_payload_that_is_pasted_is_recognized_at_once(
     expect(page.get_by_role("complementary")).to_contain_text("High CPU utilization")
     assert problems_of(page) == []
     page.get_by_role("button", name="Add integration").click()
-    expect(page.get_by_text("reads payloads by its mapping")).to_be_visible()
+    expect(page.get_by_text("This integration uses a mapping")).to_be_visible()
     made = integrations_of(live_sqlite, endpoint.project)[-1]
     assert (made.name, made.mapping is not None) == ("Zabbix", True)

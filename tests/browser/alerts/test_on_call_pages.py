@@ -1,4 +1,4 @@
-"""On-call schedules in a browser: made without a script, and read on a telephone in the dark."""
+"""On-call schedules in a browser: created without scripts, and read on a phone in dark mode."""
 
 import os
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.support.service.live import LiveGatebell
 
 
 def look(page: Page, address: str, name: str) -> None:
-    """Find nothing wrong with a page; keep a picture of it, if somebody wants one."""
+    """Assert that a page has no problems, and save a screenshot if a folder is configured."""
     assert problems_at(page, address) == []
     keep_picture(page, name)
 
@@ -40,7 +40,7 @@ def team(live_sqlite: LiveGatebell) -> tuple[str, Person, Person]:
 
 
 @pytest.mark.long
-def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
+def test_a_schedule_is_created_and_changed_on_a_phone_without_scripts(
     live_sqlite: LiveGatebell, plain_page: Page, team: tuple[str, Person, Person]
 ) -> None:
     path, olga, bob = team
@@ -66,8 +66,8 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_label("Turn 2").select_option(bob.username)
     page.get_by_role("button", name="Add rotation").click()
     expect(page.get_by_text("Rotation added.")).to_be_visible()
-    expect(page.get_by_text("Nobody is paged by this schedule yet.")).to_be_visible()
-    # Before the first rotation nobody could be on call: that is no gap.
+    expect(page.get_by_text("No escalation policy uses this schedule yet.")).to_be_visible()
+    # Before the first rotation no user could be on call, so this is no gap.
     expect(page.locator(".calendar")).not_to_contain_text("Nobody")
     page.get_by_role("link", name="Add override").click()
     page.get_by_label("Who is on call").select_option(bob.username)
@@ -85,21 +85,21 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
     page.get_by_role("button", name="Remove override").click()
     expect(page.get_by_text("Override removed.")).to_be_visible()
     page.get_by_role("link", name="Swap shifts").click()
-    theirs = page.get_by_label("For this shift")
+    theirs = page.get_by_label("In exchange for")
     of_bob = theirs.locator("option").filter(has_text=bob.username).first
     theirs.select_option(of_bob.get_attribute("value"))
     page.get_by_role("button", name="Swap shifts").click()
     expect(page.get_by_text("Shifts swapped.")).to_be_visible()
     expect(page.get_by_text("On call now:")).to_contain_text("On call now: Bob")
-    mine = page.locator(".notice").filter(has_text="swap shifts")
-    expect(mine).to_contain_text(f"{bob.username} swap shifts: you are on call from")
+    mine = page.locator(".notice").filter(has_text="swapped shifts")
+    expect(mine).to_contain_text(f"{bob.username} swapped shifts: you are on call from")
     page.get_by_role("link", name="Month", exact=True).click()
     expect(page.locator(".calendar .today")).to_contain_text(bob.username)
     page.get_by_role("link", name="Edit Rotation 1").click()
-    page.get_by_label("Hand-over at").fill("10:00")
+    page.get_by_label("Handoff time").fill("10:00")
     page.get_by_role("button", name="Save rotation").click()
-    # The swap follows its turns, and the page shows that before it saves.
-    question = "This change affects shifts that people have arranged."
+    # The swap follows its turns, and the page shows this before it saves.
+    question = "This change affects existing swaps or overrides."
     expect(page.get_by_text(question)).to_be_visible()
     page.get_by_role("button", name="Save rotation and change these shifts").click()
     expect(page.get_by_text("Rotation saved.")).to_be_visible()
@@ -108,7 +108,7 @@ def test_a_schedule_is_made_and_changed_on_a_telephone_without_scripts(
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_the_pages_of_a_schedule(
+def test_the_pages_of_a_schedule_have_no_problems(
     live_sqlite: LiveGatebell, page: Page, team: tuple[str, Person, Person]
 ) -> None:
     path, olga, bob = team

@@ -1,4 +1,4 @@
-"""From an alert to the person who takes it, and what the page of an alert tells of each message."""
+"""From an alert to its acknowledgement, and the delivery status of messages on the alert's page."""
 
 import re
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def mailbox() -> Mailbox:
 
 @pytest.fixture
 def live(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]:
-    """A service with its worker, which sends mail to the mailbox."""
+    """A service with its worker, which sends email to the mailbox."""
     with (
         running_mail_server(mailbox) as port,
         running(new_service("sqlite", MAIL_URL=f"smtp://127.0.0.1:{port}")) as service,
@@ -41,7 +41,7 @@ def live(new_service: NewService, mailbox: Mailbox) -> Iterator[LiveGatebell]:
 
 @pytest.fixture
 def telephone(browser: Browser) -> Iterator[Page]:
-    """A telephone in the dark, where nobody is signed in and no script runs."""
+    """A phone in dark mode, without a signed-in user and without scripts."""
     context = browser.new_context(
         viewport={"width": 360, "height": 740},
         color_scheme="dark",
@@ -54,7 +54,7 @@ def telephone(browser: Browser) -> Iterator[Page]:
 
 
 def watched_project(live: LiveGatebell, sleeper: Person, waker: Person) -> Endpoint:
-    """Connect a monitor to a project that pages one person and, five seconds later, another."""
+    """Connect a monitor to a project that pages one user and, five seconds later, another one."""
     owner = alice(live)
     project = make_project(live, owner)
     for person in (sleeper, waker):
@@ -79,7 +79,7 @@ def mail_to(mailbox: Mailbox, person: Person) -> list[EmailMessage]:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_second_person_takes_the_alert_from_the_message(
+def test_the_second_user_acknowledges_the_alert_from_the_message(
     live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page
 ) -> None:
     sleeper, waker = make_user(live), make_user(live)
@@ -99,7 +99,7 @@ def test_the_second_person_takes_the_alert_from_the_message(
     button.tap()
     expect(telephone.locator("main")).to_contain_text(f"as @{waker.username}")
 
-    # The next morning the link is still there, and the alert tells who took it and how.
+    # The next morning the link still works, and the alert shows who acknowledged it and how.
     telephone.goto(link[1])
     expect(button).to_have_count(0)
     have_signed_in(page, live, sleeper)
@@ -113,7 +113,7 @@ def test_the_second_person_takes_the_alert_from_the_message(
 
 
 @pytest.mark.long
-def test_of_several_alerts_one_is_left_out_on_a_telephone(
+def test_one_of_several_alerts_is_not_acknowledged_on_a_phone(
     live: LiveGatebell, mailbox: Mailbox, telephone: Page, page: Page
 ) -> None:
     sleeper, waker = make_user(live), make_user(live)
@@ -129,28 +129,28 @@ def test_of_several_alerts_one_is_left_out_on_a_telephone(
     telephone.get_by_role("checkbox", name="Queue grows").uncheck()
     telephone.get_by_role("button", name="Acknowledge selected alerts").tap()
     expect(telephone.get_by_text("2 alerts acknowledged")).to_be_visible()
-    expect(telephone.get_by_text("1 alert still waits for somebody.")).to_be_visible()
-    # A second tap at the same place must not take the one that was left out.
+    expect(telephone.get_by_text("1 alert still needs attention.")).to_be_visible()
+    # A second tap at the same place must not acknowledge the remaining alert.
     expect(telephone.locator("main").get_by_role("button")).to_have_count(0)
-    telephone.get_by_role("link", name="Show 1 alert that waits").tap()
+    telephone.get_by_role("link", name="Show 1 remaining alert").tap()
     expect(telephone.get_by_role("heading", level=1)).to_have_text("Acknowledge 1 alert?")
     page.reload()
     expect(page.get_by_role("heading", level=1)).to_have_text("Acknowledge 1 alert?")
     assert problems_of(page) == []
 
 
-# What became of each message
+# Delivery status of each message
 
 
 @pytest.fixture
 def chat() -> Iterator[Receiver]:
-    """A messaging service that refuses everything."""
+    """A messaging service that rejects everything."""
     with running_receiver(Receiver(answer=lambda _request: (503, {}))) as receiver:
         yield receiver
 
 
 def paging(live: LiveGatebell, person: Person, receiver: Receiver) -> Endpoint:
-    """Connect a monitor to a project that pages a person, whose own contact refuses."""
+    """Connect a monitor to a project that pages a user whose own contact rejects messages."""
     project = make_project(live, alice(live))
     give_role(live, project, person, Role.DEVELOPER)
     chat = ("--type", "apprise", "--address", receiver.contact_url, "--label", "Chat")
@@ -162,7 +162,7 @@ def paging(live: LiveGatebell, person: Person, receiver: Receiver) -> Endpoint:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_an_alert_tells_what_became_of_its_pages(
+def test_the_page_of_an_alert_shows_the_delivery_status_of_messages(
     live: LiveGatebell, mailbox: Mailbox, chat: Receiver, page: Page
 ) -> None:
     sleeper = make_user(live)
@@ -174,10 +174,10 @@ def test_an_alert_tells_what_became_of_its_pages(
     timeline = page.locator("#timeline")
     expect(timeline).to_contain_text(sleeper.username)
     expect(timeline).to_contain_text("Chat: 1 failure so far")
-    expect(timeline).to_contain_text("e-mail: accepted")
+    expect(timeline).to_contain_text("email: accepted")
     assert problems_of(page) == []
 
-    with database_of(live) as session:  # as if the time to answer were over
+    with database_of(live) as session:  # The acknowledgement timeout has passed.
         session.execute(update(Escalation).values(next_at=now()))
     page.goto(f"{live.url}/{monitor.project}/-/alerts")
     for _ in range(100):

@@ -9,7 +9,7 @@ _FOLDER = Path(__file__).parent
 
 
 def html_problems(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the files of a folder: the name of a file, and what and where."""
+    """Yield the problems of the files of a folder, each with the name of its file."""
     install(_FOLDER)
     found = run_script(_FOLDER, {"folder": str(folder)}, script="check.mjs")
     for each in found["problems"]:

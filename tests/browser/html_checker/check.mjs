@@ -1,4 +1,4 @@
-// Checks the files of a folder with html-validate, and prints what is wrong as JSON.
+// Checks the files of a folder with html-validate, and prints the problems as JSON.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { HtmlValidate, StaticConfigLoader } from "html-validate";

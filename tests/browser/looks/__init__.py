@@ -1,4 +1,4 @@
-"""What is wrong with a page, in the looks in which people have it before them."""
+"""Finds problems of pages in light and dark mode and in different widths."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,9 @@ from playwright.sync_api import Page
 
 from tests.browser.looks.keyboard import keyboard_problems
 
-#: Text that a sender may put anywhere, and that no page may choke on.
+#: Text that a sender may use anywhere, and that no page may display incorrectly.
 NASTY = "\N{RIGHT-TO-LEFT OVERRIDE}<b>bold</b> {{7*7}} " + "very-long-word" * 12
-#: Whoever gets along with these two gets along with dark and wide, and with light and narrow.
+#: Two combinations that also cover dark and wide, and light and narrow.
 _LOOKS: tuple[tuple[str, Literal["light", "dark"], int], ...] = (
     ("light and wide", "light", 1280),
     ("dark and narrow", "dark", 360),
@@ -20,17 +20,17 @@ _AXE = Axe().axe_script
 _FOLDER = Path(__file__).parent
 _LOOK_AT = (_FOLDER / "axe.js").read_text(encoding="utf-8")
 _WITHOUT_SCRIPTS = (_FOLDER / "without_scripts.js").read_text(encoding="utf-8")
-#: How texts look whose contrast has passed.
+#: Styles of texts whose contrast was sufficient.
 _passed: set[int] = set()
 _IS_TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 
 
 def problems_of(page: Page, further: Callable[[Page], list[str]] = lambda _: []) -> list[str]:
-    """Say what is wrong with a page that is open, in each look; `further` asks for more."""
+    """Return the problems of the open page in each look; `further` adds checks."""
     heading = page.get_by_role("heading", level=1).inner_text()
     page.evaluate(_AXE)
     problems = []
-    # Beginning with the look that the page has: to change it is a good part of the work.
+    # The first look is the current one, since changing it takes a good part of the time.
     size = page.viewport_size
     begun = size["width"] if size else 0
     looks = sorted(_LOOKS, key=lambda each: each[2] != begun)
@@ -47,7 +47,7 @@ def problems_of(page: Page, further: Callable[[Page], list[str]] = lambda _: [])
 
 
 def problems_at(page: Page, address: str, *, status: int = 200) -> list[str]:
-    """Open a page and say what is wrong with it, also where no script runs."""
+    """Open a page and return its problems, also without scripts."""
     told: list[str] = []
 
     def hear(error: object) -> None:

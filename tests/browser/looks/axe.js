@@ -1,6 +1,6 @@
-// What axe finds on this page. Contrast is most of its work, and depends on how a text looks, not on
-// which page it is on: what has passed once passes again, and of several texts that look alike one
-// is looked at. In a further look at a page axe tells what depends on what is shown.
+// Problems that axe finds on this page. Contrast takes most of the time, and depends on the style of
+// a text, not on the page: styles that have passed are skipped, and of texts with the same style only
+// one is checked. A further run on a page only reports problems that depend on the look.
 async ([known, isFirst]) => {
   const numberOf = text => {
     let [high, low] = [7, 11];
@@ -11,7 +11,7 @@ async ([known, isFirst]) => {
     return (high >>> 0) * 2097152 + (low >>> 11);
   };
   const CLEAR = "rgba(0, 0, 0, 0)";
-  // How a text looks on what lies behind it, down to the first ground that lets nothing through.
+  // Style of a text and of its backgrounds, down to the first opaque one.
   const appearance = node => {
     const style = getComputedStyle(node);
     const said = [style.color, style.fontSize, style.fontWeight, style.textShadow, style.visibility];

@@ -1,7 +1,7 @@
-// What somebody without a mouse cannot do on this page: everything that takes a click is given the
-// focus in turn, as the Tab key does it. Chromium walks in the order of the document as long as no
-// tabindex is positive; that it does is tried with real keys (keyboard.py). What pages have around
-// them is the same on all of them: a frame that is known is left out.
+// Problems of this page for keyboard users: every element that can be clicked gets the focus in turn,
+// as with the Tab key. Chromium follows the order of the document unless a tabindex is positive;
+// keyboard.py checks this with real keys. The frame is the same on all pages, so known frames are
+// skipped.
 (known) => {
   const NATIVE = "a[href], area[href], button, input:not([type=hidden]), select, textarea, summary";
   const ROLES = ["button", "link", "tab", "menuitem", "option", "checkbox", "radio", "switch", "slider"];
@@ -9,7 +9,7 @@
     NATIVE, "[onclick], [contenteditable=true], [tabindex]:not([tabindex='-1'])",
     ...ROLES.map(role => `[role=${role}]`),
   ].join();
-  // One of these can be reached by Tab; arrow keys move inside.
+  // Tab reaches one of these, and arrow keys move inside.
   const COMPOSITE = "[role=tablist], [role=menu], [role=listbox], [role=radiogroup], [role=tree], [role=grid]";
   const problems = new Set();
   const say = (node, words) => problems.add(`keyboard: ${words}: ${node.cloneNode().outerHTML.slice(0, 200)}`);
@@ -17,7 +17,7 @@
 
   const begun = document.activeElement;
   const details = [...document.querySelectorAll("details")].map(each => ({each, isOpen: each.open}));
-  // The boxes that have to be opened before somebody gets there; a summary is outside of its own.
+  // Boxes that have to be opened to reach the element; a summary is outside of its own box.
   const boxesAround = node => details.filter(
     ({each}) => each.contains(node) && !each.querySelector(":scope > summary")?.contains(node));
   const openAround = node => { for (const {each} of boxesAround(node)) each.open = true; };
@@ -31,7 +31,7 @@
     return clipping.get(part);
   };
 
-  // How many sides of the outline are cut off by boxes around that hide what overflows.
+  // Number of sides of the outline that are cut off by ancestors with hidden overflow.
   const cutSides = (node, box, room) => {
     const [left, top, right, bottom] = [box.left - room, box.top - room, box.right + room, box.bottom + room];
     const cut = new Set();
@@ -71,7 +71,7 @@
     node.focus();
     if (document.activeElement !== node) return say(node, "does not take the focus");
     if (!isInView(node)) return say(node, "is out of view or covered when it has the focus");
-    // The outline may be around the cell that it is in.
+    // The outline may be around the cell of the element.
     const marked = [node, node.closest("th, td, li")].find(part => part && isOutlined(part));
     if (!marked) return say(node, "does not show that it has the focus");
     const {outlineOffset, outlineWidth} = getComputedStyle(marked);
@@ -85,7 +85,7 @@
   const isKnown = known.includes(frame);
   for (const node of document.querySelectorAll(USABLE)) {
     if (isKnown && node.closest("body > header, body > footer")) continue;
-    // Swagger UI has buttons for the mouse beside those that Tab leads to.
+    // Swagger UI has additional buttons for the mouse that Tab does not reach.
     if (node.closest(".swagger-ui")) continue;
     if (node.disabled || node.matches(":disabled, [aria-disabled=true]")) continue;
     openAround(node);
@@ -95,7 +95,7 @@
     else checkFocus(node);
     for (const {each, isOpen} of details) if (each.open && !isOpen && !each.contains(node)) each.open = false;
   }
-  // A hand for a pointer promises that a click does something.
+  // A pointer cursor indicates that a click has an effect.
   for (const node of document.body.querySelectorAll("*")) {
     if (node.closest(USABLE) || node.closest(".swagger-ui") || getComputedStyle(node).cursor !== "pointer") continue;
     const isUsable = node.closest("label")?.control || node.closest(":disabled");

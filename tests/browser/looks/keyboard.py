@@ -1,4 +1,4 @@
-"""What people without a mouse cannot do on a page."""
+"""Finds problems of pages for keyboard users."""
 
 from pathlib import Path
 
@@ -7,9 +7,9 @@ from playwright.sync_api import Page
 _FOLDER = Path(__file__).parent
 _LOOK_AT = (_FOLDER / "keyboard.js").read_text(encoding="utf-8")
 _WALK = (_FOLDER / "walk.js").read_text(encoding="utf-8")
-#: A date takes several presses of Tab; more of them are a trap.
+#: Maximum number of rounds: a date needs several presses of Tab, and more are a trap.
 _MOST_ROUNDS = 4
-#: Boxes that lie over other things when they are open: their numbers and kinds.
+#: Boxes that cover other elements when they are open: their numbers and kinds.
 _OVERLAYS = """(known) => {
     const boxes = [...document.querySelectorAll("details:not([open])")];
     return boxes.flatMap((each, number) => {
@@ -24,16 +24,16 @@ _OVERLAYS = """(known) => {
 _FOCUS = """number => document.querySelectorAll("details:not([open])")[number]
     .firstElementChild.focus()"""
 _CLOSED = "!document.activeElement.matches('details:not([open]) > summary')"
-#: What is around pages, and has been looked at.
+#: Frames of pages that were already checked.
 _frames: set[str] = set()
-#: At what sorts of places the Tab key has been followed, and which boxes have closed, so far.
+#: Kinds of places where the Tab key was tested, and kinds of boxes that were closed.
 _walked: set[str] = set()
 _closed: set[str] = set()
 
 
 def keyboard_problems(page: Page) -> list[str]:
-    """Say what cannot be reached, seen or left by the keyboard, in the look that a page has."""
-    # Browsers show the focus to those who have pressed a key.
+    """Return elements that the keyboard cannot reach, show or leave, in the current look."""
+    # Browsers only show the focus after a key was pressed.
     page.keyboard.press("Tab")
     seen = page.evaluate(_LOOK_AT, list(_frames))
     _frames.add(seen["frame"])
@@ -43,7 +43,7 @@ def keyboard_problems(page: Page) -> list[str]:
 
 
 def _walk(page: Page) -> list[str]:
-    """Hold the Tab key from the first thing of a page to the last, where there are new sorts."""
+    """Press the Tab key from the first element of a page to the last, if there are new kinds."""
     begun = page.evaluate(_WALK, ["begin", list(_walked)])
     if not begun["count"]:
         return []
@@ -59,7 +59,7 @@ def _walk(page: Page) -> list[str]:
 
 
 def _escape(page: Page) -> list[str]:
-    """Open what lies over other things, go into it, and leave it: the focus is where it was."""
+    """Open and leave boxes that cover other elements, and check that the focus returns."""
     problems = []
     seen: dict[str, int] = {kind: at for at, kind in page.evaluate(_OVERLAYS, list(_closed))}
     for kind, at in seen.items():

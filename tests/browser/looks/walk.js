@@ -1,15 +1,15 @@
-// Watches where the Tab key really leads (keyboard.py): `begin` puts the focus before everything and
-// says how much there is to reach, `end` says what was not reached and where the order jumps back.
+// Watches the path of the Tab key (keyboard.py): `begin` moves the focus to the start and returns the
+// number of elements, `end` returns elements that were not reached and places where the order jumps back.
 ([what, known]) => {
   const STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']";
   const isShown = node => node.checkVisibility({visibilityProperty: true});
   const isStop = node => isShown(node) && !node.matches(":disabled, [tabindex='-1']")
-    // Of the radio buttons with one name, Tab leads to the one that is chosen.
+    // Of radio buttons with the same name, Tab only reaches the selected one.
     && (node.type !== "radio" || node.checked || !document.querySelector(`[name="${node.name}"]:checked`));
   const short = node => node.cloneNode().outerHTML.slice(0, 160);
 
-  // Where the focus goes from things at one kind of place has been seen on another page, as long as
-  // no style puts them elsewhere.
+  // Another page has shown where the focus moves from this kind of place, unless a style moves the
+  // elements.
   const sortOf = node => {
     const orders = [];
     for (let part = node; part; part = part.parentElement) orders.push(getComputedStyle(part).order);
@@ -38,15 +38,15 @@
   const [first] = walked;
   if (!first?.matches(".skip-link")) problems.push(`keyboard: the first is no link that skips to the content: ${first && short(first)}`);
   for (const node of document.querySelectorAll(STOPS)) {
-    // What a script has put anew meanwhile is the same for whoever walks.
+    // An element that a script has replaced counts as the same.
     if (isStop(node) && !walked.some(each => each.isEqualNode(node))) problems.push(`keyboard: Tab does not lead to ${short(node)}`);
   }
   let before = null;
   for (const node of walked) {
-    // What a script has put anew meanwhile stands nowhere any more.
+    // An element that a script has replaced has no position.
     if (!node.isConnected) continue;
     const {left, right, top, bottom} = node.getBoundingClientRect();
-    // A narrow header has the menu at the end of its first line, and what leads elsewhere below.
+    // A narrow header has the menu at the end of its first line, and links below.
     const isHead = node.closest("header") && before?.node.closest("header");
     if (before && !isHead && bottom <= before.top + 1 && left < before.right) {
       problems.push(`keyboard: Tab leads back up, from ${short(before.node)} to ${short(node)}`);

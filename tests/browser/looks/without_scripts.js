@@ -1,5 +1,5 @@
-// What is missing from this page for somebody whose browser runs no scripts. The page as the server
-// sent it is laid out once more in a frame that may not run any, and compared with the page here.
+// Elements of this page that are missing in a browser without scripts. The page as the server sent it
+// is rendered in a frame that may not run scripts, and compared with this page.
 async (source) => {
   const frame = document.createElement("iframe");
   frame.sandbox = "allow-same-origin";
@@ -12,7 +12,7 @@ async (source) => {
   const problems = new Set();
   const say = (node, words) => problems.add(`without scripts: ${words}: ${node.cloneNode().outerHTML.slice(0, 200)}`);
 
-  // Whoever opens every box sees it: a closed box hides without taking anything away.
+  // Users can open every box, so the content of a closed box is not missing.
   const away = new Map();
   const isAway = node => {
     if (!node) return false;
@@ -25,7 +25,7 @@ async (source) => {
   const isThere = node => !isAway(node)
     && node.ownerDocument.defaultView.getComputedStyle(node).visibility === "visible";
   const all = (root, selector) => [...root.querySelectorAll(selector)].filter(isThere);
-  // Authenticators answer scripts alone; the page says so in their place.
+  // Authenticators need scripts, and the page explains this instead.
   const needsScripts = node => node.closest("form[data-passkey], dialog");
 
   if (plain.defaultView.matchMedia("(scripting: none)").matches === false) {
@@ -34,7 +34,7 @@ async (source) => {
   for (const node of all(plain, "button[type=button], input[type=button], [onclick], a:not([href]), a[href='#']")) {
     say(node, "does nothing");
   }
-  // A box that belongs to no form may change what the style shows.
+  // A checkbox outside of forms may show or hide elements with styles.
   const places = () => JSON.stringify([...plain.querySelectorAll("main *")].map(each => each.getBoundingClientRect()));
   const changesPage = node => {
     const before = places();
@@ -55,13 +55,13 @@ async (source) => {
     if (height > 30 && width > 30 && !isDrawn) say(node, "is empty");
   }
 
-  // What a script would have to show.
+  // Elements that only a script could show.
   const isHidden = node => !isThere(node) && !needsScripts(node);
-  // With scripts, one box selects all rows, and rows may come to a list that has none.
+  // With scripts, one box selects all rows, and an empty list may get rows.
   const isOfRows = node => node.matches("[data-choose-all] *, .list-tools:has(+ #alert-rows > .empty) *");
   let hidden = [...plain.querySelectorAll("a[href], button:not([type=button]), select, textarea, input:not([type=hidden], [autocomplete=username])")]
     .filter(node => isHidden(node) && !isOfRows(node));
-  // A choice may show by the style what goes with it: each is made in turn, and taken back.
+  // An option may show related elements with styles, so each option is selected in turn and reset.
   const choices = hidden.length ? [
     ...all(plain, "input:is([type=radio], [type=checkbox])"),
     ...all(plain, "select").flatMap(each => [...each.options]),
@@ -77,12 +77,12 @@ async (source) => {
     away.clear();
   }
   const keyOf = node => [node.localName, node.getAttribute("href") ?? node.name, node.type, node.localName === "button" ? node.value : ""].join(" ");
-  // At another width, the same button of the same form stands elsewhere.
+  // At another width, the same button of the same form has another place.
   const isElsewhere = node => all(plain, "button").some(each => keyOf(each) === keyOf(node) && each.form?.action === node.form?.action && isThere(each));
-  // A link within the page leads to what is there anyway.
+  // The target of a link within the page is visible anyway.
   const leadsWithin = node => node.matches('a[href^="#"]') && plain.querySelector(node.getAttribute("href")) !== null;
   for (const node of hidden) if (!leadsWithin(node) && !(node.matches("button") && isElsewhere(node))) say(node, "is hidden, whatever is chosen");
-  // Everything that leads on or changes something here, with scripts, does so without them.
+  // All links and controls of the page with scripts also exist without them.
   const there = new Set(all(plain, "a, button, input, select, textarea").map(keyOf));
   for (const node of all(document, "a[href], button:not([type=button]), input[name], select[name], textarea[name]")) {
     if (!there.has(keyOf(node)) && !needsScripts(node) && !leadsWithin(node)) say(node, "is missing");
@@ -92,7 +92,7 @@ async (source) => {
     if (same && !same.disabled) say(node, "is never enabled");
   }
 
-  // Secrets are masked until somebody opens their box.
+  // Secrets are masked until their box is opened.
   for (const box of plain.querySelectorAll("details")) { box.removeAttribute("name"); box.open = true; }
   const view = plain.defaultView;
   for (const node of all(plain, ".masked")) {

@@ -1,4 +1,4 @@
-"""The browser's own fetch, from a page of another origin: what it lets through, and what not."""
+"""Requests of the browser's fetch from another origin: which are allowed, and which are blocked."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from tests.support.oauth.openid_wire import openid_application
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
-#: Fetches, and says what the script of the page can see of it.
+#: Fetches a URL, and returns the data that the script can read.
 _FETCH = """async ([url, options]) => {
     try {
         const answer = await fetch(url, options);
@@ -24,7 +24,7 @@ _FETCH = """async ([url, options]) => {
     }
 }"""
 BLOCKED = {"blocked": "TypeError"}
-#: What no script of another origin may send.
+#: Requests that no script of another origin may send.
 NOT_ALLOWED: dict[str, dict[str, Any]] = {
     "a header": {"method": "POST", "headers": {"X-Requested-With": "XMLHttpRequest"}},
     "a header too many": {
@@ -40,7 +40,7 @@ FORM = "application/x-www-form-urlencoded"
 
 @pytest.fixture(scope="module")
 def elsewhere(browser: Browser) -> Iterator[Page]:
-    """A page of another origin, which knows nothing of what scripts did before."""
+    """A page of another origin in a new browser context."""
     with running_site() as site:
         page = browser.new_page()
         page.goto(site.url)
@@ -68,7 +68,7 @@ def test_a_script_signs_its_user_in_and_out(gatebell: LiveGatebell, elsewhere: P
     issued = fetch(elsewhere, f"{url}/oauth/token", method="POST", headers=headers, body=body)
     assert issued["status"] == 200, issued
     token = elsewhere.evaluate("text => JSON.parse(text).access_token", issued["body"])
-    # Authorization makes the browser ask first.
+    # The Authorization header causes a preflight request.
     bearer = {"Authorization": f"Bearer {token}"}
     for method in ("GET", "POST"):
         known = fetch(elsewhere, f"{url}/oauth/userinfo", method=method, headers=bearer)
@@ -83,7 +83,7 @@ def test_a_script_signs_its_user_in_and_out(gatebell: LiveGatebell, elsewhere: P
 
 
 @pytest.mark.spec("E3")
-def test_a_script_can_read_what_went_wrong(gatebell: LiveGatebell, elsewhere: Page) -> None:
+def test_a_script_can_read_errors(gatebell: LiveGatebell, elsewhere: Page) -> None:
     answer = fetch(
         elsewhere,
         f"{gatebell.url}/oauth/token",
@@ -120,9 +120,7 @@ def test_the_browser_blocks_everything_else(live_sqlite: LiveGatebell, elsewhere
 @pytest.mark.long
 @pytest.mark.spec("E1")
 @pytest.mark.rfc("rfc9700-2.6-b")
-def test_the_browser_shows_a_script_no_other_answer(
-    live_sqlite: LiveGatebell, elsewhere: Page
-) -> None:
+def test_a_script_can_read_no_other_responses(live_sqlite: LiveGatebell, elsewhere: Page) -> None:
     token = new_pair(live_sqlite, openid_application(live_sqlite)).access
     shown = {
         (path, *headers): answer

@@ -1,4 +1,4 @@
-"""Connecting a device, in a real browser: by keyboard, in every look, without scripts."""
+"""Connecting a device in a real browser: with the keyboard, in every look, without scripts."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,14 +10,12 @@ from tests.support.accounts.people import alice, bob, make_application, make_use
 from tests.support.oauth.device_wire import codes, poll, television
 from tests.support.service.live import LiveGatebell
 
-# One database will do: what comes of it there is asked without a browser.
+# One database is enough, since tests without a browser check the effects on both.
 pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.spec("B10", "C1", "C3", "C8")
-def test_a_person_connects_a_television_with_the_keyboard_alone(
-    gatebell: LiveGatebell, page: Page
-) -> None:
+def test_a_user_connects_a_tv_with_the_keyboard(gatebell: LiveGatebell, page: Page) -> None:
     client = television(gatebell)
     device = codes(gatebell, client)
     have_signed_in(page, gatebell, alice(gatebell))
@@ -29,7 +27,7 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
     expect(page.locator("main")).to_contain_text("Make sure that you started this yourself")
     code = page.get_by_text(device["user_code"], exact=True)
     expect(code).to_be_visible()
-    # What is to be compared is the largest text.
+    # The code that the user compares is the largest text.
     sizes = page.eval_on_selector_all(
         "main *", "all => all.map(each => parseFloat(getComputedStyle(each).fontSize))"
     )
@@ -42,12 +40,12 @@ def test_a_person_connects_a_television_with_the_keyboard_alone(
 
 @pytest.mark.long
 @pytest.mark.spec("C3", "C7")
-def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, page: Page) -> None:
+def test_a_user_denies_a_device_after_following_a_link(gatebell: LiveGatebell, page: Page) -> None:
     client = television(gatebell)
     device = codes(gatebell, client)
     charlie = make_user(gatebell, name="charlie")
     page.goto(device["verification_uri_complete"])
-    page.get_by_label("User name or e-mail address").fill(charlie.email)
+    page.get_by_label("User name or email address").fill(charlie.email)
     page.get_by_label("Password", exact=True).fill(charlie.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_label("Code")).to_have_value(device["user_code"])
@@ -58,7 +56,7 @@ def test_a_person_who_followed_a_strangers_link_says_no(gatebell: LiveGatebell, 
 
 
 @pytest.mark.long
-def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebell) -> None:
+def test_a_device_is_connected_without_scripts(plain_page: Page, live_sqlite: LiveGatebell) -> None:
     device = codes(live_sqlite, television(live_sqlite))
     have_signed_in(plain_page, live_sqlite, alice(live_sqlite))
     plain_page.goto(device["verification_uri_complete"])
@@ -68,10 +66,10 @@ def test_it_all_works_without_scripts(plain_page: Page, live_sqlite: LiveGatebel
 
 
 @pytest.mark.long
-def test_nothing_is_wrong_with_any_of_the_pages(
+def test_the_pages_of_devices_have_no_problems(
     live_sqlite: LiveGatebell, page: Page, told: list[str]
 ) -> None:
-    # An administrator is shown one warning more.
+    # An administrator sees an additional warning.
     have_signed_in(page, live_sqlite, make_user(live_sqlite, name="dora", admin=True))
     client = make_application(
         live_sqlite,
@@ -100,5 +98,5 @@ def test_nothing_is_wrong_with_any_of_the_pages(
     assert told == []
     page.goto(f"{live_sqlite.url}/oauth/device?user_code=nonsense")
     page.get_by_role("button", name="Continue").click()
-    expect(page.get_by_text("No device is waiting with this code")).to_be_visible()
+    expect(page.get_by_text("No device is waiting for this code")).to_be_visible()
     assert problems_of(page) == []

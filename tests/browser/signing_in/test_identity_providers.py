@@ -1,4 +1,4 @@
-"""The way through a provider and back, in a real browser with its rules for forms and cookies."""
+"""Sign-in through a provider in a real browser with its rules for forms and cookies."""
 
 from collections.abc import Iterator
 
@@ -20,14 +20,14 @@ def provider() -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def title(live_sqlite: LiveGatebell, provider: FakeProvider) -> Iterator[str]:
-    """The provider, as the sign-in page calls it."""
+    """Title of the provider on the sign-in page."""
     title = unique("Account")
     add_provider(live_sqlite, provider.url, "--creates-accounts", title=title)
     yield title
     remove_providers(live_sqlite)
 
 
-def test_somebody_presses_the_button_and_is_signed_in(
+def test_a_user_signs_in_with_the_button_of_a_provider(
     live_sqlite: LiveGatebell, provider: FakeProvider, title: str, page: Page
 ) -> None:
     page.goto(f"{live_sqlite.url}/-/user_settings/security")
@@ -38,7 +38,7 @@ def test_somebody_presses_the_button_and_is_signed_in(
 
 
 @pytest.mark.long
-def test_somebody_connects_and_disconnects_without_scripts(
+def test_a_user_connects_and_disconnects_without_scripts(
     live_sqlite: LiveGatebell, title: str, plain_page: Page
 ) -> None:
     have_signed_in(plain_page, live_sqlite, make_user(live_sqlite, name="charlie"))
@@ -46,10 +46,10 @@ def test_somebody_connects_and_disconnects_without_scripts(
     plain_page.get_by_role("link", name=f"Connect {title}").click()
     plain_page.get_by_role("button", name=f"Continue to {title}").click()
     plain_page.wait_for_url(f"{live_sqlite.url}/-/user_settings/security")
-    expect(plain_page.get_by_text(f"Your account is connected with {title}.")).to_be_visible()
+    expect(plain_page.get_by_text(f"Your account is connected to {title}.")).to_be_visible()
     plain_page.locator("summary", has_text="Disconnect").click()
     plain_page.get_by_role("button", name="Disconnect").click()
-    expect(plain_page.get_by_text(f"no longer connected with {title}.")).to_be_visible()
+    expect(plain_page.get_by_text(f"no longer connected to {title}.")).to_be_visible()
 
 
 @pytest.mark.long

@@ -44,14 +44,14 @@ def client(localhost: LiveGatebell, site: ClientSite) -> ClientCredentials:
 
 
 def state_of(length: int) -> str:
-    """Return a state in JSON, as long as that in the URL."""
+    """Return a state in JSON of this length in the URL."""
     filters = [{"field": f"f{number}", "is": "a/b"} for number in range(200)]
     text = json.dumps({"to": "/board", "filters": filters}, separators=(",", ":"))
     return text[: length // 2]
 
 
 def url_of(localhost: LiveGatebell, client: ClientCredentials, length: int) -> str:
-    """Return the URL of a request, filled up to a length."""
+    """Return the URL of a request with this length."""
     state, bare = state_of(length), authorization_url(localhost, client, state="")
     while len(authorization_url(localhost, client, state=state)) < length:
         state += "{}"
@@ -62,7 +62,7 @@ def url_of(localhost: LiveGatebell, client: ClientCredentials, length: int) -> s
 
 
 def approve(page: Page, callback: str, url: str) -> None:
-    """Approve, and check that the state comes back unchanged."""
+    """Approve the application, and check that the state is returned unchanged."""
     page.get_by_role("button", name="Authorize").click()
     page.wait_for_url(lambda address: address.startswith(callback))
     brought = parse_qs(urlsplit(page.url).query)
@@ -71,7 +71,7 @@ def approve(page: Page, callback: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("length", [2_700, 7_000])
-def test_a_long_state_comes_back_after_the_sign_in(
+def test_a_long_state_is_returned_after_the_sign_in(
     localhost: LiveGatebell,
     site: ClientSite,
     client: ClientCredentials,
@@ -88,7 +88,7 @@ def test_a_long_state_comes_back_after_the_sign_in(
 
 @pytest.mark.long
 @pytest.mark.parametrize("length", [2_700, 7_000])
-def test_it_comes_back_after_a_second_factor(
+def test_a_long_state_is_returned_after_a_second_factor(
     localhost: LiveGatebell,
     site: ClientSite,
     client: ClientCredentials,
@@ -106,7 +106,7 @@ def test_it_comes_back_after_a_second_factor(
 
 @pytest.mark.long
 @pytest.mark.parametrize("length", [2_700, 7_000])
-def test_it_comes_back_after_a_forced_change_of_the_password(
+def test_a_long_state_is_returned_after_a_forced_password_change(
     localhost: LiveGatebell,
     site: ClientSite,
     client: ClientCredentials,
@@ -128,14 +128,12 @@ def test_it_comes_back_after_a_forced_change_of_the_password(
     approve(page, site.callback, url)
 
 
-def test_a_url_that_no_server_reads_is_answered_by_a_page(
-    localhost: LiveGatebell, page: Page
-) -> None:
+def test_an_overlong_url_results_in_an_error_page(localhost: LiveGatebell, page: Page) -> None:
     page.goto(f"{localhost.url}/oauth/authorize?state={'x' * 9_000}")
     expect(page.get_by_role("heading", level=1)).to_have_text("URL too long")
 
 
-def test_the_sign_in_form_of_a_second_tab_leads_on(
+def test_the_sign_in_form_of_a_second_tab_works_after_a_sign_in(
     localhost: LiveGatebell,
     site: ClientSite,
     client: ClientCredentials,
@@ -152,7 +150,7 @@ def test_the_sign_in_form_of_a_second_tab_leads_on(
     approve(second, site.callback, url)
 
 
-def test_consent_after_a_sign_out_elsewhere_leads_back_to_the_question(
+def test_consent_after_a_sign_out_in_another_tab_is_requested_again(
     localhost: LiveGatebell,
     site: ClientSite,
     client: ClientCredentials,

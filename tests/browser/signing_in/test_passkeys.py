@@ -1,4 +1,4 @@
-"""Passkeys and authenticator apps in a real browser, with Chromium's own authenticator."""
+"""Passkeys and authenticator apps in a real browser, with Chromium's virtual authenticator."""
 
 import re
 
@@ -28,7 +28,7 @@ def charlie(localhost: LiveGatebell) -> Person:
 
 
 @pytest.mark.long
-def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
+def test_a_passkey_is_added_and_used_with_and_without_a_password(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
     have_signed_in(page, localhost, charlie)
@@ -53,7 +53,7 @@ def test_a_passkey_is_made_is_the_second_step_and_then_stands_for_everything(
 
 
 @pytest.mark.long
-def test_somebody_elses_finger_opens_nothing_and_the_page_says_so(
+def test_an_unrecognized_finger_is_rejected_with_a_message(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
     have_signed_in(page, localhost, charlie)
@@ -70,7 +70,7 @@ def test_somebody_elses_finger_opens_nothing_and_the_page_says_so(
     page.wait_for_url(f"{localhost.url}/")
 
 
-def test_a_wrong_password_makes_no_passkey(
+def test_no_passkey_is_added_with_a_wrong_password(
     localhost: LiveGatebell, charlie: Person, page: Page, key: Key
 ) -> None:
     have_signed_in(page, localhost, charlie)
@@ -78,25 +78,25 @@ def test_a_wrong_password_makes_no_passkey(
     page.get_by_label("Name", exact=True).fill("My laptop")
     page.get_by_label("Current password").fill("wrong")
     page.get_by_role("button", name="Add passkey").click()
-    expect(page.get_by_role("alert")).to_contain_text("Wrong current password")
+    expect(page.get_by_role("alert")).to_contain_text("The current password is incorrect")
     assert key.passkeys() == 0
     page.get_by_label("Current password").fill(charlie.password)
     page.get_by_role("button", name="Add passkey").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
-    # The same authenticator is asked for one passkey only.
+    # An authenticator can only have one passkey for a user.
     add_passkey(page, localhost, charlie, "Twice")
     expect(page.get_by_role("alert")).to_contain_text("already")
     assert key.passkeys() == 1
 
 
 @pytest.mark.long
-def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
+def test_without_scripts_authenticator_apps_are_offered_instead(
     plain_page: Page, localhost: LiveGatebell, charlie: Person
 ) -> None:
     page = plain_page
     have_signed_in(page, localhost, charlie)
     page.goto(f"{localhost.url}{SECURITY}/passkeys/new")
-    expect(page.locator("main")).to_contain_text("An authenticator app works everywhere")
+    expect(page.locator("main")).to_contain_text("Use an authenticator app instead")
     expect(page.get_by_role("button", name="Add passkey")).to_be_hidden()
     page.goto(f"{localhost.url}{SECURITY}/authenticator")
     app = pyotp.TOTP(page.locator("#seed").inner_text().replace(" ", ""))
@@ -118,7 +118,7 @@ def test_without_scripts_nobody_is_offered_what_cannot_work_and_the_rest_works(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("key")
-def test_nothing_is_wrong_with_any_of_the_pages(
+def test_the_pages_of_passkeys_have_no_problems(
     localhost: LiveGatebell, charlie: Person, page: Page, told: list[str]
 ) -> None:
     problems: list[str] = []

@@ -1,4 +1,4 @@
-"""The guide for single-page applications, followed word for word in a real browser."""
+"""Follows the guide for single-page applications word for word in a real browser."""
 
 import shutil
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ MODULES = {
 
 
 class _Site(SimpleHTTPRequestHandler):
-    """Serves a folder, and its first page for every path that is no file."""
+    """Serves a folder, and its index page for every path without a file."""
 
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
@@ -34,12 +34,12 @@ class _Site(SimpleHTTPRequestHandler):
         super().do_GET()
 
     def log_message(self, *arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[str]:
-    """Where the folder of the test is served, on an origin of its own."""
+    """URL of the test's folder on a separate origin."""
     handler = partial(_Site, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
@@ -49,7 +49,7 @@ def site(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
-def test_somebody_signs_in_and_the_api_knows_them(
+def test_a_user_signs_in_and_the_api_returns_the_user(
     gatebell: LiveGatebell, page: Page, site: str, tmp_path: Path
 ) -> None:
     install(GUIDES)

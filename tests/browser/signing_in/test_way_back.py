@@ -1,7 +1,7 @@
-"""The way back to an application, in a real browser, from every page that a form can end at.
+"""Redirects back to an application in a real browser, from every page with a form.
 
-Chromium applies a page's `form-action` to the whole chain of redirects after its form, and cuts a
-popup off from who opened it where their `Cross-Origin-Opener-Policy` differ.
+Chromium applies a page's `form-action` to all redirects after its form. It separates a popup from
+its opener if their `Cross-Origin-Opener-Policy` differs.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def application(localhost: LiveGatebell, redirect_uri: str, **changes: object) -
 
 
 def approve_by_hand(localhost: LiveGatebell, person: Person, client: ClientCredentials) -> None:
-    """Let the person approve an application, elsewhere and some other day."""
+    """Let the user approve an application in another browser."""
     elsewhere = sign_in_by_hand(localhost, person)
     assert "code" in landing(decide(elsewhere, ask(elsewhere, localhost, client)))
 
@@ -70,7 +70,7 @@ def assert_back_with_a_code(page: Page, callback: str) -> None:
 
 
 @pytest.mark.long
-def test_a_person_who_comes_back_signs_in_and_is_at_the_application(
+def test_a_user_who_approved_before_is_redirected_after_the_sign_in(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
     client = application(localhost, site.callback)
@@ -81,23 +81,23 @@ def test_a_person_who_comes_back_signs_in_and_is_at_the_application(
 
 
 @pytest.mark.long
-def test_a_trusted_application_is_reached_right_after_the_first_sign_in(
+def test_a_trusted_application_needs_no_consent_after_the_sign_in(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
     client = application(localhost, site.callback, trusted=True)
     begin(page, localhost, client)
-    page.get_by_label("User name or e-mail address").fill(charlie.username)
+    page.get_by_label("User name or email address").fill(charlie.username)
     page.get_by_label("Password", exact=True).fill("wrong")
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.locator("main")).to_contain_text("Wrong user name or password.")
+    expect(page.locator("main")).to_contain_text("Incorrect user name or password.")
     give_password(page, charlie)
     assert_back_with_a_code(page, site.callback)
 
 
-def test_the_second_step_leads_to_the_application(
+def test_the_second_factor_redirects_to_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, plain_page: Page
 ) -> None:
-    page = plain_page  # with scripts it is on the way of the popup
+    page = plain_page  # The test of the popup runs these steps with scripts.
     client = application(localhost, site.callback, trusted=True)
     app = give_app(localhost, charlie)
     begin(page, localhost, client)
@@ -109,7 +109,7 @@ def test_the_second_step_leads_to_the_application(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("key")
-def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
+def test_a_passkey_redirects_to_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
     client = application(localhost, site.callback, trusted=True)
@@ -129,7 +129,7 @@ def test_a_passkey_leads_to_the_application_alone_and_as_the_second_step(
 
 
 @pytest.mark.long
-def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
+def test_a_required_new_sign_in_redirects_to_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, page: Page
 ) -> None:
     client = application(localhost, site.callback, trusted=True)
@@ -144,7 +144,7 @@ def test_a_person_who_is_asked_to_sign_in_again_gets_back_to_the_application(
 
 
 @pytest.mark.long
-def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
+def test_a_callback_can_redirect_to_another_origin(
     localhost: LiveGatebell, site: ClientSite, other_site: ClientSite, charlie: Person, page: Page
 ) -> None:
     site.hand_on_to(other_site)
@@ -156,10 +156,10 @@ def test_the_answer_reaches_a_callback_that_hands_on_to_another_origin(
 
 
 @pytest.mark.long
-def test_the_answer_reaches_a_program_that_listens_on_ipv6(
+def test_a_program_on_ipv6_loopback_receives_the_redirect(
     localhost: LiveGatebell, charlie: Person, plain_page: Page
 ) -> None:
-    page = plain_page  # with scripts, somebody authorizes in the test above
+    page = plain_page  # The test above authorizes with scripts.
     with running_site("::1") as program:
         client = application(localhost, program.callback)
         begin(page, localhost, client)
@@ -170,10 +170,10 @@ def test_the_answer_reaches_a_program_that_listens_on_ipv6(
 
 
 @pytest.mark.long
-def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
+def test_cancelling_and_switching_accounts_redirect_to_the_application(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, plain_page: Page
 ) -> None:
-    page = plain_page  # with scripts, somebody cancels in test_first_hour.py
+    page = plain_page  # A test in test_first_hour.py cancels with scripts.
     client = application(localhost, site.callback)
     begin(page, localhost, client)
     give_password(page, bob(localhost))
@@ -186,7 +186,7 @@ def test_cancel_and_signing_in_as_somebody_else_lead_back_too(
 
 
 @pytest.mark.long
-def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
+def test_a_popup_keeps_its_opener_on_every_page(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
     client = application(localhost, site.callback)
@@ -219,7 +219,7 @@ def test_a_popup_keeps_its_opener_on_every_page_and_is_not_closed_before_it_is(
 
 
 @pytest.mark.long
-def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
+def test_a_popup_without_a_page_keeps_its_opener(
     localhost: LiveGatebell, site: ClientSite, charlie: Person, visitor: BrowserContext
 ) -> None:
     client = application(localhost, site.callback, trusted=True)
@@ -233,7 +233,7 @@ def test_a_popup_that_passes_through_without_a_page_keeps_its_opener(
 
 
 @pytest.mark.long
-def test_signing_out_leads_back_to_an_application_that_hands_on(
+def test_a_sign_out_can_redirect_to_another_origin(
     localhost: LiveGatebell,
     site: ClientSite,
     other_site: ClientSite,

@@ -1,4 +1,4 @@
-"""An action checks who acts and what state the project is in, whatever face calls it."""
+"""Actions check the actor and the state of the project for every interface."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from domain.access.actions import Action, action, question
-from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.access.actions import Action, action, read_action
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.access.features import AccessLevel, Feature
-from domain.access.permissions import BESIDE_THE_API, PERMISSIONS, Target
+from domain.access.permissions import NON_API_PERMISSIONS, PERMISSIONS, Target
 from domain.access.roles import Ability, Role
 from domain.core.errors import ForbiddenError, NotFoundError
 from domain.paging.silences import actions as silences
@@ -17,45 +17,45 @@ from domain.paging.silences.types import NewSilence, Silence, SilenceQuery
 from domain.projects.views import GroupView, ProjectView
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
-MEMBER = Actor(means=Means.TOKEN, id=7, name="alice")
+MEMBER = Actor(means=AccessMethod.TOKEN, id=7, name="alice")
 
 
 @action("silences.delete", command="expire")
-def end(work: Work, project: ProjectView, silence_id: int) -> str:
-    """End something."""
+def end(work: UnitOfWork, project: ProjectView, silence_id: int) -> str:
+    """Simulate an action that ends an object."""
     del work
     return f"{project.path} {silence_id}"
 
 
-@question("silences.show")
-def look(work: Work, project: ProjectView) -> str:
-    """Look at something."""
+@read_action("silences.show")
+def look(work: UnitOfWork, project: ProjectView) -> str:
+    """Simulate an action that reads an object."""
     del work
     return project.path
 
 
 @action("users.block")
-def block(work: Work) -> str:
-    """Do what only administrators do."""
+def block(work: UnitOfWork) -> str:
+    """Simulate an action for administrators."""
     return work.actor.name
 
 
 @action("users.create")
-def create(work: Work) -> None:
-    """Do what no application does."""
+def create(work: UnitOfWork) -> None:
+    """Simulate an action that applications cannot call."""
     del work
 
 
 @action("resource_tokens.create")
-def make_token(work: Work, holder: ProjectView | GroupView) -> str:
-    """Do what needs another role in groups than in projects."""
+def make_token(work: UnitOfWork, holder: ProjectView | GroupView) -> str:
+    """Simulate an action that requires a higher role in groups than in projects."""
     del work
     return holder.path
 
 
-def work_of(actor: Actor) -> Work:
+def work_of(actor: Actor) -> UnitOfWork:
     unused: Any = None
-    return Work(actor=actor, session=unused, now=NOW, settings=unused, policy=unused)
+    return UnitOfWork(actor=actor, session=unused, now=NOW, settings=unused, policy=unused)
 
 
 def project(role: Role | None = Role.DEVELOPER, **more: Any) -> ProjectView:
@@ -75,7 +75,7 @@ def group(role: Role) -> GroupView:
     return GroupView(id=1, name="acme", path="acme", role=role, created_at=NOW)
 
 
-def test_a_role_or_an_ability_is_needed() -> None:
+def test_actions_require_a_role_or_an_ability() -> None:
     assert end(work_of(MEMBER), project(), 3) == "acme/shop 3"
     for lower in (Role.REPORTER, None):
         with pytest.raises(ForbiddenError, match="You need the Developer role in acme/shop"):
@@ -90,22 +90,22 @@ def test_the_operator_needs_no_role() -> None:
 
 
 @pytest.mark.parametrize("actor", [MEMBER, OPERATOR])
-def test_an_archived_project_takes_no_changes_from_anybody(actor: Actor) -> None:
+def test_an_archived_project_cannot_be_changed_by_any_actor(actor: Actor) -> None:
     archived = project(Role.OWNER, is_archived=True)
     with pytest.raises(ForbiddenError, match="is archived"):
         end(work_of(actor), archived, 3)
     assert look(work_of(actor), archived) == "acme/shop"
 
 
-def test_an_archived_project_can_be_brought_back_left_and_ended() -> None:
-    rows = {**PERMISSIONS, **BESIDE_THE_API}
+def test_an_archived_project_can_be_restored_left_and_deleted() -> None:
+    rows = {**PERMISSIONS, **NON_API_PERMISSIONS}
     assert {name for name, each in rows.items() if each.in_archived} == {
         *("projects.archive", "projects.unarchive", "projects.delete", "projects.unshare"),
         *("members.delete", "resource_tokens.revoke"),
     }
 
 
-def test_a_part_that_is_turned_off_has_no_actions() -> None:
+def test_actions_of_a_disabled_feature_are_denied() -> None:
     levels = {**project().access_levels, Feature.MONITOR: AccessLevel.DISABLED}
     off = project(Role.OWNER, access_levels=levels)
     with pytest.raises(ForbiddenError, match="Monitoring is turned off"):
@@ -120,8 +120,8 @@ def test_a_part_that_is_turned_off_has_no_actions() -> None:
         look(work_of(MEMBER), stranger)
 
 
-def test_a_token_needs_one_of_the_scopes() -> None:
-    token = replace(MEMBER, means=Means.TOKEN, scopes=frozenset({"read_alerts"}))
+def test_actions_require_a_scope_of_the_token() -> None:
+    token = replace(MEMBER, means=AccessMethod.TOKEN, scopes=frozenset({"read_alerts"}))
     with pytest.raises(ForbiddenError, match="scope"):
         end(work_of(token), project(), 3)
     assert look(work_of(token), project()) == "acme/shop"
@@ -129,35 +129,35 @@ def test_a_token_needs_one_of_the_scopes() -> None:
     assert end(work_of(wider), project(), 3) == "acme/shop 3"
 
 
-def test_what_is_for_administrators_or_people_is_refused_to_others() -> None:
+def test_actions_for_administrators_or_users_are_denied_to_others() -> None:
     with pytest.raises(ForbiddenError, match="administrators"):
         block(work_of(MEMBER))
     administrator = replace(MEMBER, is_admin=True)
     assert block(work_of(administrator)) == "alice"
     create(work_of(administrator))
-    with pytest.raises(ForbiddenError, match="application"):
+    with pytest.raises(ForbiddenError, match="Applications cannot"):
         create(work_of(replace(administrator, is_application=True)))
 
 
-def test_a_group_can_ask_for_another_role_than_a_project() -> None:
+def test_an_action_can_require_different_roles_in_groups_and_projects() -> None:
     assert make_token(work_of(MEMBER), project(Role.MAINTAINER)) == "acme/shop"
     with pytest.raises(ForbiddenError, match="Owner"):
         make_token(work_of(MEMBER), group(Role.MAINTAINER))
     assert make_token(work_of(MEMBER), group(Role.OWNER)) == "acme"
 
 
-def test_an_action_says_what_it_takes_and_returns() -> None:
+def test_an_action_has_the_types_of_its_arguments_and_its_result() -> None:
     made: Action[Any, Any] = silences.create_silence
-    assert (made.takes, made.model_name, made.returns) == (NewSilence, "new", Silence)
+    assert (made.input_type, made.input_name, made.returns) == (NewSilence, "new", Silence)
     assert (made.target_name, dict(made.variables), made.command) == ("holder", {}, "create")
     assert (made.changes, made.is_operation, made.is_list) == (True, True, False)
     listed: Action[Any, Any] = silences.list_silences
-    assert (listed.takes, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
+    assert (listed.input_type, listed.returns, listed.is_list) == (SilenceQuery, Silence, True)
     changed: Action[Any, Any] = silences.change_silence
     assert (dict(changed.variables), changed.command) == ({"silence_id": int}, "change")
     assert silences.expire_silence.command == "expire"
     assert made.summary == "Create a silence."
-    assert not silences.show_page.is_operation
+    assert not silences.get_silence_page.is_operation
 
 
 def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
@@ -167,7 +167,7 @@ def test_an_action_without_a_row_in_the_table_cannot_be_declared() -> None:
 
 
 @pytest.mark.parametrize("name", PERMISSIONS)
-def test_what_is_in_a_project_or_a_group_names_a_role_or_is_open(name: str) -> None:
+def test_permissions_in_projects_and_groups_name_a_role_or_are_open(name: str) -> None:
     permission = PERMISSIONS[name]
     if permission.target is not Target.INSTANCE:
         assert permission.least is not None or permission.is_open

@@ -1,4 +1,4 @@
-"""What administrators may do to accounts, and that one of them always remains."""
+"""Actions of administrators on accounts; the last administrator always remains."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, func, select
 from sqlalchemy.orm import Session
 
-from domain.access.actor import OPERATOR, Actor, Means, Work
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
 from domain.accounts.administration import (
     generate_password,
     get_account,
@@ -20,15 +20,15 @@ from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.directory import (
     AccountFilter,
     count_accounts,
-    look_up_account,
-    page_of_accounts,
+    fetch_account_page,
+    get_account_page,
 )
-from domain.accounts.email_addresses import Letterhead
+from domain.accounts.email_addresses import AccountMessageBuilder
 from domain.accounts.lifecycle.actions import change_user, create_user
 from domain.accounts.passwords import check_password
 from domain.accounts.types import AccountBody, AccountChangeBody, NewAccount
 from domain.accounts.users import SignInAttempt, authenticate
-from domain.core.database.paging import Slice
+from domain.core.database.paging import KeysetRange
 from domain.core.errors import ConflictError, NotFoundError, TooManyAttemptsError
 from domain.core.keyring import Keyring
 from models import Passkey, User
@@ -39,21 +39,21 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
-LETTERHEAD = Letterhead(
+LETTERHEAD = AccountMessageBuilder(
     instance_name="Gatebell",
     base_url="https://gate.example",
     keyring=KEYRING,
     has_mail_server=False,
 )
-A_PAGE = Slice(size=50)
+A_PAGE = KeysetRange(size=50)
 
 
 BASE = "https://gate.example"
 
 
-def work(session: Session, by: int | None = None) -> Work:
-    """Return the unit of work of an administrator, or without one of the operator."""
-    actor = Actor(means=Means.PAGE, id=by, is_admin=True) if by else OPERATOR
+def work(session: Session, by: int | None = None) -> UnitOfWork:
+    """Return the unit of work of an administrator, or of the operator."""
+    actor = Actor(means=AccessMethod.PAGE, id=by, is_admin=True) if by else OPERATOR
     policies = (KEYRING, LETTERHEAD, RULES)
     return work_in(session, actor=actor, now=NOON, policies=policies)
 
@@ -65,7 +65,7 @@ def account(session: Session, name: str, *, is_admin: bool = False, by: int | No
     return session.get_one(User, create_user(work(session, by), body).id)
 
 
-def unmake_administrator(unit: Work, user_id: int) -> None:
+def unmake_administrator(unit: UnitOfWork, user_id: int) -> None:
     change_user(unit, user_id, AccountChangeBody(admin=False))
 
 
@@ -75,9 +75,9 @@ def bot(session: Session) -> User:
     return made
 
 
-def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Session) -> None:
+def test_a_generated_password_has_to_be_changed_at_the_first_sign_in(session: Session) -> None:
     root = account(session, "root", is_admin=True)
-    # A name of one letter is in nearly every random password.
+    # Nearly every random password contains a user name of one letter.
     body = AccountBody(
         username="a", email="a@people.example", name="Anna", force_random_password=True
     )
@@ -88,12 +88,12 @@ def test_a_made_up_password_opens_the_account_and_has_to_be_changed(session: Ses
     assert stored.must_change_password
 
 
-def test_a_made_up_password_does_not_contain_the_name() -> None:
+def test_a_generated_password_does_not_contain_the_name() -> None:
     assert not any("e" in generate_password("E") for _ in range(50))
 
 
 @pytest.mark.both_databases
-def test_the_last_administrator_stays_one(session: Session) -> None:
+def test_the_last_administrator_cannot_be_locked_or_demoted(session: Session) -> None:
     only = account(session, "only", is_admin=True)
     account(session, "somebody")
     for refuse in (lock, unmake_administrator):
@@ -107,13 +107,13 @@ def test_an_administrator_who_cannot_sign_in_does_not_count(session: Session) ->
     lock(work(session, only.id), other.id)
     with pytest.raises(ConflictError):
         unmake_administrator(work(session), only.id)
-    # Nor is the last one needed to take administration from who is locked.
+    # Locked administrators do not count, so they can lose the administration.
     unmake_administrator(work(session, only.id), other.id)
     assert not other.is_admin
 
 
 @pytest.mark.both_databases
-def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine) -> None:
+def test_one_of_two_administrators_who_lock_each_other_remains(engine: Engine) -> None:
     with Session(engine) as session:
         anna, bert = (account(session, name, is_admin=True).id for name in ("anna", "bert"))
         session.commit()
@@ -130,7 +130,7 @@ def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine
     with ThreadPoolExecutor(1) as other, Session(engine) as session:
         lock(work(session, anna), bert)
         locking_back = other.submit(lock_back)
-        # It waits: whoever decides before the commit does not know of the first one.
+        # The second transaction waits, since it must see the changes of the first one.
         assert not wait([locking_back], timeout=1).done
         session.commit()
         assert not locking_back.result(timeout=30)
@@ -139,14 +139,14 @@ def test_two_administrators_who_lock_each_other_at_once_leave_one(engine: Engine
         assert count_accounts(session=session).locked == 1
 
 
-def test_nobody_locks_or_demotes_themselves(session: Session) -> None:
+def test_administrators_cannot_lock_or_demote_themselves(session: Session) -> None:
     me, _other = (account(session, name, is_admin=True) for name in ("me", "other"))
     for refuse in (lock, unmake_administrator):
         with pytest.raises(ConflictError, match=r"other administrator"):
             refuse(work(session, me.id), me.id)
 
 
-def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None:
+def test_a_bot_cannot_have_a_password_or_be_an_administrator(session: Session) -> None:
     robot = bot(session)
     with pytest.raises(ConflictError, match="bot"):
         change_user(work(session), robot.id, AccountChangeBody(admin=True))
@@ -156,7 +156,7 @@ def test_a_bot_has_no_password_and_administers_nothing(session: Session) -> None
     assert robot.state == "locked"
 
 
-def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
+def test_an_outdated_hash_is_replaced_at_the_next_sign_in(
     session: Session,
 ) -> None:
     user = account(session, "dora")
@@ -181,7 +181,7 @@ def test_a_hash_that_was_made_at_another_cost_is_made_anew_at_the_next_sign_in(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Session) -> None:
+def test_a_new_password_resets_the_limit_of_failed_attempts(session: Session) -> None:
     user = account(session, "carla")
 
     def try_password(password: str) -> bool:
@@ -211,14 +211,14 @@ def test_who_was_kept_out_by_wrong_passwords_comes_in_with_a_new_one(session: Se
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("user_id", [0, 99, 2**70])
-def test_who_does_not_exist_is_not_found(session: Session, user_id: int) -> None:
+def test_an_unknown_user_is_not_found(session: Session, user_id: int) -> None:
     with pytest.raises(NotFoundError):
         get_account(user_id, session=session)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> None:
+def test_accounts_are_counted_and_listed_by_group(session: Session) -> None:
     root, guarded, locked = (
         account(session, name, is_admin=name != "locked") for name in ("root", "guarded", "locked")
     )
@@ -237,13 +237,13 @@ def test_accounts_are_counted_and_listed_by_what_they_are(session: Session) -> N
 
     def names(group: str, search: str = "") -> list[str]:
         wanted = AccountFilter(group=group, search=search)
-        page = page_of_accounts(wanted, A_PAGE, session=session, base_url=BASE)
+        page = fetch_account_page(wanted, A_PAGE, session=session, base_url=BASE)
         return [each.username for each in page.items]
 
     assert names("people") == ["locked", "guarded", "root"]
     assert names("administrators", "GUARD") == ["guarded"]
     assert names("bots") == [robot.username]
     assert names("people", "%") == []
-    page = look_up_account(guarded.id, session=session, now=NOON, base_url=BASE)
+    page = get_account_page(guarded.id, session=session, now=NOON, base_url=BASE)
     assert page.two_factor_enabled
     assert session.scalar(select(func.count(User.id))) == 4

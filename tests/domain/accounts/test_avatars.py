@@ -1,9 +1,9 @@
-"""Everybody's picture: an initial on a colour."""
+"""Avatars of users: an initial on a colored background."""
 
 import pytest
 from flask.testing import FlaskClient
 
-from domain.accounts.profiles import avatar_path, draw_avatar
+from domain.accounts.profiles import build_avatar_path, draw_avatar
 
 
 @pytest.mark.parametrize(
@@ -25,16 +25,16 @@ from domain.accounts.profiles import avatar_path, draw_avatar
         ("\N{RIGHT-TO-LEFT OVERRIDE}<b>", "B"),
     ],
 )
-def test_an_address_holds_the_initial(name: str, letter: str) -> None:
-    assert avatar_path(name, 1) == f"/-/pictures/{letter}-137.svg"
+def test_the_url_contains_the_initial(name: str, letter: str) -> None:
+    assert build_avatar_path(name, 1) == f"/-/pictures/{letter}-137.svg"
 
 
-def test_neighbours_have_colours_of_their_own() -> None:
-    assert len({avatar_path("a", user_id) for user_id in range(1, 100)}) == 99
+def test_avatars_of_consecutive_users_have_different_colors() -> None:
+    assert len({build_avatar_path("a", user_id) for user_id in range(1, 100)}) == 99
 
 
 @pytest.mark.parametrize("letter", ["<", "&", "-", '"', "AB", "", "\u202e", "🦊"])
-def test_nothing_but_a_letter_or_digit_is_drawn(letter: str) -> None:
+def test_only_letters_and_digits_are_drawn(letter: str) -> None:
     drawn = draw_avatar(letter, 10)
     assert "<text" not in drawn
     assert "<circle" in drawn
@@ -46,7 +46,7 @@ def test_the_letter_is_drawn(letter: str) -> None:
     assert f">{letter}</text>" in draw_avatar(letter, 10)
 
 
-def test_the_address_of_a_letter_of_any_writing_leads_to_its_picture(client: FlaskClient) -> None:
-    answer = client.get(avatar_path("Жанна", 7))
+def test_the_url_of_a_letter_of_any_script_returns_its_avatar(client: FlaskClient) -> None:
+    answer = client.get(build_avatar_path("Жанна", 7))
     assert answer.status_code == 200
     assert ">Ж</text>" in answer.text

@@ -1,4 +1,4 @@
-"""How many messages users can cause to be sent to addresses of their choice."""
+"""Limits of messages that users can cause to addresses of their choice."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.message_limits import (
-    INVITATIONS,
+    INVITATION_LIMIT,
+    LimitedMessage,
     MessageLimit,
     RecipientLimitError,
-    Sending,
-    claim_sending,
+    count_message,
 )
 from domain.core.errors import TooManyAttemptsError
 from domain.core.keyring import Keyring
@@ -26,7 +26,7 @@ _LIMIT = MessageLimit(
 
 
 class Post:
-    """Sends letters in a database of the test's own."""
+    """Sends messages with a new database."""
 
     def __init__(self, settings: Settings) -> None:
         self.engine, self.now = open_engine(settings), _NOON
@@ -39,9 +39,9 @@ class Post:
         place: str | None = None,
         limit: MessageLimit = _LIMIT,
     ) -> None:
-        sending = Sending(recipient=recipient, sender_id=sender_id, place=place)
+        sending = LimitedMessage(recipient=recipient, sender_id=sender_id, place=place)
         with Session(self.engine) as session, session.begin():
-            claim_sending(limit, sending, session=session, keyring=self.keyring, now=self.now)
+            count_message(limit, sending, session=session, keyring=self.keyring, now=self.now)
 
 
 @pytest.fixture
@@ -51,10 +51,10 @@ def post(settings: Settings) -> Iterator[Post]:
     made.engine.dispose()
 
 
-def test_an_address_gets_few_whoever_sends_them_and_however_it_is_written(post: Post) -> None:
+def test_an_address_gets_few_messages_of_all_senders_in_any_spelling(post: Post) -> None:
     post.send("bob@people.example", sender_id=1)
     post.send("Bob@People.example", sender_id=2)
-    with pytest.raises(RecipientLimitError, match=r"sent there\. Try again in 24 hours\.") as error:
+    with pytest.raises(RecipientLimitError, match=r"recipient\. Try again in 24 hours\.") as error:
         post.send("bob@people.example", sender_id=3)
     assert error.value.retry_after == 24 * 3600
     post.now += timedelta(days=1)
@@ -63,14 +63,14 @@ def test_an_address_gets_few_whoever_sends_them_and_however_it_is_written(post: 
 
 def test_one_sender_cannot_use_up_the_invitations_of_others(post: Post) -> None:
     for _ in range(5):
-        post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
+        post.send("bob@people.example", sender_id=1, limit=INVITATION_LIMIT)
     for _ in range(30):
         with pytest.raises(RecipientLimitError):
-            post.send("bob@people.example", sender_id=1, limit=INVITATIONS)
-    post.send("bob@people.example", sender_id=2, limit=INVITATIONS)
+            post.send("bob@people.example", sender_id=1, limit=INVITATION_LIMIT)
+    post.send("bob@people.example", sender_id=2, limit=INVITATION_LIMIT)
 
 
-def test_a_user_sends_few_in_an_hour(post: Post) -> None:
+def test_a_user_sends_few_messages_per_hour(post: Post) -> None:
     for number in range(3):
         post.send(f"{number}@people.example")
     with pytest.raises(
@@ -84,7 +84,7 @@ def test_a_user_sends_few_in_an_hour(post: Post) -> None:
     post.send("4@people.example")
 
 
-def test_about_one_project_few_are_sent_in_an_hour_whoever_sends_them(post: Post) -> None:
+def test_few_messages_about_a_project_are_sent_per_hour(post: Post) -> None:
     for number in range(4):
         post.send(f"{number}@people.example", sender_id=number, place="project 1")
     with pytest.raises(TooManyAttemptsError, match="Too many letters"):

@@ -1,11 +1,11 @@
-"""Names, roles and passwords: what is allowed, and what is said when it is not."""
+"""Validation of names, roles and passwords, and the messages for invalid ones."""
 
 import pytest
 
-from domain.access.roles import Role, role_named
-from domain.accounts.names import as_segment, check_path, check_username
+from domain.access.roles import Role, parse_role
+from domain.accounts.names import check_path, check_username, slugify_name
 from domain.accounts.passwords import (
-    LONGEST_PASSWORD,
+    MAX_PASSWORD_LENGTH,
     HashCost,
     check_password,
     check_password_strength,
@@ -17,7 +17,7 @@ RESERVED = frozenset({"oauth", "-"})
 
 
 @pytest.mark.parametrize("path", ["acme", "Acme", "a", "_x", "1", "a.b-c_d", "acme/oauth", "a/b/c"])
-def test_these_paths_are_fine(path: str) -> None:
+def test_valid_paths_are_accepted(path: str) -> None:
     check_path(path, reserved=RESERVED)
 
 
@@ -26,13 +26,13 @@ def test_these_paths_are_fine(path: str) -> None:
     ["", "/", "a/", "/a", "a//b", "a b", "é", "-a", ".a", "a.", "a.git", "a.JSON", "a.atom",
      "..", "a/../b", "oauth", "OAuth", "oauth/x", "a\n", "a\x00", "x" * 101, "a?b", "a#b", "a%2f"],
 )  # fmt: skip
-def test_these_paths_are_not(path: str) -> None:
+def test_invalid_paths_are_rejected(path: str) -> None:
     with pytest.raises(ValueError, match=r"\.$"):
         check_path(path, reserved=RESERVED)
 
 
 @pytest.mark.parametrize("name", ["alice@example.org", "a/b", "", "alice.git"])
-def test_a_user_name_is_one_part_of_a_path(name: str) -> None:
+def test_a_user_name_is_a_single_path_segment(name: str) -> None:
     with pytest.raises(ValueError, match="A user name"):
         check_username(name)
 
@@ -47,32 +47,32 @@ def test_a_user_name_is_one_part_of_a_path(name: str) -> None:
         ("x" * 200, "x" * 100),
     ],
 )
-def test_a_display_name_becomes_a_readable_part_of_an_address(name: str, segment: str) -> None:
-    assert as_segment(name) == segment
+def test_a_display_name_becomes_a_readable_path_segment(name: str, segment: str) -> None:
+    assert slugify_name(name) == segment
 
 
-def test_who_has_more_may_do_all_that_who_has_less_may_do() -> None:
+def test_roles_are_ordered_from_guest_to_owner() -> None:
     assert list(Role) == sorted(Role)
     assert Role.GUEST < Role.PLANNER < Role.REPORTER < Role.DEVELOPER < Role.MAINTAINER < Role.OWNER
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_a_role_is_known_by_its_word_in_any_case_and_by_its_number(role: Role) -> None:
+def test_a_role_is_found_by_its_name_in_any_case_and_by_its_number(role: Role) -> None:
     assert {
-        role_named(role.label),
-        role_named(role.name),
-        role_named(f" {role.label.lower()} "),
+        parse_role(role.label),
+        parse_role(role.name),
+        parse_role(f" {role.label.lower()} "),
     } == {role}
-    assert role_named(str(int(role))) is role
+    assert parse_role(str(int(role))) is role
 
 
 @pytest.mark.parametrize("word", ["", "king", "0", "60", "3e1", "Owner!"])
-def test_any_other_word_is_no_role(word: str) -> None:
-    with pytest.raises(ValueError, match="the roles are Guest, Planner, Reporter"):
-        role_named(word)
+def test_unknown_role_names_are_rejected(word: str) -> None:
+    with pytest.raises(ValueError, match="Use one of Guest, Planner, Reporter"):
+        parse_role(word)
 
 
-def test_a_password_is_recognized_and_nothing_else_is() -> None:
+def test_only_the_correct_password_matches_its_hash() -> None:
     kept = hash_password("correct horse battery", QUICK)
     assert kept.startswith("$argon2id$")
     assert check_password("correct horse battery", kept, QUICK).is_right
@@ -83,7 +83,7 @@ def test_a_password_is_recognized_and_nothing_else_is() -> None:
     assert hash_password("correct horse battery", QUICK) != kept
 
 
-def test_a_hash_that_was_made_at_another_cost_is_outdated() -> None:
+def test_a_hash_with_another_cost_is_outdated() -> None:
     kept = hash_password("correct horse battery", QUICK)
     assert not check_password("correct horse battery", kept, QUICK).is_hash_outdated
     seen = check_password("correct horse battery", kept, HashCost())
@@ -91,8 +91,8 @@ def test_a_hash_that_was_made_at_another_cost_is_outdated() -> None:
     assert seen.is_hash_outdated
 
 
-def test_a_password_that_is_megabytes_long_is_not_even_hashed() -> None:
-    long = "x" * (LONGEST_PASSWORD + 1)
+def test_an_overlong_password_is_not_hashed() -> None:
+    long = "x" * (MAX_PASSWORD_LENGTH + 1)
     assert not check_password(long, hash_password(long, QUICK), QUICK).is_right
 
 
@@ -101,10 +101,10 @@ def test_a_password_that_is_megabytes_long_is_not_even_hashed() -> None:
     [
         ("short", "at least 12 characters"),
         ("x" * 1001, "at most 1000 characters"),
-        ("my name is Alice, yes", "may not contain the user name"),
+        ("my name is Alice, yes", "must not contain the user name"),
         ("abcabcabcabc", "more than three different characters"),
     ],
 )
-def test_a_password_that_is_too_easy_is_refused_in_a_sentence(password: str, sentence: str) -> None:
+def test_a_weak_password_is_rejected_with_a_message(password: str, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         check_password_strength(password, username="alice", minimum=12)

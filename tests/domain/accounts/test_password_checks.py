@@ -1,4 +1,4 @@
-"""A password is known on every keyboard, and looking at one takes as long whoever it is of."""
+"""Passwords match on every keyboard, and checks take the same time for all accounts."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from domain.accounts.attempt_limits import AttemptLimit
 from domain.accounts.passwords import HashCost, check_password, hash_password
 from domain.accounts.users import NewUser, SignInAttempt, authenticate, create_user
 from domain.core.keyring import Keyring
-from domain.projects.bots import make_bot
+from domain.projects.bots import create_bot
 from domain.projects.creation import create_group
 from models import User
 from tests.support.accounts.namespaces import get_namespace
@@ -49,17 +49,17 @@ def test_a_password_is_the_same_on_every_keyboard(typed: str) -> None:
 
 
 @pytest.mark.parametrize("typed", [PHRASE.lower(), PHRASE.replace("ä", "a"), PHRASE + " "])
-def test_another_password_is_another_one(typed: str) -> None:
+def test_a_different_password_does_not_match(typed: str) -> None:
     assert not check_password(typed, hash_password(PHRASE, QUICK), QUICK).is_right
 
 
 @pytest.mark.parametrize("typed", ["nul\x00", "half \ud800", "new 🫩 signs", "\u202e\u200d"])
-def test_no_character_is_a_fault(typed: str) -> None:
+def test_any_character_can_be_hashed(typed: str) -> None:
     assert check_password(typed, hash_password(typed, QUICK), QUICK).is_right
 
 
 def old_hash(password: str) -> str:
-    """Hash a password as former versions did: as it was typed."""
+    """Hash a password as earlier releases did, without normalization."""
     return PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=4).hash(password)
 
 
@@ -84,13 +84,13 @@ def person(name: str, password: str, session: Session) -> User:
 
 
 @pytest.mark.long
-def test_a_hash_of_a_former_version_is_good_and_made_anew(
+def test_a_hash_of_an_earlier_release_is_accepted_and_replaced(
     session: Session, try_to_sign_in: Callable[[str, str], bool]
 ) -> None:
     decomposed = normalize("NFD", PHRASE)
     user = person("alice", PHRASE, session)
     kept = user.password_hash = old_hash(decomposed)
-    # Only the keyboard on which it was chosen knows it until then.
+    # Until then, it only matches if it is typed on the same kind of keyboard.
     assert not try_to_sign_in("alice", "wrong one")
     assert user.password_hash == kept
     assert try_to_sign_in("alice", decomposed)
@@ -101,7 +101,7 @@ def test_a_hash_of_a_former_version_is_good_and_made_anew(
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[argon2.Parameters]:
-    """What each hash that is computed costs."""
+    """Cost of each computed hash."""
     costs: list[argon2.Parameters] = []
     verify, make = PasswordHasher.verify, PasswordHasher.hash
 
@@ -129,19 +129,19 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[argon2.Parameters]:
         ("wrong", HashCost(memory_kib=20_000, passes=2)),
     ],
 )
-def test_a_wrong_password_costs_the_same_whoever_it_is_of(
+def test_a_wrong_password_has_the_same_cost_for_all_accounts(
     session: Session, looked_at: list[argon2.Parameters], password: str, cost: HashCost
 ) -> None:
     create_group("acme", reserved=frozenset(), session=session, now=NOON)
     namespace = get_namespace("acme", session=session)
-    bot = make_bot(namespace, "robot", Role.DEVELOPER, session=session, now=NOON)
+    bot = create_bot(namespace, "robot", Role.DEVELOPER, session=session, now=NOON)
     alice = person("alice", PHRASE, session)
     alice.password_hash = hash_password(PHRASE, cost)
     locked = person("carol", PHRASE, session)
     locked.password_hash, locked.state = alice.password_hash, "locked"
     session.flush()
     computed = []
-    # Nobody comes first: what nobody's hash is made of must not be computed once, either.
+    # The unknown user comes first: the hash for unknown users must not be computed once, either.
     for login in (
         "nobody-here",
         "alice",

@@ -1,4 +1,4 @@
-"""Which passwords are too easy to guess."""
+"""Passwords that are too easy to guess."""
 
 from concurrent.futures import ThreadPoolExecutor
 from time import process_time
@@ -23,7 +23,7 @@ def check(
         *("password" * 20, "asdf" * 30),
     ],
 )
-def test_what_everybody_tries_first_is_refused_with_advice(password: str) -> None:
+def test_common_passwords_are_rejected_with_advice(password: str) -> None:
     with pytest.raises(ValueError, match=r"^This password is easy to guess\. [A-Z].*\.$"):
         check(password)
 
@@ -35,11 +35,11 @@ def test_what_everybody_tries_first_is_refused_with_advice(password: str) -> Non
         *("корабль плывёт на север", "🔔🎈🌻🚲🔔🎈🌻🚲🥁🎺🪕🎻", "a" * 11 + "kQ7$zL0p"),
     ],
 )
-def test_a_phrase_is_fine(password: str) -> None:
+def test_a_passphrase_is_accepted(password: str) -> None:
     check(password)
 
 
-def test_a_generated_password_is_fine() -> None:
+def test_a_generated_password_is_accepted() -> None:
     for _ in range(10):
         check(random_password())
 
@@ -48,12 +48,12 @@ def test_a_generated_password_is_fine() -> None:
     ("password", "email"),
     [("liddellwonder", "a.liddell@wonder.example"), ("wonderwonderland", "x@wonderland.example")],
 )
-def test_what_an_address_is_made_of_is_no_password(password: str, email: str) -> None:
+def test_parts_of_the_email_address_are_rejected(password: str, email: str) -> None:
     with pytest.raises(ValueError, match="easy to guess"):
         check(password, email=email)
 
 
-def test_whose_words_count_does_not_depend_on_who_else_asks_just_now() -> None:
+def test_concurrent_checks_do_not_share_words() -> None:
     def is_refused(email: str) -> bool:
         try:
             check("liddellwonder", username="x-y-z", email=email)
@@ -67,9 +67,9 @@ def test_whose_words_count_does_not_depend_on_who_else_asks_just_now() -> None:
 
 
 @pytest.mark.long
-def test_the_judgement_takes_no_time_whatever_is_typed() -> None:
+def test_the_check_is_fast_for_any_password() -> None:
     worst = "4@a8b({[<c6g9369e1!|il7l0o$5s+7t%x2z" * 27
-    check(worst[:30])  # loads the words
+    check(worst[:30])  # This loads the word lists.
     began = process_time()
     check(worst[:1000])
     assert process_time() - began < 1

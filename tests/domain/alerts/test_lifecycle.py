@@ -9,33 +9,33 @@ from hypothesis import strategies as st
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, ParsedBody, Severity
 from domain.alerts.reading.times import END_BEFORE_START
 from domain.alerts.storing import lifecycle
-from domain.alerts.storing.intake_result import outcome_values, result_of
+from domain.alerts.storing.intake_result import build_intake_result, build_outcome_values
 from domain.alerts.storing.lifecycle import (
-    ARRIVED_LATE,
+    ARRIVED_LATE_WARNING,
     Action,
-    AlreadyResolved,
     Arrival,
-    CountLate,
-    Existing,
-    ExistingOutcome,
-    Join,
+    CountLateCopy,
+    IntakePlan,
+    JoinOpenAlert,
+    KeepResolvedAlert,
     NewAlert,
-    NewOutcome,
-    Open,
-    Plan,
-    Resolve,
-    StoreResolved,
+    NewAlertOutcome,
+    OpenNewAlert,
+    ResolveAlert,
+    StoredAlert,
+    StoredAlertOutcome,
+    StoreResolvedAlert,
 )
 from tests.support.wire.garbage import bounded
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENING = NOON + timedelta(hours=6)
 DISK, LOAD = b"d" * 32, b"l" * 32
-OPEN = Existing(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
+OPEN = StoredAlert(alert_id=70, iid=7, title="Disk full", started_at=NOON, ended_at=None)
 RESOLVED = replace(OPEN, ended_at=EVENING, recovery_received_at=EVENING)
-#: Copies that arrive within five minutes of a recovery are late ones.
+#: Time after a recovery in which copies count as late.
 WINDOW = timedelta(minutes=5)
-#: What the sender leaves out where it says nothing of when it began.
+#: Fields that the sender left out if it gave no start.
 NO_START = frozenset({"started_at"})
 
 
@@ -46,12 +46,12 @@ def arriving(at: datetime, window: timedelta = WINDOW) -> Arrival:
 SOON = arriving(EVENING + timedelta(minutes=1))
 
 
-def decide(existing: Existing | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
-    return lifecycle.decide(existing, incoming, at)
+def decide(existing: StoredAlert | None, incoming: IncomingAlert, at: Arrival = SOON) -> object:
+    return lifecycle.decide_item(existing, incoming, at)
 
 
-def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, Existing]) -> Plan:
-    return lifecycle.plan(incoming, existing, SOON)
+def plan(incoming: Sequence[IncomingAlert], existing: dict[bytes, StoredAlert]) -> IntakePlan:
+    return lifecycle.plan_intake(incoming, existing, SOON)
 
 
 def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> IncomingAlert:
@@ -68,7 +68,7 @@ def firing(fingerprint: bytes | None = DISK, title: str = "Disk full") -> Incomi
         environment=None,
         fingerprint=fingerprint,
         fingerprint_source="the fingerprint field",
-        severity_reason="the sender says “high”",
+        severity_reason="reported as “high”",
         runbook=None,
         query=None,
         markdown=None,
@@ -86,51 +86,51 @@ def recovery(fingerprint: bytes | None = DISK, ended_at: datetime = EVENING) -> 
 
 @pytest.mark.spec("I16")
 def test_a_first_report_opens_an_alert() -> None:
-    assert decide(None, firing()) == Open()
+    assert decide(None, firing()) == OpenNewAlert()
 
 
 @pytest.mark.spec("I16")
 def test_a_repeated_report_joins_the_open_alert() -> None:
-    assert decide(OPEN, firing()) == Join(OPEN)
+    assert decide(OPEN, firing()) == JoinOpenAlert(OPEN)
 
 
 @pytest.mark.spec("I16")
 def test_a_report_after_the_resolution_opens_another_alert() -> None:
-    assert decide(RESOLVED, firing()) == Open()
+    assert decide(RESOLVED, firing()) == OpenNewAlert()
 
 
 @pytest.mark.spec("I17")
 def test_a_recovery_resolves_the_open_alert() -> None:
-    assert decide(OPEN, recovery()) == Resolve(OPEN, EVENING)
+    assert decide(OPEN, recovery()) == ResolveAlert(OPEN, EVENING)
 
 
 @pytest.mark.spec("I17")
 def test_a_second_recovery_changes_nothing() -> None:
-    assert decide(RESOLVED, recovery()) == AlreadyResolved(RESOLVED)
+    assert decide(RESOLVED, recovery()) == KeepResolvedAlert(RESOLVED)
 
 
 @pytest.mark.spec("I17")
-def test_a_recovery_of_nothing_is_stored_as_resolved() -> None:
-    assert decide(None, recovery()) == StoreResolved(EVENING)
+def test_a_recovery_without_an_alert_is_stored_as_resolved() -> None:
+    assert decide(None, recovery()) == StoreResolvedAlert(EVENING)
 
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("existing", [None, OPEN, RESOLVED])
-def test_without_a_fingerprint_nothing_is_met(existing: Existing | None) -> None:
-    assert decide(existing, firing(None)) == Open()
-    assert decide(existing, recovery(None)) == StoreResolved(EVENING)
+def test_without_a_fingerprint_no_alert_matches(existing: StoredAlert | None) -> None:
+    assert decide(existing, firing(None)) == OpenNewAlert()
+    assert decide(existing, recovery(None)) == StoreResolvedAlert(EVENING)
 
 
-def actions(planned: Plan) -> list[str]:
+def actions(planned: IntakePlan) -> list[str]:
     return [outcome.action for outcome in planned.outcomes]
 
 
 def test_an_empty_batch_changes_nothing() -> None:
-    assert plan([], {}) == Plan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
+    assert plan([], {}) == IntakePlan(new=(), bumps={}, reported={}, resolutions={}, outcomes=())
 
 
 @pytest.mark.spec("I16")
-def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -> None:
+def test_two_equal_reports_in_a_batch_are_one_alert_with_two_events() -> None:
     first = firing(title="First")
     planned = plan([first, firing(LOAD), firing(title="Second")], {})
     assert planned.new == (
@@ -138,30 +138,30 @@ def test_two_reports_of_one_thing_in_one_batch_are_one_alert_with_two_events() -
         NewAlert(firing(LOAD), 1, None),
     )
     assert planned.outcomes == (
-        NewOutcome(0, Action.OPENED),
-        NewOutcome(1, Action.OPENED),
-        NewOutcome(0, Action.JOINED),
+        NewAlertOutcome(0, Action.OPENED),
+        NewAlertOutcome(1, Action.OPENED),
+        NewAlertOutcome(0, Action.JOINED),
     )
 
 
 @pytest.mark.spec("I16", "I17")
-def test_what_opens_and_ends_in_one_batch_is_one_resolved_alert() -> None:
+def test_an_alert_that_opens_and_ends_in_a_batch_is_resolved() -> None:
     planned = plan([firing(), recovery(), recovery(ended_at=NOON)], {})
     assert planned.new == (NewAlert(firing(), 1, EVENING),)
     assert actions(planned) == ["opened", "resolved", "unchanged"]
 
 
 @pytest.mark.spec("I16", "I17")
-def test_what_ends_and_begins_again_in_one_batch_is_a_resolution_and_a_new_alert() -> None:
+def test_an_alert_that_ends_and_begins_again_in_a_batch_is_new() -> None:
     planned = plan([firing(), recovery(), firing(), firing()], {DISK: OPEN})
     assert planned.bumps == {70: 1}
     assert planned.resolutions == {70: EVENING}
     assert planned.new == (NewAlert(firing(), 2, None),)
     assert planned.outcomes == (
-        ExistingOutcome(70, 7, "Disk full", Action.JOINED),
-        ExistingOutcome(70, 7, "Disk full", Action.RESOLVED),
-        NewOutcome(0, Action.OPENED),
-        NewOutcome(0, Action.JOINED),
+        StoredAlertOutcome(70, 7, "Disk full", Action.JOINED),
+        StoredAlertOutcome(70, 7, "Disk full", Action.RESOLVED),
+        NewAlertOutcome(0, Action.OPENED),
+        NewAlertOutcome(0, Action.JOINED),
     )
 
 
@@ -172,39 +172,39 @@ def test_reports_of_an_open_alert_are_counted_together() -> None:
 
 
 @pytest.mark.spec("I17")
-def test_a_late_recovery_is_answered_with_the_resolved_alert() -> None:
+def test_a_late_recovery_returns_the_resolved_alert() -> None:
     planned = plan([recovery()], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.resolutions) == ((), {}, {})
-    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.UNCHANGED),)
+    assert planned.outcomes == (StoredAlertOutcome(70, 7, "Disk full", Action.UNCHANGED),)
 
 
 @pytest.mark.spec("I17")
-def test_a_recovery_of_nothing_and_its_repetition_are_one_resolved_alert() -> None:
+def test_repeated_recoveries_without_an_alert_are_one_resolved_alert() -> None:
     planned = plan([recovery(), recovery(ended_at=NOON), firing()], {})
     assert planned.new == (NewAlert(recovery(), 1, EVENING), NewAlert(firing(), 1, None))
     assert actions(planned) == ["stored as resolved", "unchanged", "opened"]
 
 
-def test_items_without_fingerprint_stay_apart() -> None:
+def test_items_without_fingerprint_are_separate_alerts() -> None:
     planned = plan([firing(None), firing(None), recovery(None)], {})
     assert [new.resolved_at for new in planned.new] == [None, None, EVENING]
 
 
 @pytest.mark.spec("I1")
-def test_each_alert_is_answered_once_in_the_order_of_the_items() -> None:
+def test_each_alert_is_returned_once_in_the_order_of_the_items() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), firing(LOAD)]
-    result = result_of(plan(batch, {DISK: OPEN}), 3, [11, 12])
+    result = build_intake_result(plan(batch, {DISK: OPEN}), 3, [11, 12])
     first = [(item.iid, item.action) for item in result.items]
     assert first == [(11, Action.OPENED), (7, Action.JOINED), (12, Action.OPENED)]
     assert [item.iid for item in result.by_item] == [11, 7, 7, 12, 12, 11]
 
 
-def test_the_log_counts_items_by_what_they_did() -> None:
+def test_the_log_counts_items_by_their_effect() -> None:
     batch = [firing(LOAD), firing(), recovery(), firing(), recovery(), recovery(None)]
     parsed = ParsedBody(
         alerts=tuple(batch), refused=(), truncated_alerts=4, parse_warnings=("Late.",)
     )
-    values = outcome_values(plan(batch, {DISK: OPEN}), parsed)
+    values = build_outcome_values(plan(batch, {DISK: OPEN}), parsed)
     counts = {name: values[name] for name in ("opened", "joined", "resolved", "truncated_alerts")}
     assert counts == {"opened": 3, "joined": 1, "resolved": 2, "truncated_alerts": 4}
     assert values["remarks"] == ["Late."]
@@ -216,26 +216,28 @@ def copy(start: datetime, title: str = "Disk full") -> IncomingAlert:
 
 
 @pytest.mark.spec("I16")
-def test_a_copy_of_what_is_over_is_counted_there_and_opens_nothing() -> None:
+def test_a_late_copy_is_counted_and_opens_no_alert() -> None:
     planned = plan([copy(NOON + timedelta(hours=1), "Old words")], {DISK: RESOLVED})
     assert (planned.new, planned.bumps, planned.reported) == ((), {70: 1}, {})
-    assert planned.outcomes == (ExistingOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE),)
+    assert planned.outcomes == (
+        StoredAlertOutcome(70, 7, "Disk full", Action.LATE, ARRIVED_LATE_WARNING),
+    )
 
 
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize(
     ("met", "start", "decision"),
     [
-        (RESOLVED, EVENING - timedelta(microseconds=1), CountLate(RESOLVED)),
-        (RESOLVED, EVENING, Open()),
-        # An alert without a length has no copy that began before its end.
-        (replace(RESOLVED, ended_at=NOON), NOON, Open()),
-        # No report said that it is over: it was only closed here.
-        (replace(RESOLVED, recovery_received_at=None), NOON, Open()),
+        (RESOLVED, EVENING - timedelta(microseconds=1), CountLateCopy(RESOLVED)),
+        (RESOLVED, EVENING, OpenNewAlert()),
+        # No copy of an alert without a duration began before its end.
+        (replace(RESOLVED, ended_at=NOON), NOON, OpenNewAlert()),
+        # The alert was resolved here, without a recovery from the sender.
+        (replace(RESOLVED, recovery_received_at=None), NOON, OpenNewAlert()),
     ],
 )
-def test_what_began_after_the_end_is_another_alert(
-    met: Existing, start: datetime, decision: object
+def test_an_alert_that_began_after_the_end_is_new(
+    met: StoredAlert, start: datetime, decision: object
 ) -> None:
     assert decide(met, copy(start)) == decision
 
@@ -243,9 +245,14 @@ def test_what_began_after_the_end_is_another_alert(
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize(
     ("minutes", "decision"),
-    [(4.9, CountLate(RESOLVED)), (5, Open()), (60, Open()), (-4.9, CountLate(RESOLVED))],
+    [
+        (4.9, CountLateCopy(RESOLVED)),
+        (5, OpenNewAlert()),
+        (60, OpenNewAlert()),
+        (-4.9, CountLateCopy(RESOLVED)),
+    ],
 )
-def test_a_copy_arrives_late_for_five_minutes_after_the_recovery(
+def test_copies_count_as_late_for_five_minutes_after_the_recovery(
     minutes: float, decision: object
 ) -> None:
     arrival = arriving(EVENING + timedelta(minutes=minutes))
@@ -253,32 +260,32 @@ def test_a_copy_arrives_late_for_five_minutes_after_the_recovery(
 
 
 @pytest.mark.spec("I16")
-def test_a_recovery_that_a_clock_ahead_has_received_holds_nothing_back() -> None:
-    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == Open()
+def test_a_recovery_from_the_future_does_not_cause_late_copies() -> None:
+    assert decide(RESOLVED, copy(NOON), arriving(EVENING - timedelta(hours=1))) == OpenNewAlert()
 
 
 @pytest.mark.spec("I16")
-def test_without_a_window_nothing_arrives_late() -> None:
+def test_without_a_window_no_copy_is_late() -> None:
     at = arriving(EVENING, timedelta(0))
-    assert decide(RESOLVED, copy(NOON), at) == Open()
-    planned = lifecycle.plan([recovery(), copy(NOON)], {DISK: OPEN}, at)
+    assert decide(RESOLVED, copy(NOON), at) == OpenNewAlert()
+    planned = lifecycle.plan_intake([recovery(), copy(NOON)], {DISK: OPEN}, at)
     assert actions(planned) == ["resolved", "opened"]
 
 
-def test_a_batch_knows_what_it_has_ended_itself() -> None:
+def test_copies_after_a_recovery_in_the_same_batch_are_late() -> None:
     ended = replace(recovery(), ended_at=EVENING)
     planned = plan([ended, copy(NOON), copy(EVENING), copy(NOON)], {DISK: OPEN})
     assert actions(planned) == ["resolved", "arrived late", "opened", "joined"]
 
 
 @pytest.mark.spec("I17")
-def test_an_end_before_the_start_is_the_start() -> None:
+def test_an_end_before_the_start_becomes_the_start() -> None:
     planned = plan([recovery(ended_at=NOON - timedelta(seconds=187))], {DISK: OPEN})
     assert planned.resolutions == {70: NOON}
     assert [outcome.warning for outcome in planned.outcomes] == [END_BEFORE_START]
 
 
-def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
+def test_the_last_values_of_a_batch_win_and_missing_fields_are_kept() -> None:
     first = replace(firing(title="CPU 80%"), severity=Severity.LOW, service="web", hosts=("a",))
     last = replace(firing(title="New: Alert"), left_out=NO_START | {"title"}, description="Dead")
     planned = plan([first, last], {DISK: OPEN})
@@ -286,7 +293,7 @@ def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
     assert (words.title, words.severity, words.description) == ("CPU 80%", 1, "Dead")
     assert (words.service, words.hosts) == ("web", "a")
     assert {
-        outcome.title for outcome in planned.outcomes if isinstance(outcome, ExistingOutcome)
+        outcome.title for outcome in planned.outcomes if isinstance(outcome, StoredAlertOutcome)
     } == {"CPU 80%"}
     (new,) = plan([first, last], {}).new
     assert (new.incoming.title, new.incoming.severity) == ("CPU 80%", Severity.HIGH)
@@ -296,7 +303,7 @@ def test_the_last_words_of_a_batch_win_and_what_is_left_out_stays() -> None:
 class Shelf:
     """A reference store that applies one item at a time by the rules of the specification."""
 
-    def __init__(self, existing: dict[bytes, Existing]) -> None:
+    def __init__(self, existing: dict[bytes, StoredAlert]) -> None:
         self.alerts: list[list[object]] = []
         self.latest: dict[bytes, list[object]] = {}
         for fingerprint, alert in existing.items():
@@ -330,8 +337,8 @@ EXISTING = st.dictionaries(st.just(DISK), st.sampled_from([OPEN, RESOLVED]))
 @pytest.mark.spec("I16", "I17")
 @bounded(100)
 @given(st.lists(ITEMS, max_size=12), EXISTING)
-def test_a_batch_ends_as_if_its_items_had_come_one_by_one(
-    batch: list[IncomingAlert], existing: dict[bytes, Existing]
+def test_a_batch_has_the_same_result_as_its_items_one_by_one(
+    batch: list[IncomingAlert], existing: dict[bytes, StoredAlert]
 ) -> None:
     shelf = Shelf(existing)
     for item in batch:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.alerts.receiving.receivers import WrongKeyError, presented_key
+from domain.alerts.receiving.receivers import WrongKeyError, parse_authorization_key
 from tests.support.alerts.senders import basic
 
 
@@ -15,12 +15,12 @@ from tests.support.alerts.senders import basic
     ],
 )
 def test_a_key_is_a_bearer_token_or_a_password_without_a_user(header: str) -> None:
-    assert presented_key(header) == "KEY"
+    assert parse_authorization_key(header) == "KEY"
 
 
 @pytest.mark.spec("I2")
 def test_a_password_may_have_a_colon() -> None:
-    assert presented_key(basic("", "a:b")) == "a:b"
+    assert parse_authorization_key(basic("", "a:b")) == "a:b"
 
 
 @pytest.mark.spec("I2")
@@ -32,6 +32,6 @@ def test_a_password_may_have_a_colon() -> None:
         *(basic("alice", "KEY"), basic("KEY", ""), basic("", "")),
     ],
 )
-def test_anything_else_presents_none(header: str | None) -> None:
+def test_other_headers_contain_no_key(header: str | None) -> None:
     with pytest.raises(WrongKeyError):
-        presented_key(header)
+        parse_authorization_key(header)

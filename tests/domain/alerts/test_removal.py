@@ -1,4 +1,4 @@
-"""Alerts that are kept no longer, and those that no report repeats."""
+"""Removal of old alerts, and resolution of alerts without further reports."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.alerts.handling.retention import remove_resolved, resolve_silent
+from domain.alerts.handling.retention import delete_resolved_alerts, resolve_unreported
 from models import Alert, AlertNote, Integration, Project
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project
@@ -51,7 +51,7 @@ def test_alerts_that_were_resolved_long_ago_are_removed(session: Session, projec
     session.add(AlertNote(alert_id=first, user_name="a", kind="note", text="x", created_at=now()))
     session.commit()
     before = now() - 30 * DAY
-    assert remove_resolved(before=before, session=session, between=session.commit) == 1
+    assert delete_resolved_alerts(before=before, session=session, between=session.commit) == 1
     assert session.scalars(select(Alert.iid).order_by(Alert.iid)).all() == [2, 3, 4]
     assert session.scalars(select(AlertNote)).all() == []
 
@@ -69,7 +69,7 @@ def integration(project: Project, identifier: str, minutes: int | None) -> Integ
     )
 
 
-def test_alerts_that_no_report_repeats_are_resolved_by_themselves(
+def test_alerts_without_further_reports_are_resolved_automatically(
     session: Session, project: Project
 ) -> None:
     waits, other = integration(project, "a" * 16, 60), integration(project, "b" * 16, None)
@@ -86,7 +86,7 @@ def test_alerts_that_no_report_repeats_are_resolved_by_themselves(
         ]
     )
     session.commit()
-    assert resolve_silent(session=session, now=now(), between=session.commit) == 2
+    assert resolve_unreported(session=session, now=now(), between=session.commit) == 2
     rows = session.execute(select(Alert.iid, Alert.status).order_by(Alert.iid)).all()
     assert [status for _, status in rows] == [
         *("resolved", "resolved"),
@@ -94,4 +94,4 @@ def test_alerts_that_no_report_repeats_are_resolved_by_themselves(
     ]
     notes = session.scalars(select(AlertNote)).all()
     assert {note.via for note in notes} == {"by itself after 60 minutes without a report"}
-    assert resolve_silent(session=session, now=now(), between=session.commit) == 0
+    assert resolve_unreported(session=session, now=now(), between=session.commit) == 0

@@ -1,4 +1,4 @@
-"""Subscriptions to topics of Amazon SNS are confirmed for Amazon alone."""
+"""Confirmation of subscriptions to Amazon SNS, which only follows URLs of Amazon."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from domain.alerts.receiving.sns import RefusedSubscriptionError, confirm_subscription
+from domain.alerts.receiving.sns import UnconfirmedSubscriptionError, confirm_subscription
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 AMAZON = "https://sns.eu-central-1.amazonaws.com"
@@ -32,7 +32,7 @@ CERTIFICATE = (
 
 
 def request_to_confirm(version: str = "2", **changes: str) -> dict[str, object]:
-    """Return a request as SNS signs it, with what was changed after that."""
+    """Return a request with a signature of SNS; `changes` are applied after signing."""
     members = {
         "Message": "You have chosen to subscribe to the topic.",
         "MessageId": "165545c9-2a5c-472c-8df2-7ff2be2b3b1b",
@@ -54,7 +54,7 @@ def request_to_confirm(version: str = "2", **changes: str) -> dict[str, object]:
 
 
 class Amazon:
-    """What lies outside of the machine."""
+    """Simulated servers of Amazon."""
 
     def __init__(self, status: int = 200) -> None:
         self.asked: list[str] = []
@@ -93,9 +93,9 @@ def test_a_signed_request_of_amazon_is_confirmed(version: str) -> None:
         {"Type": "Notification"},
     ],
 )
-def test_nothing_is_requested_for_what_does_not_lead_to_amazon(changes: Mapping[str, str]) -> None:
+def test_urls_outside_of_amazon_are_not_requested(changes: Mapping[str, str]) -> None:
     amazon = Amazon()
-    with pytest.raises(RefusedSubscriptionError):
+    with pytest.raises(UnconfirmedSubscriptionError):
         confirm_subscription(request_to_confirm(**changes), get=amazon.get)
     assert [url for url in amazon.asked if "Confirm" in url] == []
     if "SignatureVersion" not in changes:
@@ -105,15 +105,15 @@ def test_nothing_is_requested_for_what_does_not_lead_to_amazon(changes: Mapping[
 @pytest.mark.parametrize(
     "changes", [{"TopicArn": "arn:aws:sns:x"}, {"Signature": "AAAA"}, {"Signature": "?"}]
 )
-def test_a_wrong_signature_confirms_nothing(changes: Mapping[str, str]) -> None:
+def test_a_wrong_signature_is_not_confirmed(changes: Mapping[str, str]) -> None:
     amazon = Amazon()
-    with pytest.raises(RefusedSubscriptionError, match="signature"):
+    with pytest.raises(UnconfirmedSubscriptionError, match="signature"):
         confirm_subscription(request_to_confirm(**changes), get=amazon.get)
     assert len(amazon.asked) == 1
 
 
-def test_what_is_missing_and_what_amazon_refuses_is_said() -> None:
-    with pytest.raises(RefusedSubscriptionError, match="lacks Message, MessageId"):
+def test_errors_name_missing_fields_and_rejections_of_amazon() -> None:
+    with pytest.raises(UnconfirmedSubscriptionError, match="has no Message, MessageId"):
         confirm_subscription({"Type": "SubscriptionConfirmation"}, get=Amazon().get)
-    with pytest.raises(RefusedSubscriptionError, match="answered 403"):
+    with pytest.raises(UnconfirmedSubscriptionError, match="returned status 403"):
         confirm_subscription(request_to_confirm(), get=Amazon(403).get)

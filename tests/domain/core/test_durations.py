@@ -1,4 +1,4 @@
-"""Lengths of time, as commands take them."""
+"""Durations in the format of commands."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, text
 
-from domain.core.durations import duration_text, parse_duration
+from domain.core.durations import format_duration, parse_duration
 from domain.core.errors import InvalidError
 
 
@@ -23,32 +23,32 @@ from domain.core.errors import InvalidError
         ("90m", timedelta(minutes=90)),
     ],
 )
-def test_a_length_of_time_is_read(written: str, meant: timedelta) -> None:
+def test_a_duration_is_parsed(written: str, meant: timedelta) -> None:
     assert parse_duration(written) == meant
 
 
 @pytest.mark.parametrize(
     "written", ["", " ", "5", "m", "-5m", "5 m", "5m1h", "5min", "1.5h", "\u0665m", "9" * 10 + "s"]
 )
-def test_anything_else_is_refused_with_an_example(written: str) -> None:
-    with pytest.raises(InvalidError, match="write 30s, 5m, 1h30m or 2d") as refused:
+def test_other_texts_are_rejected_with_an_example(written: str) -> None:
+    with pytest.raises(InvalidError, match="Use 30s, 5m, 1h30m or 2d") as refused:
         parse_duration(written, field="every")
     assert refused.value.field == "every"
 
 
-def test_what_no_calendar_holds_is_too_long() -> None:
+def test_durations_beyond_the_calendar_are_too_long() -> None:
     with pytest.raises(InvalidError, match="too long"):
         parse_duration("999999999w")
 
 
 @given(integers(min_value=0, max_value=10**9))
-def test_what_is_written_is_read_again(seconds: int) -> None:
+def test_a_formatted_duration_is_parsed_to_the_same_duration(seconds: int) -> None:
     length = timedelta(seconds=seconds)
-    assert parse_duration(duration_text(length)) == length
+    assert parse_duration(format_duration(length)) == length
 
 
 @pytest.mark.long
 @given(text())
-def test_no_text_makes_it_fail(written: str) -> None:
+def test_any_text_is_parsed_or_rejected(written: str) -> None:
     with suppress(InvalidError):
         assert parse_duration(written) >= timedelta()

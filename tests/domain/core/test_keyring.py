@@ -1,34 +1,34 @@
-"""What hides secrets at rest, and the random values that are hidden."""
+"""Encryption and hashing of secrets, and random credentials."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.keyring import CredentialType, Keyring, UndecipherableError
-from domain.core.randomness import is_well_formed, random_credential, random_hex, random_password
+from domain.core.randomness import generate_credential, is_well_formed, random_hex, random_password
 
 OLD, NEW = "an old master secret, long ago", "a new master secret, since today"
 
 
 @pytest.mark.rfc("rfc6749-10.3-a", "rfc6749-10.10-a", "rfc7009-5-a", "rfc7636-4.4-b")
-def test_a_credential_says_what_it_is_and_carries_256_random_bits_and_a_checksum() -> None:
-    credential = random_credential("gba-")
+def test_a_credential_has_a_prefix_256_random_bits_and_a_checksum() -> None:
+    credential = generate_credential("gba-")
     assert credential.startswith("gba-")
     assert len(credential) == len("gba-") + 43 + 6
     assert credential.isascii()
     assert is_well_formed(credential, prefix="gba-")
-    assert random_credential("gba-") != credential
+    assert generate_credential("gba-") != credential
 
 
-def test_every_kind_has_a_prefix_of_its_own() -> None:
+def test_every_kind_has_a_different_prefix() -> None:
     prefixes = [kind.value for kind in CredentialType]
     assert len(set(prefixes)) == len(prefixes)
     assert {"gba-", "gbr-", "gbs-", "gbp-", "gbk-"} <= set(prefixes)
 
 
 @pytest.mark.rfc("rfc6750-5.2-a")
-def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> None:
-    credential = random_credential("gba-")
+def test_a_mistyped_credential_is_detected_without_the_database() -> None:
+    credential = generate_credential("gba-")
     for position in range(len(credential)):
         other = "x" if credential[position] != "x" else "y"
         wrong = credential[:position] + other + credential[position + 1 :]
@@ -36,7 +36,7 @@ def test_a_mistyped_credential_is_noticed_without_a_look_into_the_database() -> 
 
 
 @given(st.text())
-def test_any_text_can_be_asked_about(text: str) -> None:
+def test_any_text_can_be_checked(text: str) -> None:
     assert not is_well_formed(text, prefix="gba-")
     assert not is_well_formed("gba-" + text[:49].ljust(49), prefix="gba-")
     assert Keyring(NEW).digests(text, CredentialType.ACCESS_TOKEN) == ()
@@ -50,19 +50,19 @@ def test_a_credential_of_one_kind_is_not_looked_up_as_another() -> None:
 
 
 @pytest.mark.rfc("rfc6749-10.3-b")
-def test_what_is_stored_depends_on_the_key_and_does_not_hold_the_credential() -> None:
+def test_the_stored_digest_depends_on_the_key() -> None:
     token = Keyring(OLD).issue(CredentialType.ACCESS_TOKEN)
     assert len(token.digest) == 32
     assert token.digest != Keyring(NEW).digest(token.clear)
     assert token.clear.encode() not in token.digest
 
 
-def test_a_credential_is_not_shown_by_its_repr() -> None:
+def test_the_repr_of_a_credential_does_not_contain_it() -> None:
     token = Keyring(OLD).issue(CredentialType.ACCESS_TOKEN)
     assert token.clear not in repr(token)
 
 
-def test_after_a_rotation_what_older_keys_made_is_still_known() -> None:
+def test_credentials_of_older_keys_are_valid_after_a_rotation() -> None:
     token, sealed = Keyring(OLD).issue(CredentialType.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
     rotated = Keyring(NEW, OLD)
     assert token.digest in rotated.digests(token.clear, CredentialType.CLIENT_SECRET)
@@ -71,7 +71,7 @@ def test_after_a_rotation_what_older_keys_made_is_still_known() -> None:
     assert Keyring(NEW).decrypt(rotated.encrypt("new")) == "new"
 
 
-def test_without_the_older_key_nothing_of_it_is_known() -> None:
+def test_credentials_of_a_removed_key_are_invalid() -> None:
     token, sealed = Keyring(OLD).issue(CredentialType.CLIENT_SECRET), Keyring(OLD).encrypt("a key")
     assert not Keyring(NEW).matches(token.clear, [token.digest])
     with pytest.raises(UndecipherableError):
@@ -80,18 +80,18 @@ def test_without_the_older_key_nothing_of_it_is_known() -> None:
 
 @pytest.mark.long
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
-def test_any_text_can_be_compared_with_what_is_kept(text: str) -> None:
+def test_any_text_can_be_compared_with_stored_digests(text: str) -> None:
     keyring = Keyring(NEW)
     assert not keyring.matches(text, [None, b"", b"\x00" * 32])
     assert keyring.matches(text, [keyring.digest(text)])
 
 
-def test_nothing_matches_where_nothing_is_kept() -> None:
+def test_no_text_matches_without_a_stored_digest() -> None:
     assert not Keyring(NEW).matches("", [])
     assert not Keyring(NEW).matches("", [None])
 
 
-def test_a_made_up_password_can_be_typed() -> None:
+def test_a_generated_password_can_be_typed() -> None:
     groups = random_password().split("-")
     assert [len(group) for group in groups] == [6, 6, 6, 6]
     assert random_password() != random_password()

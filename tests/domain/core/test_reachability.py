@@ -1,10 +1,15 @@
-"""Which times without marks of web servers are times in which nothing could arrive."""
+"""Times without marks of web servers, in which no request could arrive."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from domain.core.hosts import SILENCE, Marks, Unreachable, ended_by
+from domain.core.hosts import (
+    UNREACHABLE_AFTER,
+    ServerHeartbeats,
+    UnreachablePeriod,
+    find_ended_period,
+)
 
 NOW = datetime(2026, 3, 1, 20, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -14,33 +19,33 @@ SECOND = timedelta(seconds=1)
 @pytest.mark.parametrize(
     "marks",
     [
-        Marks(own=None),
-        Marks(own=None, began_at=NOW),
-        Marks(own=NOW - SILENCE),
-        Marks(own=NOW - HOUR, others=[NOW - SILENCE]),
-        Marks(own=NOW, began_at=NOW),
+        ServerHeartbeats(own=None),
+        ServerHeartbeats(own=None, began_at=NOW),
+        ServerHeartbeats(own=NOW - UNREACHABLE_AFTER),
+        ServerHeartbeats(own=NOW - HOUR, others=[NOW - UNREACHABLE_AFTER]),
+        ServerHeartbeats(own=NOW, began_at=NOW),
         # Clocks that are or were wrong.
-        Marks(own=NOW + HOUR),
-        Marks(own=NOW + HOUR, began_at=NOW - SECOND),
-        Marks(own=NOW - SECOND, began_at=NOW + HOUR),
-        Marks(own=None, others=[NOW + HOUR], began_at=NOW),
-        Marks(own=NOW - HOUR, others=[NOW + HOUR]),
+        ServerHeartbeats(own=NOW + HOUR),
+        ServerHeartbeats(own=NOW + HOUR, began_at=NOW - SECOND),
+        ServerHeartbeats(own=NOW - SECOND, began_at=NOW + HOUR),
+        ServerHeartbeats(own=None, others=[NOW + HOUR], began_at=NOW),
+        ServerHeartbeats(own=NOW - HOUR, others=[NOW + HOUR]),
     ],
 )
-def test_no_time_is_without_a_receiver(marks: Marks) -> None:
-    assert ended_by(marks, NOW) is None
+def test_marks_without_an_interruption(marks: ServerHeartbeats) -> None:
+    assert find_ended_period(marks, NOW) is None
 
 
 @pytest.mark.parametrize(
     ("marks", "length"),
     [
-        (Marks(own=NOW - SILENCE - SECOND), SILENCE + SECOND),
-        (Marks(own=NOW - 2 * HOUR, others=[NOW - HOUR]), HOUR),
-        (Marks(own=NOW - 2 * SECOND, began_at=NOW - SECOND), 2 * SECOND),
-        (Marks(own=None, others=[NOW - HOUR], began_at=NOW), HOUR),
+        (ServerHeartbeats(own=NOW - UNREACHABLE_AFTER - SECOND), UNREACHABLE_AFTER + SECOND),
+        (ServerHeartbeats(own=NOW - 2 * HOUR, others=[NOW - HOUR]), HOUR),
+        (ServerHeartbeats(own=NOW - 2 * SECOND, began_at=NOW - SECOND), 2 * SECOND),
+        (ServerHeartbeats(own=None, others=[NOW - HOUR], began_at=NOW), HOUR),
     ],
 )
 def test_a_time_without_a_receiver_begins_with_the_last_mark(
-    marks: Marks, length: timedelta
+    marks: ServerHeartbeats, length: timedelta
 ) -> None:
-    assert ended_by(marks, NOW) == Unreachable(began_at=NOW - length, ended_at=NOW)
+    assert find_ended_period(marks, NOW) == UnreachablePeriod(began_at=NOW - length, ended_at=NOW)

@@ -1,24 +1,24 @@
 from datetime import UTC, datetime, timedelta
 
-from domain.core.rejection_sampling import RefusalSampler
+from domain.core.rejection_sampling import RejectionSampler
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WRONG_KEY, NO_JSON = (7, 401), (7, 415)
 
 
 def refuse(
-    sampler: RefusalSampler[tuple[int, int]],
+    sampler: RejectionSampler[tuple[int, int]],
     times: int,
     *,
     now: datetime = NOON,
     kind: tuple[int, int] = WRONG_KEY,
 ) -> int:
-    """Refuse a number of deliveries with two rows per minute; return how many got a row."""
-    return sum(sampler.gets_row(kind, now=now, per_minute=2) for _ in range(times))
+    """Reject deliveries with a limit of two rows per minute; return the number of rows."""
+    return sum(sampler.should_store(kind, now=now, per_minute=2) for _ in range(times))
 
 
 def test_some_of_each_kind_are_kept_each_minute() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
+    sampler = RejectionSampler[tuple[int, int]]()
     assert refuse(sampler, 100) == 2
     assert refuse(sampler, 100, kind=NO_JSON) == 2
     assert refuse(sampler, 1, kind=(8, 401)) == 1
@@ -26,48 +26,48 @@ def test_some_of_each_kind_are_kept_each_minute() -> None:
     assert refuse(sampler, 100, now=NOON + timedelta(minutes=1)) == 2
 
 
-def test_the_rest_is_told_by_the_last_row_of_its_kind() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
+def test_the_last_row_of_a_kind_counts_the_others() -> None:
+    sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 2)
-    assert sampler.use_row(WRONG_KEY, 70) == []
-    assert sampler.use_row(WRONG_KEY, 71) == []
+    assert sampler.assign_row(WRONG_KEY, 70) == []
+    assert sampler.assign_row(WRONG_KEY, 71) == []
     refuse(sampler, 5)
     assert sampler.due(now=NOON) == [(71, 5)]
     assert sampler.due(now=NOON + timedelta(seconds=5)) == []
 
 
-def test_it_is_told_at_most_once_a_second() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
+def test_the_count_is_updated_at_most_once_per_second() -> None:
+    sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 3)
-    sampler.use_row(WRONG_KEY, 70)
+    sampler.assign_row(WRONG_KEY, 70)
     assert sampler.due(now=NOON) == [(70, 1)]
     refuse(sampler, 4)
     assert sampler.due(now=NOON + timedelta(seconds=0.9)) == []
     assert sampler.due(now=NOON + timedelta(seconds=1)) == [(70, 4)]
 
 
-def test_a_new_row_does_not_take_over_what_the_one_before_has_to_tell() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
+def test_a_new_row_does_not_take_over_the_count_of_the_previous_one() -> None:
+    sampler = RejectionSampler[tuple[int, int]]()
     refuse(sampler, 1)
-    sampler.use_row(WRONG_KEY, 70)
+    sampler.assign_row(WRONG_KEY, 70)
     refuse(sampler, 4)
     assert refuse(sampler, 1, now=NOON + timedelta(minutes=1)) == 1
-    assert sampler.use_row(WRONG_KEY, 71) == [(70, 3)]
+    assert sampler.assign_row(WRONG_KEY, 71) == [(70, 3)]
 
 
-def test_nothing_is_told_as_long_as_there_is_no_row() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
-    assert not sampler.gets_row(WRONG_KEY, now=NOON, per_minute=0)
+def test_nothing_is_counted_without_a_row() -> None:
+    sampler = RejectionSampler[tuple[int, int]]()
+    assert not sampler.should_store(WRONG_KEY, now=NOON, per_minute=0)
     assert sampler.due(now=NOON) == []
 
 
-def test_it_forgets_past_kinds_when_there_are_too_many() -> None:
-    sampler = RefusalSampler[tuple[int, int]]()
+def test_past_kinds_are_dropped_if_there_are_too_many() -> None:
+    sampler = RejectionSampler[tuple[int, int]]()
     for number in range(10_000):
         refuse(sampler, 1, kind=(number, 401))
     refuse(sampler, 3, kind=(0, 401))
     later = NOON + timedelta(minutes=1)
     assert refuse(sampler, 1, now=later, kind=(10_000, 401)) == 1
     assert len(sampler._tallies) == 2  # noqa: SLF001 - what is kept in memory
-    assert sampler.use_row((0, 401), 70) == []
+    assert sampler.assign_row((0, 401), 70) == []
     assert sampler.due(now=later) == [(70, 2)]

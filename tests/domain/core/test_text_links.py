@@ -1,10 +1,10 @@
-"""Which texts may become links."""
+"""Detection of URLs in texts, which become links."""
 
 import pytest
 
-from domain.core.text_links import is_web_url, link_parts
+from domain.core.text_links import is_web_url, split_links
 
-#: Nothing of this leads to the web, whatever a browser makes of it.
+#: Texts that no browser resolves to a website.
 NO_ADDRESSES = (
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",
@@ -24,19 +24,19 @@ NO_ADDRESSES = (
 
 @pytest.mark.spec("J5")
 @pytest.mark.parametrize("text", NO_ADDRESSES)
-def test_what_does_not_lead_to_the_web_is_no_address(text: str) -> None:
+def test_other_texts_are_no_web_urls(text: str) -> None:
     assert not is_web_url(text)
 
 
-def test_an_address_has_a_scheme_of_the_web_and_a_host() -> None:
+def test_a_web_url_has_a_web_scheme_and_a_host() -> None:
     assert is_web_url("https://runbooks.example/disk?a=b#c")
     assert is_web_url("HTTP://runbooks.example")
     assert not is_web_url(None)
 
 
-def test_of_a_text_the_addresses_become_links_without_what_ends_a_sentence() -> None:
+def test_urls_become_links_without_punctuation() -> None:
     text = 'see (https://b.example), https://a.example/"onclick="x http://[ javascript:alert(1).'
-    parts = list(link_parts(text))
+    parts = list(split_links(text))
     assert [part for part, is_link in parts if is_link] == [
         "https://b.example",
         "https://a.example/",

@@ -1,4 +1,4 @@
-"""What bodies of the domain take, and what a request gave of them."""
+"""Types of request bodies, and the fields that a request set."""
 
 from datetime import timedelta
 from typing import Annotated, Any
@@ -6,27 +6,27 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from domain.core.errors import InvalidError, InvalidParametersError
-from domain.core.types.base import Body, Duration, partial
-from domain.core.types.reading import read_body
+from domain.core.errors import InvalidParametersError
+from domain.core.types.base import Body, Duration, make_fields_optional
+from domain.core.types.reading import validate_body
 
 
 class _New(Body):
-    """A new thing."""
+    """A new object."""
 
     name: str
     length: Duration = timedelta(hours=1)
     size: Annotated[int, Field(ge=1, le=5)] = 1
 
 
-@partial
+@make_fields_optional
 class _Change(_New):
-    """Changes to a thing."""
+    """Changes of an object."""
 
 
-def test_a_change_has_what_was_given_and_nothing_else() -> None:
-    assert read_body(_Change, {}).given == {}
-    assert read_body(_Change, {"size": 3, "length": "5m"}).given == {
+def test_a_change_contains_only_the_given_fields() -> None:
+    assert validate_body(_Change, {}).given == {}
+    assert validate_body(_Change, {"size": 3, "length": "5m"}).given == {
         "size": 3,
         "length": timedelta(minutes=5),
     }
@@ -34,9 +34,9 @@ def test_a_change_has_what_was_given_and_nothing_else() -> None:
     assert _Change.__name__ == "_Change"
 
 
-def test_a_change_keeps_the_bounds_of_what_it_changes() -> None:
+def test_a_change_keeps_the_limits_of_the_fields() -> None:
     with pytest.raises(InvalidParametersError) as refused:
-        read_body(_Change, {"size": 6})
+        validate_body(_Change, {"size": 6})
     assert [tuple(each) for each in refused.value.problems] == [("size", "must be at most 5")]
 
 
@@ -49,13 +49,13 @@ def test_the_schema_of_a_change_names_no_default() -> None:
 @pytest.mark.parametrize(
     ("given", "length"), [("90m", timedelta(minutes=90)), (90, timedelta(seconds=90))]
 )
-def test_a_length_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta) -> None:
-    read = read_body(_New, {"name": "a", "length": given})
+def test_a_duration_is_a_text_or_a_number_of_seconds(given: Any, length: timedelta) -> None:
+    read = validate_body(_New, {"name": "a", "length": given})
     assert read.length == length
     assert read.model_dump(mode="json")["length"] in {"1h30m", "1m30s"}
 
 
-def test_a_length_that_cannot_be_read_is_an_error_of_its_field() -> None:
-    with pytest.raises(InvalidError) as refused:
-        read_body(_New, {"name": "a", "length": "soon"})
-    assert refused.value.field == "length"
+def test_an_invalid_duration_is_an_error_of_its_field() -> None:
+    with pytest.raises(InvalidParametersError) as refused:
+        validate_body(_New, {"name": "a", "length": "soon"})
+    assert str(refused.value) == ('`length` "soon" is not a duration. Use 30s, 5m, 1h30m or 2d.')

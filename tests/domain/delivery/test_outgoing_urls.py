@@ -1,4 +1,4 @@
-"""URLs that requests are sent to."""
+"""URLs of outgoing requests."""
 
 import pytest
 
@@ -15,7 +15,7 @@ from domain.delivery.outgoing.urls import parse_outgoing_url
         ("http://10.0.0.1:80?q", "10.0.0.1", "/?q", "http://10.0.0.1/"),
     ],
 )
-def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> None:
+def test_a_url_is_split_into_its_parts(text: str, authority: str, target: str, shown: str) -> None:
     url = parse_outgoing_url(text)
     assert (url.authority, url.target, url.shown) == (authority, target, shown)
 
@@ -29,11 +29,11 @@ def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> N
         ("javascript:alert(1)", "must begin with"),
         ("https://", "invalid host name"),
         ("https://user:secret@logs.example/", "user name or password"),
-        ("https://logs.example\\@127.0.0.1/", "has a character"),
+        ("https://logs.example\\@127.0.0.1/", "has an invalid character"),
         ("https://logs.example/#part", "fragment"),
-        ("https://logs.example/ x", "has a character"),
-        ("https://logs.example/\r\nX: y", "has a character"),
-        ("https://löck.example/", "has a character"),
+        ("https://logs.example/ x", "has an invalid character"),
+        ("https://logs.example/\r\nX: y", "has an invalid character"),
+        ("https://löck.example/", "has an invalid character"),
         ("https://logs.example:99999/", "invalid host or port"),
         ("https://logs.example:0/", "invalid host or port"),
         ("https://[::1/", "invalid host or port"),
@@ -41,7 +41,7 @@ def test_a_url_in_parts(text: str, authority: str, target: str, shown: str) -> N
         ("https://logs.example/" + "x" * 2_000, "at most 2000 characters"),
     ],
 )
-def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
+def test_an_invalid_url_is_rejected_with_a_reason(text: str, words: str) -> None:
     with pytest.raises(InvalidError, match=words) as raised:
         parse_outgoing_url(text)
     assert raised.value.field == "url"
@@ -58,5 +58,5 @@ def test_a_url_that_is_wrong_is_told_why(text: str, words: str) -> None:
         ("/alerts/team-7/prod-eu1", "/alerts/team-7/prod-eu1"),
     ],
 )
-def test_what_looks_like_a_secret_in_a_path_is_not_shown(path: str, shown: str) -> None:
+def test_likely_secrets_in_paths_are_hidden(path: str, shown: str) -> None:
     assert parse_outgoing_url(f"https://bot.example{path}").shown == f"https://bot.example{shown}"

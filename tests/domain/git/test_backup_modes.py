@@ -1,4 +1,4 @@
-"""Only its owner reads a backup of repositories."""
+"""File modes of backups of repositories."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.git.maintenance import KeptRepository, back_up
+from domain.git.maintenance import ProjectRepository, back_up_repositories
 from domain.git.program import Git
 from domain.git.storage import ensure_repository
 
@@ -33,15 +33,15 @@ def _commit(path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0, 0o777])
-def test_files_of_a_backup_are_private_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+def test_files_of_a_backup_are_private_with_any_umask(tmp_path: Path, umask: int) -> None:
     git = Git(program=shutil.which("git") or "git", root=tmp_path)
     path = tmp_path / "one.git"
     ensure_repository(git, path)
     _commit(path)
-    kept = KeptRepository(project_id=1, project_path="acme/shop", path=path)
+    kept = ProjectRepository(project_id=1, project_path="acme/shop", path=path)
     before = os.umask(umask)
     try:
-        assert back_up(git, [kept], tmp_path / "backup") == (1, 0)
+        assert back_up_repositories(git, [kept], tmp_path / "backup") == (1, 0)
     finally:
         os.umask(before)
     files = {

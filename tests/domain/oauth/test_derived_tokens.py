@@ -1,29 +1,29 @@
-"""Credentials that are derived from others."""
+"""Credentials that are derived from other credentials."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import is_well_formed, random_credential
+from domain.core.randomness import generate_credential, is_well_formed
 
 RING = Keyring("a master secret that is long enough")
 
 
 @pytest.mark.long
 @given(text=st.from_regex(r"gbr-[0-9A-Za-z]{49}", fullmatch=True))
-def test_a_derived_token_looks_like_any_other_and_is_the_same_each_time(text: str) -> None:
+def test_a_derived_token_is_well_formed_and_deterministic(text: str) -> None:
     for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN):
-        (derived,) = RING.derived_credentials(text, kind)
+        (derived,) = RING.derive_credentials(text, kind)
         assert is_well_formed(derived, prefix=kind)
-        assert RING.derived_credentials(text, kind) == (derived,)
+        assert RING.derive_credentials(text, kind) == (derived,)
 
 
-def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_same() -> None:
-    first, second = (random_credential(CredentialType.REFRESH_TOKEN) for _ in range(2))
+def test_derived_tokens_depend_on_token_kind_and_key() -> None:
+    first, second = (generate_credential(CredentialType.REFRESH_TOKEN) for _ in range(2))
     other_ring = Keyring("another master secret that is long enough")
     found = {
-        ring.derived_credentials(text, kind)[0][4:47]
+        ring.derive_credentials(text, kind)[0][4:47]
         for ring in (RING, other_ring)
         for text in (first, second)
         for kind in (CredentialType.ACCESS_TOKEN, CredentialType.REFRESH_TOKEN)
@@ -31,9 +31,9 @@ def test_neither_another_token_nor_another_kind_nor_another_key_leads_to_the_sam
     assert len(found) == 8
 
 
-def test_after_a_rotation_the_token_derived_from_the_old_key_is_still_known() -> None:
-    token = random_credential(CredentialType.REFRESH_TOKEN)
+def test_tokens_derived_from_the_old_key_are_known_after_a_rotation() -> None:
+    token = generate_credential(CredentialType.REFRESH_TOKEN)
     rotated = Keyring("the newest master secret of all", "a master secret that is long enough")
-    newest, older = rotated.derived_credentials(token, CredentialType.ACCESS_TOKEN)
-    assert (older,) == RING.derived_credentials(token, CredentialType.ACCESS_TOKEN)
+    newest, older = rotated.derive_credentials(token, CredentialType.ACCESS_TOKEN)
+    assert (older,) == RING.derive_credentials(token, CredentialType.ACCESS_TOKEN)
     assert newest != older

@@ -1,4 +1,4 @@
-"""Signing keys: one signs, the old ones stay published for as long as somebody needs them."""
+"""Signing keys: one key signs, and old keys stay published while clients need them."""
 
 import json
 from collections.abc import Callable
@@ -12,17 +12,17 @@ from sqlalchemy.orm import Session
 
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.openid.id_tokens import InvalidHintError, read_hint
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.openid.id_tokens import InvalidHintError, parse_id_token_hint
 from domain.oauth.openid.keys import (
-    LONGEST_ID_TOKEN,
-    NOTICE,
+    KEY_NOTICE_PERIOD,
+    MAX_ID_TOKEN_LIFETIME,
     KeyRotation,
-    check_size,
+    check_key_size,
     find_public_key,
-    get_signing_key,
+    get_or_create_signing_key,
     list_published_keys,
-    rotate,
+    rotate_id_token_key,
 )
 from models import SigningKey
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 KEYRING = Keyring("a master secret that only this test has")
 ISSUER = "https://gatebell.example"
-#: A moment more than the time that something takes.
+#: Smallest step before or after the end of a period.
 MOMENT = timedelta(seconds=1)
 
 Rotate = Callable[..., str]
@@ -41,7 +41,7 @@ Signer = Callable[..., str]
 @pytest.fixture
 def signer(session: Session) -> Signer:
     def kid_at(moment: datetime, keyring: Keyring = KEYRING) -> str:
-        return str(get_signing_key(session=session, keyring=keyring, now=moment).kid)
+        return str(get_or_create_signing_key(session=session, keyring=keyring, now=moment).kid)
 
     return kid_at
 
@@ -49,7 +49,7 @@ def signer(session: Session) -> Signer:
 @pytest.fixture
 def hand_over(session: Session) -> Rotate:
     def hand_over_at(moment: datetime, how: KeyRotation = KeyRotation.AFTER_NOTICE) -> str:
-        return rotate(how, session=session, keyring=KEYRING, now=moment)
+        return rotate_id_token_key(how, session=session, keyring=KEYRING, now=moment)
 
     return hand_over_at
 
@@ -61,9 +61,7 @@ def published(session: Session, moment: datetime) -> list[str]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
-def test_the_first_key_is_made_when_it_is_needed_and_stays(
-    session: Session, signer: Signer
-) -> None:
+def test_the_first_key_is_created_on_demand_and_kept(session: Session, signer: Signer) -> None:
     assert published(session, NOON) == []
     kid = signer(NOON)
     assert signer(NOON + timedelta(days=400)) == kid
@@ -71,7 +69,7 @@ def test_the_first_key_is_made_when_it_is_needed_and_stays(
 
 
 @pytest.mark.spec("D5")
-def test_a_key_is_named_by_its_thumbprint_and_nothing_private_is_in_the_clear(
+def test_a_key_id_is_its_thumbprint_and_private_parts_are_encrypted(
     session: Session, signer: Signer
 ) -> None:
     kid = signer(NOON)
@@ -88,39 +86,41 @@ def test_a_new_key_is_published_before_it_signs(
     old = signer(NOON)
     new = hand_over(NOON)
     assert published(session, NOON) == [old, new]
-    assert signer(NOON + NOTICE - MOMENT) == old
-    assert signer(NOON + NOTICE) == new
+    assert signer(NOON + KEY_NOTICE_PERIOD - MOMENT) == old
+    assert signer(NOON + KEY_NOTICE_PERIOD) == new
 
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-10.1.1-a")
-def test_an_old_key_stays_published_until_all_that_it_signed_has_expired(
+def test_an_old_key_stays_published_until_its_tokens_have_expired(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
     old = signer(NOON)
     new = hand_over(NOON)
-    last = NOON + NOTICE + LONGEST_ID_TOKEN
+    last = NOON + KEY_NOTICE_PERIOD + MAX_ID_TOKEN_LIFETIME
     assert published(session, last - MOMENT) == [old, new]
     assert published(session, last) == [new]
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_rotating_again_before_the_new_key_signs_loses_none(
+def test_rotating_again_before_the_new_key_signs_keeps_all_keys(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
     first = signer(NOON)
     second = hand_over(NOON)
-    half = NOON + NOTICE / 2
+    half = NOON + KEY_NOTICE_PERIOD / 2
     third = hand_over(half)
     assert published(session, half) == [first, second, third]
     assert signer(half) == first
-    assert signer(NOON + NOTICE) == second
-    assert signer(half + NOTICE) == third
+    assert signer(NOON + KEY_NOTICE_PERIOD) == second
+    assert signer(half + KEY_NOTICE_PERIOD) == third
 
 
 @pytest.mark.long
-def test_a_new_key_may_sign_at_once(session: Session, signer: Signer, hand_over: Rotate) -> None:
+def test_a_new_key_can_sign_immediately(
+    session: Session, signer: Signer, hand_over: Rotate
+) -> None:
     old = signer(NOON)
     waiting = hand_over(NOON)
     new = hand_over(NOON, KeyRotation.AT_ONCE)
@@ -128,7 +128,7 @@ def test_a_new_key_may_sign_at_once(session: Session, signer: Signer, hand_over:
     assert published(session, NOON) == [old, waiting, new]
 
 
-def test_a_leaked_key_is_good_for_nothing_any_more(
+def test_a_leaked_key_is_removed_immediately(
     session: Session, signer: Signer, hand_over: Rotate
 ) -> None:
     old = signer(NOON)
@@ -137,20 +137,18 @@ def test_a_leaked_key_is_good_for_nothing_any_more(
     assert find_public_key(old, session=session) is None
 
 
-def test_a_rotation_makes_the_first_key_where_there_is_none(
-    signer: Signer, hand_over: Rotate
-) -> None:
+def test_a_rotation_without_keys_creates_the_first_one(signer: Signer, hand_over: Rotate) -> None:
     first = hand_over(NOON)
     assert signer(NOON) == first
 
 
-def test_keys_of_a_lost_master_secret_are_passed_over(session: Session, signer: Signer) -> None:
+def test_keys_of_a_lost_master_secret_are_skipped(session: Session, signer: Signer) -> None:
     old = signer(NOON)
     other = Keyring("another master secret, for the first was lost")
     new = signer(NOON, other)
     assert new != old
     assert published(session, NOON) == [old, new]
-    # Each goes on with what it can open; nobody makes more of them.
+    # Each keyring continues with the keys that it can decrypt, and no more keys are created.
     assert signer(NOON, other) == new
     assert signer(NOON) == old
 
@@ -163,22 +161,24 @@ def test_a_key_survives_a_change_of_the_master_secret(signer: Signer) -> None:
 
 @pytest.mark.spec("L5")
 @pytest.mark.parametrize("bits", [-1, 0, 512, 1024, 2047, 2049, 8193, 8200, 16384])
-def test_keys_that_are_too_short_or_too_long_are_refused(bits: int) -> None:
+def test_keys_that_are_too_short_or_too_long_are_rejected(bits: int) -> None:
     with pytest.raises(InvalidError, match="2048 to 8192"):
-        check_size(bits)
+        check_key_size(bits)
 
 
 @pytest.mark.spec("L5")
-def test_no_key_of_a_wrong_size_is_made(session: Session) -> None:
+def test_no_key_of_a_wrong_size_is_created(session: Session) -> None:
     with pytest.raises(InvalidError, match="2048 to 8192"):
-        rotate(KeyRotation.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON)
+        rotate_id_token_key(
+            KeyRotation.AT_ONCE, bits=2047, session=session, keyring=KEYRING, now=NOON
+        )
     assert published(session, NOON) == []
 
 
 @pytest.mark.spec("L5")
 @pytest.mark.parametrize("bits", [2048, 3072, 4096, 8192])
 def test_usual_sizes_are_accepted(bits: int) -> None:
-    check_size(bits)
+    check_key_size(bits)
 
 
 @pytest.mark.long
@@ -192,7 +192,7 @@ def test_keys_retired_long_ago_are_pruned(
     retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
     for days, kept in ((29, [True, True]), (32, [False, True])):
         moment = NOON + timedelta(days=days)
-        prune(retention, session=session, now=moment, between=session.commit)
+        prune_expired_rows(retention, session=session, now=moment, between=session.commit)
         found = [find_public_key(kid, session=session) is not None for kid in (old, new)]
         assert found == kept
 
@@ -201,18 +201,20 @@ CLAIMS = {"iss": ISSUER, "sub": "7", "aud": "an-application", "exp": 1, "iat": 0
 
 
 def signed(session: Session, *, header: dict[str, str], claims: dict[str, object]) -> str:
-    key = get_signing_key(session=session, keyring=KEYRING, now=NOON)
+    key = get_or_create_signing_key(session=session, keyring=KEYRING, now=NOON)
     head = {"alg": "RS256", "kid": str(key.kid), **header}
     return jwt.encode(head, {**CLAIMS, **claims}, key)
 
 
 @pytest.mark.rfc("oidc-logout-2-b")
-def test_a_hint_is_read_even_long_after_it_expired(session: Session) -> None:
-    found = read_hint(signed(session, header={}, claims={}), issuer=ISSUER, session=session)
+def test_an_expired_hint_is_accepted(session: Session) -> None:
+    found = parse_id_token_hint(
+        signed(session, header={}, claims={}), issuer=ISSUER, session=session
+    )
     assert (found.user_id, found.application_uid) == (7, "an-application")
 
 
-def test_a_hint_of_ours_has_the_claims_that_ours_have(session: Session) -> None:
+def test_a_hint_with_other_claims_is_rejected(session: Session) -> None:
     wrong: tuple[dict[str, object], ...] = (
         {"iss": "https://other.example"},
         {"sub": 7},
@@ -221,14 +223,16 @@ def test_a_hint_of_ours_has_the_claims_that_ours_have(session: Session) -> None:
     )
     for claims in wrong:
         with pytest.raises(InvalidHintError):
-            read_hint(signed(session, header={}, claims=claims), issuer=ISSUER, session=session)
+            parse_id_token_hint(
+                signed(session, header={}, claims=claims), issuer=ISSUER, session=session
+            )
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-16-b")
-def test_a_hint_names_a_key_of_ours(session: Session) -> None:
+def test_a_hint_with_an_unknown_key_is_rejected(session: Session) -> None:
     for kid in ("", "unknown", "\x00", "' OR 1=1 --"):
         text = signed(session, header={"kid": kid}, claims={})
         with pytest.raises(InvalidHintError):
-            read_hint(text, issuer=ISSUER, session=session)
+            parse_id_token_hint(text, issuer=ISSUER, session=session)

@@ -1,18 +1,18 @@
-"""Proof Key for Code Exchange, S256 only."""
+"""Proof Key for Code Exchange with S256."""
 
 import pytest
 from authlib.oauth2.rfc6749 import InvalidGrantError, InvalidRequestError, OAuth2Error
 
 from domain.oauth.pkce import check_challenge, check_verifier
 
-#: RFC 7636, appendix B.
+#: Example of RFC 7636, appendix B.
 VERIFIER = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
 
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.2-a")
-def test_the_example_of_the_rfc_is_right() -> None:
+def test_the_example_of_the_rfc_is_accepted() -> None:
     check_challenge(CHALLENGE, "S256", is_required=True)
     check_verifier(VERIFIER, CHALLENGE)
 
@@ -20,7 +20,7 @@ def test_the_example_of_the_rfc_is_right() -> None:
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.1-a")
 @pytest.mark.parametrize("length", [43, 44, 127, 128])
-def test_a_verifier_of_the_right_length_gets_as_far_as_being_compared(length: int) -> None:
+def test_a_verifier_of_the_right_length_is_compared(length: int) -> None:
     with pytest.raises(InvalidGrantError, match="does not match"):
         check_verifier("a" * length, CHALLENGE)
 
@@ -30,7 +30,7 @@ def test_a_verifier_of_the_right_length_gets_as_far_as_being_compared(length: in
 @pytest.mark.parametrize(
     "verifier", ["a" * 42, "a" * 129, "a" * 42 + "+", "a" * 42 + "é", "a" * 43 + "\n", "\x00" * 43]
 )
-def test_a_verifier_of_another_shape_is_refused(verifier: str) -> None:
+def test_a_malformed_verifier_is_rejected(verifier: str) -> None:
     with pytest.raises(InvalidGrantError, match="43 to 128"):
         check_verifier(verifier, CHALLENGE)
 
@@ -40,7 +40,7 @@ def test_a_code_with_a_challenge_needs_a_verifier() -> None:
         check_verifier(None, CHALLENGE)
 
 
-def test_a_code_without_a_challenge_takes_no_verifier() -> None:
+def test_a_verifier_for_a_code_without_a_challenge_is_rejected() -> None:
     check_verifier(None, None)
     with pytest.raises(InvalidGrantError):
         check_verifier(VERIFIER, None)
@@ -48,7 +48,7 @@ def test_a_code_without_a_challenge_takes_no_verifier() -> None:
 
 @pytest.mark.spec("A6")
 @pytest.mark.parametrize("method", ["plain", "s256", "", None, "S512"])
-def test_a_challenge_counts_with_its_method_only(method: str | None) -> None:
+def test_a_challenge_requires_the_method_s256(method: str | None) -> None:
     with pytest.raises(InvalidRequestError, match="code_challenge_method"):
         check_challenge(CHALLENGE, method, is_required=False)
 

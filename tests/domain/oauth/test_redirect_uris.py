@@ -1,14 +1,14 @@
-"""Which redirect URIs may be registered, and which then count as the same."""
+"""Validation of redirect URIs, and comparison with registered ones."""
 
 import pytest
 
 from domain.oauth.clients.redirect_uris import (
-    Destination,
+    RedirectDestination,
+    add_parameters,
     check_redirect_uri,
-    destination_of,
-    is_insecure,
-    is_registered,
-    with_parameters,
+    describe_redirect_destination,
+    is_insecure_redirect_uri,
+    is_redirect_uri_registered,
 )
 
 REGISTERED = [
@@ -24,18 +24,18 @@ REGISTERED = [
 ]
 
 ATTACKS = (
-    # case
+    # Case
     "https://CLIENT.example/callback",
     "HTTPS://client.example/callback",
     "https://client.example/Callback",
-    # slashes, dots
+    # Slashes and dots
     "https://client.example/callback/",
     "https://client.example//callback",
     "https://client.example/./callback",
     "https://client.example/x/../callback",
     "https://client.example/callback/../../evil",
     "https://client.example/callback/..;/evil",
-    # encoded characters
+    # Encoded characters
     "https://client.example/%63allback",
     "https://client.example/callback%00",
     "https://client.example/callback%2f..",
@@ -44,18 +44,18 @@ ATTACKS = (
     " https://client.example/callback",
     "https://client.example/callback\r\nX: y",
     "https://client.example\t/callback",
-    # userinfo
+    # User information
     "https://client.example@evil.example/callback",
     "https://client.example:443@evil.example/callback",
     "https://evil.example\\@client.example/callback",
     "https://user@client.example/callback",
     "http://127.0.0.1:8080@evil.example/callback",
     "http://127.0.0.1@evil.example/callback",
-    # backslash
+    # Backslashes
     "https://client.example\\callback",
     "https:\\\\client.example/callback",
     "https://client.example/callback\\..\\evil",
-    # other hosts that look alike
+    # Hosts that look similar
     "https://client.example.evil.example/callback",
     "https://evil.example/client.example/callback",
     "https://evilclient.example/callback",
@@ -63,7 +63,7 @@ ATTACKS = (
     "https://cl\u0131ent.example/callback",
     "//client.example/callback",
     "/callback",
-    # fragments and parameters
+    # Fragments and parameters
     "https://client.example/callback#",
     "https://client.example/callback#fragment",
     "https://client.example/callback?",
@@ -72,11 +72,11 @@ ATTACKS = (
     "https://client.example/with?tenant=2",
     "https://client.example/with?tenant=1&tenant=2",
     "https://client.example/with",
-    # other schemes
+    # Other schemes
     "http://client.example/callback",
     "javascript:alert(1)",
     "data:text/html,x",
-    # ports: only those of loopback literals vary
+    # Ports: only ports of loopback addresses may vary
     "https://client.example:443/callback",
     "https://client.example:8444/port",
     "https://client.example/port",
@@ -104,7 +104,7 @@ ATTACKS = (
     "http://[0:0:0:0:0:0:0:1]:9000/callback",
     "http://[::1].evil.example:9000/callback",
     "http://[::1/callback",
-    # private-use schemes have no ports and no hosts
+    # Private-use schemes, which have no ports and no hosts
     "com.example.app://callback",
     "com.example.app:/callback/",
     "COM.example.app:/callback",
@@ -114,8 +114,8 @@ ATTACKS = (
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc8252-8.4-b", "rfc9700-2.1-a")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
-def test_what_only_looks_like_a_registered_uri_is_another(uri: str) -> None:
-    assert not is_registered(uri, REGISTERED)
+def test_uris_that_only_look_like_a_registered_one_are_rejected(uri: str) -> None:
+    assert not is_redirect_uri_registered(uri, REGISTERED)
 
 
 @pytest.mark.spec("A4")
@@ -123,7 +123,7 @@ def test_what_only_looks_like_a_registered_uri_is_another(uri: str) -> None:
 @pytest.mark.parametrize("uri", REGISTERED)
 def test_a_registered_uri_is_registered(uri: str) -> None:
     check_redirect_uri(uri)
-    assert is_registered(uri, REGISTERED)
+    assert is_redirect_uri_registered(uri, REGISTERED)
 
 
 @pytest.mark.spec("A8")
@@ -147,7 +147,7 @@ def test_a_registered_uri_is_registered(uri: str) -> None:
         "cursor://anysphere.cursor-retrieval/oauth/callback",
     ],
 )
-def test_it_may_be_registered(uri: str) -> None:
+def test_valid_redirect_uris_can_be_registered(uri: str) -> None:
     check_redirect_uri(uri)
 
 
@@ -189,7 +189,7 @@ def test_it_may_be_registered(uri: str) -> None:
         ("https://client.example:x/callback", "URI"),
         ("https://client.example:99999/callback", "URI"),
         ("https://[::1/callback", "URI"),
-        # Newer versions of Python refuse it before the host is looked at.
+        # Newer versions of Python reject it before the host is checked.
         ("https://[::1].evil.example/callback", "host|is not a URI"),
         ("https://client.example;sandbox/callback", "host"),
         ("https://client.example,default-src/callback", "host"),
@@ -212,11 +212,11 @@ def test_it_may_be_registered(uri: str) -> None:
         ("https://client.example/\x00", "characters"),
         ("https://caf\u00e9.example/callback", "characters"),
         ("https://client.example/<script>", "characters"),
-        ("com.example.app:", "nowhere"),
+        ("com.example.app:", "a host or a path"),
         (f"https://client.example/{'a' * 2000}", "longer"),
     ],
 )
-def test_it_may_not_be_registered_and_the_reason_is_said(uri: str, reason: str) -> None:
+def test_invalid_redirect_uris_are_rejected_with_a_reason(uri: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         check_redirect_uri(uri)
 
@@ -234,8 +234,8 @@ def test_it_may_not_be_registered_and_the_reason_is_said(uri: str, reason: str) 
         ("http://localhost.evil.example/", True),
     ],
 )
-def test_only_http_that_crosses_a_network_is_insecure(uri: str, is_so: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert is_insecure(uri) is is_so
+def test_only_http_across_a_network_is_insecure(uri: str, is_so: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert is_insecure_redirect_uri(uri) is is_so
 
 
 @pytest.mark.spec("A2")
@@ -250,8 +250,8 @@ def test_only_http_that_crosses_a_network_is_insecure(uri: str, is_so: bool) -> 
         ("com.example.app:/cb", "com.example.app:/cb?code=x+y%26"),
     ],
 )
-def test_the_answer_is_added_and_the_rest_stays_as_it_is(uri: str, result: str) -> None:
-    assert with_parameters(uri, [("code", "x y&")]) == result
+def test_response_parameters_are_added_without_other_changes(uri: str, result: str) -> None:
+    assert add_parameters(uri, [("code", "x y&")]) == result
 
 
 @pytest.mark.spec("A9")
@@ -260,30 +260,30 @@ def test_the_answer_is_added_and_the_rest_stays_as_it_is(uri: str, result: str) 
     [
         (
             "https://a.example:8443/cb",
-            Destination(
+            RedirectDestination(
                 words="a.example:8443",
                 is_insecure=False,
             ),
         ),
         (
             "http://127.0.0.1:8400/cb",
-            Destination(
+            RedirectDestination(
                 words="this computer (127.0.0.1:8400)",
                 is_insecure=False,
             ),
         ),
         (
             "http://a.example/cb",
-            Destination(words="a.example", is_insecure=True),
+            RedirectDestination(words="a.example", is_insecure=True),
         ),
         (
             "com.example.app:/cb",
-            Destination(
+            RedirectDestination(
                 words="the app \u201ccom.example.app:\u201d",
                 is_insecure=False,
             ),
         ),
     ],
 )
-def test_it_is_said_where_the_browser_goes_next(uri: str, destination: Destination) -> None:
-    assert destination_of(uri) == destination
+def test_the_destination_of_a_redirect_uri(uri: str, destination: RedirectDestination) -> None:
+    assert describe_redirect_destination(uri) == destination

@@ -1,4 +1,4 @@
-"""Refused requests of applications: few are kept, and not for long."""
+"""Stored rejections of token requests: few are kept, for a limited time."""
 
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -8,22 +8,27 @@ import pytest
 from sqlalchemy.orm import Session
 
 from domain.accounts.signing_in.sessions import RequestSource
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.applications.refusals import KEPT, KEPT_FOR, list_refusals, store_refusal
-from domain.oauth.clients.redirect_uris import without_secrets
-from domain.oauth.context import OAuthContext, RefusedRequest
-from domain.oauth.reasons import SCOPE
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.applications.refusals import (
+    MAX_REQUESTS_PER_REASON,
+    REJECTED_REQUEST_RETENTION,
+    find_rejected_requests,
+    store_rejected_request,
+)
+from domain.oauth.clients.redirect_uris import redact_redirect_uri
+from domain.oauth.context import NewRejectedRequest, OAuthContext
+from domain.oauth.reasons import SCOPE_NOT_ALLOWED
 from models import Application, User
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
-WRONG_SCOPE = RefusedRequest(
+WRONG_SCOPE = NewRejectedRequest(
     application_id=1,
     request="authorization_code",
     error="invalid_scope",
     description="No such scope.",
-    reason=SCOPE,
+    reason=SCOPE_NOT_ALLOWED,
     address="::1",
     redirect_uri=None,
 )
@@ -45,33 +50,35 @@ def refuse(session: Session, *, now: datetime = NOON, **source: str) -> None:
         now=now,
         source=RequestSource(address=None, user_agent=source.get("user_agent")),
     )
-    store_refusal(WRONG_SCOPE, context=cast("OAuthContext", context))
+    store_rejected_request(WRONG_SCOPE, context=cast("OAuthContext", context))
 
 
-def test_the_newest_of_a_reason_stay(session: Session) -> None:
-    for minute in range(KEPT + 3):
+def test_the_newest_rejections_of_a_reason_are_kept(session: Session) -> None:
+    for minute in range(MAX_REQUESTS_PER_REASON + 3):
         refuse(session, now=NOON + timedelta(minutes=minute))
-    kept = list_refusals(1, session=session)
-    assert [each.refused_at.minute for each in kept] == list(range(KEPT + 2, 2, -1))
-    assert {each.reason for each in kept} == {SCOPE.name}
+    kept = find_rejected_requests(1, session=session)
+    assert [each.refused_at.minute for each in kept] == list(
+        range(MAX_REQUESTS_PER_REASON + 2, 2, -1)
+    )
+    assert {each.reason for each in kept} == {SCOPE_NOT_ALLOWED.name}
 
 
-def test_a_client_of_any_name_can_be_stored(session: Session) -> None:
+def test_any_user_agent_can_be_stored(session: Session) -> None:
     refuse(session, user_agent="x" * 10_000)
     refuse(session)
-    unnamed, named = list_refusals(1, session=session)
+    unnamed, named = find_rejected_requests(1, session=session)
     assert (named.ip_address, len(named.user_agent or "")) == ("::1", 255)
-    assert unnamed.device == "a device that does not say what it is"
+    assert unnamed.device == "an unknown device"
 
 
-def test_they_are_removed_after_a_month(session: Session) -> None:
+def test_rejections_are_removed_after_a_month(session: Session) -> None:
     refuse(session)
     refuse(session, now=NOON + timedelta(days=2))
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
-    now = NOON + KEPT_FOR + timedelta(days=1)
-    removed = prune(retention, session=session, now=now, between=session.flush)
+    now = NOON + REJECTED_REQUEST_RETENTION + timedelta(days=1)
+    removed = prune_expired_rows(retention, session=session, now=now, between=session.flush)
     assert removed["token_refusals"] == 1
-    assert len(list_refusals(1, session=session)) == 1
+    assert len(find_rejected_requests(1, session=session)) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,5 +94,5 @@ def test_they_are_removed_after_a_month(session: Session) -> None:
         ("#", "#…"),
     ],
 )
-def test_a_redirect_uri_is_kept_without_what_can_be_a_secret(uri: str, kept: str) -> None:
-    assert without_secrets(uri) == kept
+def test_a_redirect_uri_is_stored_without_possible_secrets(uri: str, kept: str) -> None:
+    assert redact_redirect_uri(uri) == kept

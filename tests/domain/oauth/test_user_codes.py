@@ -1,50 +1,50 @@
-"""Codes that people type."""
+"""Device codes that users type."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.oauth.clients.user_agents import device_in_words
+from domain.oauth.clients.user_agents import describe_device
 from domain.oauth.devices import (
-    ALPHABET,
-    LONGEST_TYPED,
-    new_user_code,
-    read_user_code,
-    shown,
+    MAX_TYPED_CODE_LENGTH,
+    USER_CODE_ALPHABET,
+    format_user_code,
+    generate_user_code,
+    parse_user_code,
 )
 
-CODES = st.text(ALPHABET, min_size=8, max_size=8)
+CODES = st.text(USER_CODE_ALPHABET, min_size=8, max_size=8)
 BETWEEN = st.text(st.sampled_from(" -\t\u00a0\u2013\u2014\u2011\u3000\u200b\u202d"), max_size=3)
 
 
 @pytest.mark.rfc("rfc8628-5.1-a", "rfc8628-6.1-a")
 def test_a_new_code_has_eight_letters_that_spell_no_word() -> None:
-    made = {new_user_code() for _ in range(500)}
+    made = {generate_user_code() for _ in range(500)}
     assert len(made) == 500
     assert {len(code) for code in made} == {8}
     assert set("".join(made)) == set("BCDFGHJKLMNPQRSTVWXZ")
 
 
 def test_a_code_is_shown_in_two_groups_of_four() -> None:
-    assert shown("BCDFGHJK") == "BCDF-GHJK"
+    assert format_user_code("BCDFGHJK") == "BCDF-GHJK"
 
 
 @given(code=CODES)
-def test_what_is_shown_is_what_is_read(code: str) -> None:
-    assert read_user_code(shown(code)) == code
+def test_a_displayed_code_is_parsed_to_the_same_code(code: str) -> None:
+    assert parse_user_code(format_user_code(code)) == code
 
 
 @pytest.mark.rfc("rfc8628-6.1-a")
 @given(code=CODES, between=st.lists(BETWEEN, min_size=9, max_size=9), lower=st.booleans())
-def test_case_spaces_and_dashes_do_not_count(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_case_spaces_and_dashes_are_ignored(code: str, between: list[str], lower: bool) -> None:  # noqa: FBT001 - a column of the table
     letters = code.lower() if lower else code
     typed = between[0] + "".join(map("".join, zip(letters, between[1:], strict=True)))
-    assert read_user_code(typed) == code
+    assert parse_user_code(typed) == code
 
 
-def test_wide_letters_of_an_east_asian_keyboard_do() -> None:
+def test_full_width_letters_are_accepted() -> None:
     wide = "".join(chr(ord(letter) + 0xFEE0) for letter in "bcdf-GHJK")
-    assert read_user_code(wide) == "BCDFGHJK"
+    assert parse_user_code(wide) == "BCDFGHJK"
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_wide_letters_of_an_east_asian_keyboard_do() -> None:
         "BCDF-GHJ1",
         "BCDF_GHJK",
         "BCDF\x00GHJK",
-        "BCDFGHJK" + " " * LONGEST_TYPED,
+        "BCDFGHJK" + " " * MAX_TYPED_CODE_LENGTH,
         "\ufffe",
     ],
 )
-def test_nothing_else_is_a_code(typed: str) -> None:
-    assert read_user_code(typed) is None
+def test_other_texts_are_no_codes(typed: str) -> None:
+    assert parse_user_code(typed) is None
 
 
 @given(typed=st.text())
-def test_whatever_is_typed_it_is_a_code_or_none(typed: str) -> None:
-    code = read_user_code(typed)
-    assert code is None or (len(code) == 8 and set(code) <= set(ALPHABET))
+def test_any_text_is_a_code_or_none(typed: str) -> None:
+    code = parse_user_code(typed)
+    assert code is None or (len(code) == 8 and set(code) <= set(USER_CODE_ALPHABET))
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_whatever_is_typed_it_is_a_code_or_none(typed: str) -> None:
         ),
         ("Mozilla/5.0 (Web0S; Linux/SmartTV) Chrome/94.0 Safari/537.36", "Chrome on a television"),
         ("Weather Station/2.1 (rev 7)", "Weather Station"),
-        ("<script>alert(1)</script>", "a device that does not say what it is"),
-        ("", "a device that does not say what it is"),
-        (None, "a device that does not say what it is"),
+        ("<script>alert(1)</script>", "an unknown device"),
+        ("", "an unknown device"),
+        (None, "an unknown device"),
     ],
 )
 def test_a_device_is_named_in_words(user_agent: str | None, words: str) -> None:
-    assert device_in_words(user_agent) == words
+    assert describe_device(user_agent) == words
 
 
 @given(user_agent=st.text(max_size=255))
 def test_every_device_gets_a_short_name(user_agent: str) -> None:
-    assert 0 < len(device_in_words(user_agent)) <= 60
+    assert 0 < len(describe_device(user_agent)) <= 60

@@ -1,4 +1,4 @@
-"""Who sees which project and group, and with what role."""
+"""Visibility of projects and groups, and roles in them."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -10,21 +10,14 @@ from sqlalchemy.orm import Session
 from domain.access.checks import check_role
 from domain.access.roles import Role
 from domain.accounts.users import NewUser, create_user
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError, NotFoundError
 from domain.projects import creation
 from domain.projects.access import get_group, get_project
-from domain.projects.listing import (
-    GroupFilter,
-    ProjectFilter,
-    details_of_project,
-    my_projects,
-    page_of_groups,
-    search_projects,
-    with_subgroups,
-)
-from domain.projects.members import OPERATOR, add_member, change_role, remove_member
-from domain.projects.paths import ancestors, parent
+from domain.projects.listing import GroupFilter, ProjectFilter, add_subgroups, get_project_details
+from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
+from domain.projects.my_projects import list_groups_with_projects, list_my_projects, search_projects
+from domain.projects.paths import get_parent_path, list_ancestor_paths
 from domain.projects.people import get_person
 from domain.projects.views import GroupView, Viewer
 from models import Alert, Group, Member
@@ -44,8 +37,8 @@ def session(in_memory: Session) -> Session:
 
 
 def visible_groups(viewer: Viewer, *, session: Session) -> tuple[GroupView, ...]:
-    part = ListPart(size=10, order_by="path")
-    return page_of_groups(GroupFilter(), part, viewer, session=session).items
+    part = PageRequest(size=10, order_by="path")
+    return list_groups_with_projects(GroupFilter(), part, viewer, session=session).items
 
 
 def person(name: str, session: Session) -> Viewer:
@@ -70,16 +63,16 @@ def give(path: str, name: str, role: Role, session: Session) -> None:
     try:
         number = find_member(namespace, name, session=session)
     except NotFoundError:
-        add_member(namespace, name, role, by=OPERATOR, session=session, now=NOW)
+        add_member(namespace, name, role, by=OPERATOR_VIEWER, session=session, now=NOW)
     else:
-        change_role(namespace, number, role, by=OPERATOR, session=session)
+        change_role(namespace, number, role, by=OPERATOR_VIEWER, session=session)
 
 
 def test_a_path_lies_in_all_groups_above_it() -> None:
-    assert ancestors("acme/shops/eu") == ("acme", "acme/shops")
-    assert ancestors("acme") == ()
-    assert parent("acme/shops/eu") == "acme/shops"
-    assert parent("acme") is None
+    assert list_ancestor_paths("acme/shops/eu") == ("acme", "acme/shops")
+    assert list_ancestor_paths("acme") == ()
+    assert get_parent_path("acme/shops/eu") == "acme/shops"
+    assert get_parent_path("acme") is None
 
 
 @pytest.mark.long
@@ -87,7 +80,7 @@ def test_a_path_lies_in_all_groups_above_it() -> None:
     ("visibility", "seen_by_nobody", "seen_by_somebody"),
     [("private", 0, 0), ("internal", 0, 1), ("public", 1, 1)],
 )
-def test_visibility_decides_for_those_without_a_role(
+def test_visibility_applies_to_users_without_a_role(
     session: Session, visibility: str, seen_by_nobody: int, seen_by_somebody: int
 ) -> None:
     group("acme", session)
@@ -99,7 +92,7 @@ def test_visibility_decides_for_those_without_a_role(
 
 
 @pytest.mark.long
-def test_the_highest_role_on_the_way_counts(session: Session) -> None:
+def test_the_highest_role_in_ancestor_groups_applies(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     project("acme/shops/eu", session)
@@ -112,7 +105,7 @@ def test_the_highest_role_on_the_way_counts(session: Session) -> None:
     assert get_project("ACME/Shops/EU", bob, session=session).role is Role.MAINTAINER
 
 
-def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Session) -> None:
+def test_a_role_in_a_group_with_a_similar_name_gives_no_access(session: Session) -> None:
     for path in ("acme", "acme-2", "acm"):
         group(path, session)
     project("acme/shop", session)
@@ -124,7 +117,7 @@ def test_a_role_in_a_neighbour_with_a_similar_name_is_worth_nothing(session: Ses
 
 
 @pytest.mark.long
-def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Session) -> None:
+def test_a_low_role_is_denied_with_the_required_role(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     bob = person("bob", session)
@@ -137,7 +130,7 @@ def test_a_role_that_is_too_low_is_refused_with_the_one_it_needs(session: Sessio
 
 
 @pytest.mark.long
-def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) -> None:
+def test_open_alerts_are_only_counted_for_users_who_may_see_them(session: Session) -> None:
     group("acme", session)
     number = project("acme/shop", session, "public")
     for iid, status in enumerate(("triggered", "acknowledged", "resolved", "ignored"), start=1):
@@ -155,13 +148,13 @@ def test_open_alerts_are_counted_for_those_who_may_see_them(session: Session) ->
         for viewer in (bob, carol, NOBODY)
     }
     assert counts == {bob: 2, carol: 0, NOBODY: 0}
-    mine = my_projects(bob, most=10, session=session)
+    mine = list_my_projects(bob, most=10, session=session)
     assert [seen.open_alerts for seen in mine.projects] == [2]
-    assert my_projects(NOBODY, most=10, session=session).projects == ()
+    assert list_my_projects(NOBODY, most=10, session=session).projects == ()
 
 
 @pytest.mark.long
-def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
+def test_a_group_without_visible_projects_is_not_found(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     project("acme/shop", session)
@@ -170,14 +163,14 @@ def test_a_group_without_anything_to_see_is_not_found(session: Session) -> None:
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
     give("acme", "bob", Role.GUEST, session)
-    found = with_subgroups(get_group("ACME", bob, session=session), session=session)
+    found = add_subgroups(get_group("ACME", bob, session=session), session=session)
     assert found.subgroups == ("acme/shops",)
-    inside, part = ProjectFilter(group_id=found.id), ListPart(size=10)
+    inside, part = ProjectFilter(group_id=found.id), PageRequest(size=10)
     projects = search_projects(inside, part, bob, session=session)
     assert [seen.path for seen in projects.items] == ["acme/shop"]
 
 
-def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -> None:
+def test_a_path_is_unique_in_any_case_for_groups_and_projects(session: Session) -> None:
     group("acme", session)
     project("acme/Shop", session)
     with pytest.raises(ConflictError):
@@ -186,26 +179,26 @@ def test_a_path_is_taken_once_whatever_the_case_and_the_kind(session: Session) -
         group("acme/shop", session)
     with pytest.raises(ConflictError):
         project("acme/SHOP", session)
-    with pytest.raises(InvalidError, match="belongs to a group"):
+    with pytest.raises(InvalidError, match="must belong to a group"):
         project("alone", session)
     with pytest.raises(InvalidError, match="Visibility"):
         project("acme/other", session, "secret")
 
 
-def test_what_is_made_below_has_the_groups_own_spelling(session: Session) -> None:
+def test_paths_below_a_group_keep_the_spelling_of_the_group(session: Session) -> None:
     group("Acme", session)
     project("aCME/shop", session)
     assert get_project("acme/shop", ADMIN, session=session).path == "Acme/shop"
 
 
-def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
+def test_users_cannot_change_roles_above_their_own(session: Session) -> None:
     group("acme", session)
     namespace = get_namespace("acme", session=session)
     alice, bob, carol = (person(name, session) for name in ("alice", "bob", "carol"))
     give("acme", "alice", Role.OWNER, session)
     give("acme", "bob", Role.MAINTAINER, session)
     owner = find_member(namespace, "alice", session=session)
-    with pytest.raises(InvalidError, match="You cannot give the role Owner"):
+    with pytest.raises(InvalidError, match="You cannot give the Owner role"):
         add_member(namespace, "carol", Role.OWNER, by=bob, session=session, now=NOW)
     with pytest.raises(ConflictError, match="is already a member"):
         add_member(namespace, "alice", Role.GUEST, by=bob, session=session, now=NOW)
@@ -213,11 +206,11 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
         change_role(namespace, owner, Role.GUEST, by=bob, session=session)
     with pytest.raises(ForbiddenError):
         remove_member(namespace, owner, by=bob, session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
+    with pytest.raises(InvalidError, match="must have an owner"):
         change_role(namespace, owner, Role.MAINTAINER, by=alice, session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
+    with pytest.raises(InvalidError, match="must have an owner"):
         remove_member(namespace, owner, by=alice, session=session)
-    # Who has no role, or too low a one, changes nothing.
+    # Users without a role, or with a low role, cannot change members.
     give("acme", "carol", Role.DEVELOPER, session)
     with pytest.raises(ForbiddenError):
         change_role(namespace, owner, Role.OWNER, by=carol, session=session)
@@ -230,7 +223,7 @@ def test_nobody_gives_or_takes_more_than_they_have(session: Session) -> None:
 
 
 @pytest.mark.long
-def test_an_owner_above_lets_the_last_one_of_a_group_below_go(session: Session) -> None:
+def test_the_last_owner_of_a_subgroup_can_leave_if_an_ancestor_has_one(session: Session) -> None:
     group("acme", session)
     group("acme/shops", session)
     person("alice", session)
@@ -262,7 +255,7 @@ def test_each_member_is_listed_once_with_the_highest_role(session: Session) -> N
 
 
 @pytest.mark.long
-def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
+def test_an_expired_membership_gives_no_access(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     bob = person("bob", session)
@@ -271,11 +264,11 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     session.execute(update(Member).values(expires_at=ends))
     last_day, after = (replace(bob, today=ends - timedelta(days=left)) for left in (1, 0))
     assert get_project("acme/shop", last_day, session=session).role == Role.DEVELOPER
-    assert len(my_projects(last_day, most=10, session=session).projects) == 1
+    assert len(list_my_projects(last_day, most=10, session=session).projects) == 1
     namespace = get_namespace("acme", session=session)
     (member,) = all_members(namespace, session=session, today=last_day.today)
     assert member.expires_at == ends
-    for viewer in (after, bob):  # who does not know the day has nothing that ends
+    for viewer in (after, bob):  # A viewer without a date has no roles that end.
         with pytest.raises(NotFoundError):
             get_group("acme", viewer, session=session)
         with pytest.raises(NotFoundError):
@@ -285,7 +278,7 @@ def test_a_membership_that_has_ended_gives_nothing(session: Session) -> None:
     assert get_person("bob", after, session=session).memberships == ()
 
 
-def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session: Session) -> None:
+def test_an_owner_with_an_expiring_role_does_not_count_as_last_owner(session: Session) -> None:
     group("acme", session)
     for name in ("alice", "bob"):
         person(name, session)
@@ -294,15 +287,15 @@ def test_an_owner_whose_role_ends_does_not_count_as_the_one_that_is_left(session
     bob = find_member(namespace, "bob", session=session)
     session.execute(update(Member).where(Member.id == bob).values(expires_at=date(2030, 1, 1)))
     alice = find_member(namespace, "alice", session=session)
-    with pytest.raises(InvalidError, match="needs an owner"):
-        remove_member(namespace, alice, by=OPERATOR, session=session)
+    with pytest.raises(InvalidError, match="must have an owner"):
+        remove_member(namespace, alice, by=OPERATOR_VIEWER, session=session)
 
 
-def test_a_project_whose_group_is_deleted_meanwhile_is_not_found(session: Session) -> None:
+def test_a_project_whose_group_is_deleted_concurrently_is_not_found(session: Session) -> None:
     group("acme", session)
     project("acme/shop", session)
     seen = get_project("acme/shop", ADMIN, session=session)
-    # On Postgres, each statement sees what was committed before it.
+    # On Postgres, each statement sees earlier commits of other transactions.
     session.execute(delete(Group))
     with pytest.raises(NotFoundError):
-        details_of_project(seen, ADMIN, session=session)
+        get_project_details(seen, ADMIN, session=session)

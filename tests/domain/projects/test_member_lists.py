@@ -1,4 +1,4 @@
-"""Lists of members read a page, however many there are."""
+"""Lists of members load a single page, even if there are many members."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from sqlalchemy import event
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Ability, Role
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.projects.member_lists import (
     MemberFilter,
-    find_member_of_all,
+    find_effective_member,
     list_members,
-    users_with,
+    list_usernames_with_ability,
 )
 from domain.projects.views import MemberView, Namespace
 from models import Group, Member, Project, User
@@ -62,7 +62,7 @@ GROUP, PROJECT = Namespace(group_id=1, path="acme"), Namespace(project_id=1, pat
 
 
 def part_of(
-    session: Session, namespace: Namespace, wanted: MemberFilter, part: ListPart
+    session: Session, namespace: Namespace, wanted: MemberFilter, part: PageRequest
 ) -> tuple[tuple[MemberView, ...], int | None]:
     found = list_members(namespace, wanted, part, viewer_id=None, session=session, today=TODAY)
     return found.items, found.total
@@ -70,7 +70,7 @@ def part_of(
 
 @contextmanager
 def loaded(session: Session) -> Iterator[list[Any]]:
-    """Collect the rows that are made into objects."""
+    """Collect all rows that are loaded as objects."""
     found: list[Any] = []
 
     def note(_session: Session, row: Any) -> None:
@@ -83,8 +83,8 @@ def loaded(session: Session) -> Iterator[list[Any]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("order_by", ["id", "role"])
-def test_a_page_loads_no_members_but_its_own(session: Session, order_by: str) -> None:
-    part = ListPart(size=10, offset=20, order_by=order_by)
+def test_a_page_loads_only_its_own_members(session: Session, order_by: str) -> None:
+    part = PageRequest(size=10, offset=20, order_by=order_by)
     with loaded(session) as rows:
         items, total = part_of(session, GROUP, MemberFilter(), part)
     assert (len(items), total) == (10, MANY)
@@ -94,30 +94,30 @@ def test_a_page_loads_no_members_but_its_own(session: Session, order_by: str) ->
 
 def test_one_member_is_found_without_the_others(session: Session) -> None:
     with loaded(session) as rows:
-        found = find_member_of_all(PROJECT, 7, session=session, today=TODAY)
+        found = find_effective_member(PROJECT, 7, session=session, today=TODAY)
     assert found is not None
     assert (found.role, found.own_role) == (Role.DEVELOPER, Role.DEVELOPER)
     assert sum(isinstance(row, Member) for row in rows) == 2
-    assert find_member_of_all(PROJECT, MANY + 2, session=session, today=TODAY) is None
-    assert find_member_of_all(PROJECT, 2**80, session=session, today=TODAY) is None
+    assert find_effective_member(PROJECT, MANY + 2, session=session, today=TODAY) is None
+    assert find_effective_member(PROJECT, 2**80, session=session, today=TODAY) is None
 
 
 @pytest.mark.long
-def test_orders_are_by_id_and_by_role(session: Session) -> None:
-    by_id, _ = part_of(session, GROUP, MemberFilter(), ListPart(size=2))
+def test_members_are_ordered_by_id_or_role(session: Session) -> None:
+    by_id, _ = part_of(session, GROUP, MemberFilter(), PageRequest(size=2))
     assert [each.user_id for each in by_id] == [1, 2]
-    by_role, _ = part_of(session, PROJECT, MemberFilter(), ListPart(size=3, order_by="role"))
+    by_role, _ = part_of(session, PROJECT, MemberFilter(), PageRequest(size=3, order_by="role"))
     assert [each.username for each in by_role] == ["user120", "user007", "user121"]
-    last, _ = part_of(session, GROUP, MemberFilter(), ListPart(size=10, offset=MANY - 1))
+    last, _ = part_of(session, GROUP, MemberFilter(), PageRequest(size=10, offset=MANY - 1))
     assert [each.user_id for each in last] == [MANY]
 
 
 @pytest.mark.long
-def test_a_project_has_its_own_members_and_those_of_its_group(session: Session) -> None:
-    part = ListPart(size=1)
+def test_a_project_has_its_own_members_and_members_of_its_group(session: Session) -> None:
+    part = PageRequest(size=1)
     assert part_of(session, PROJECT, MemberFilter(), part)[1] == MANY + 1
     assert part_of(session, PROJECT, MemberFilter(is_direct=True), part)[1] == 2
-    found = part_of(session, PROJECT, MemberFilter(search="PERSON 12"), ListPart(size=5))
+    found = part_of(session, PROJECT, MemberFilter(search="PERSON 12"), PageRequest(size=5))
     assert [each.user_id for each in found[0]] == [12, 120, 121]
     only = MemberFilter(user_ids=(3, 121), search="user")
     assert [each.user_id for each in part_of(session, PROJECT, only, part)[0]] == [3]
@@ -127,7 +127,11 @@ def test_a_project_has_its_own_members_and_those_of_its_group(session: Session) 
 
 @pytest.mark.long
 def test_users_with_an_ability_are_counted_up_to_a_limit(session: Session) -> None:
-    able = users_with(Ability.ADMIN_ALERTS, PROJECT, limit=10, session=session, today=TODAY)
+    able = list_usernames_with_ability(
+        Ability.ADMIN_ALERTS, PROJECT, limit=10, session=session, today=TODAY
+    )
     assert able == ["user007", "user120", "user121"]
-    first = users_with(Ability.ADMIN_ALERTS, PROJECT, limit=2, session=session, today=TODAY)
+    first = list_usernames_with_ability(
+        Ability.ADMIN_ALERTS, PROJECT, limit=2, session=session, today=TODAY
+    )
     assert first == ["user007", "user120"]

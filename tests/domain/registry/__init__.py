@@ -1,1 +1,1 @@
-"""The container registry, without an app."""
+"""Tests of the container registry, without an app."""

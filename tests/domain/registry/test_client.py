@@ -1,4 +1,4 @@
-"""The client of the registry, beside registries that fail, lie and send too much."""
+"""The client of the registry, with registries that fail and send wrong or very large responses."""
 
 import threading
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ import pytest
 from domain.registry.client import (
     RegistryAddress,
     RegistryClient,
-    RegistryRefusedError,
+    RegistryRejectedError,
     RegistryUnavailableError,
 )
 
-#: Status, headers and body of an answer.
+#: Status, headers and body of a response.
 Reply = tuple[int, dict[str, str], bytes]
 DIGEST = "sha256:" + "0" * 64
 
 
 class Fake:
-    """A registry that answers as a test says, and remembers what it was asked."""
+    """A registry that returns configured responses and records requests."""
 
     def __init__(self) -> None:
         self.replies: dict[tuple[str, str], Reply] = {}
@@ -44,7 +44,7 @@ class Fake:
             do_GET = do_HEAD = do_DELETE = do_PUT = do_POST = _answer  # noqa: N815 - the library's names
 
             def log_message(self, *_: Any) -> None:
-                """Say nothing."""
+                """Do not log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
@@ -71,23 +71,23 @@ def client(fake: Fake) -> Iterator[RegistryClient]:
         yield opened
 
 
-def test_a_digest_is_asked_for_with_a_token_of_the_repository(
+def test_a_digest_is_requested_with_a_token_for_the_repository(
     fake: Fake, client: RegistryClient
 ) -> None:
     path = "/v2/a/b/manifests/v1"
     fake.replies["HEAD", path] = (200, {"Docker-Content-Digest": DIGEST}, b"")
-    assert client.digest_of("a/b", "v1") == DIGEST
-    assert client.digest_of("a/b", "v2") is None
+    assert client.find_digest("a/b", "v1") == DIGEST
+    assert client.find_digest("a/b", "v2") is None
     assert fake.asked[0] == ("HEAD", path, "Bearer token of a/b")
 
 
 @pytest.mark.parametrize("header", [{}, {"Docker-Content-Digest": "../../../etc"}])
-def test_a_digest_that_is_none_is_not_used(
+def test_an_invalid_digest_is_rejected(
     fake: Fake, client: RegistryClient, header: dict[str, str]
 ) -> None:
     fake.replies["HEAD", "/v2/a/b/manifests/v1"] = (200, header, b"")
-    with pytest.raises(RegistryRefusedError):
-        client.digest_of("a/b", "v1")
+    with pytest.raises(RegistryRejectedError):
+        client.find_digest("a/b", "v1")
 
 
 @pytest.mark.parametrize(
@@ -96,15 +96,15 @@ def test_a_digest_that_is_none_is_not_used(
         (500, RegistryUnavailableError, "500"),
         (503, RegistryUnavailableError, "503"),
         (429, RegistryUnavailableError, "429"),
-        (401, RegistryRefusedError, "current certificates"),
-        (405, RegistryRefusedError, "storage.delete.enabled"),
-        (400, RegistryRefusedError, "400"),
-        # No token goes to wherever somebody says.
-        (307, RegistryRefusedError, "307"),
-        (200, RegistryRefusedError, "200"),
+        (401, RegistryRejectedError, "current certificates"),
+        (405, RegistryRejectedError, "storage.delete.enabled"),
+        (400, RegistryRejectedError, "400"),
+        # The token is not sent to the target of a redirect.
+        (307, RegistryRejectedError, "307"),
+        (200, RegistryRejectedError, "200"),
     ],
 )
-def test_failures_are_told_from_refusals(
+def test_failures_and_rejections_are_different_errors(
     fake: Fake, client: RegistryClient, status: int, error: type[Exception], words: str
 ) -> None:
     location = {"Location": "http://127.0.0.1:1/"}
@@ -113,18 +113,18 @@ def test_failures_are_told_from_refusals(
         client.delete_manifest("a/b", DIGEST)
 
 
-def test_what_is_gone_already_is_deleted(client: RegistryClient) -> None:
+def test_deleting_a_missing_manifest_succeeds(client: RegistryClient) -> None:
     client.delete_manifest("a/b", DIGEST)
 
 
-def test_nobody_there_is_a_failure() -> None:
-    # A port that nobody listens at.
+def test_an_unreachable_registry_is_a_failure() -> None:
+    # No server listens on this port.
     address = RegistryAddress(url="http://127.0.0.1:1", token_for=str)
     with (
         RegistryClient(address) as client,
         pytest.raises(RegistryUnavailableError, match="cannot be reached"),
     ):
-        client.digest_of("a/b", "v1")
+        client.find_digest("a/b", "v1")
 
 
 def tags(client: RegistryClient) -> list[str]:
@@ -136,13 +136,13 @@ def tags(client: RegistryClient) -> list[str]:
     [
         ('</v2/a/b/tags/list?n=500&last=v1>; rel="next"', ["v1", "v2"]),
         ('<{url}/v2/a/b/tags/list?n=500&last=v1>; rel="next"', ["v1", "v2"]),
-        # Elsewhere, and on a port that begins alike: the token is not for them.
+        # Another host, and a port with the same first digits: the token is not sent to them.
         ('<http://127.0.0.1:1/v2/a/b/tags/list>; rel="next"', ["v1"]),
         ('<{url}1/v2/a/b/tags/list>; rel="next"', ["v1"]),
         ("nonsense; next", ["v1"]),
     ],
 )
-def test_pages_of_tags_are_followed_in_the_registry_alone(
+def test_links_to_pages_of_tags_are_only_followed_within_the_registry(
     fake: Fake, client: RegistryClient, link: str, expected: list[str]
 ) -> None:
     first, second = "/v2/a/b/tags/list?n=500", "/v2/a/b/tags/list?n=500&last=v1"
@@ -155,10 +155,10 @@ def test_pages_of_tags_are_followed_in_the_registry_alone(
     assert tags(client) == expected
 
 
-def test_a_list_that_never_ends_does(
+def test_an_endless_list_is_cut(
     fake: Fake, client: RegistryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.registry.client._MOST_PAGES", 9)
+    monkeypatch.setattr("domain.registry.client._MAX_TAG_PAGES", 9)
     path = "/v2/a/b/tags/list?n=500"
     fake.replies["GET", path] = (200, {"Link": f'<{path}>; rel="next"'}, b'{"tags": null}')
     assert tags(client) == []
@@ -166,7 +166,7 @@ def test_a_list_that_never_ends_does(
 
 
 @pytest.mark.parametrize("body", [b"x", b"\xff", b"[" * 100_000, b" " * (1024 * 1024 + 1)], ids=len)
-def test_a_list_that_is_none_is_refused(fake: Fake, client: RegistryClient, body: bytes) -> None:
+def test_an_invalid_list_is_rejected(fake: Fake, client: RegistryClient, body: bytes) -> None:
     fake.replies["GET", "/v2/a/b/tags/list?n=500"] = (200, {}, body)
-    with pytest.raises(RegistryRefusedError):
+    with pytest.raises(RegistryRejectedError):
         tags(client)

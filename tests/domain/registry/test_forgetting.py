@@ -1,4 +1,4 @@
-"""What pruning removes of the registry, and what it must keep."""
+"""Pruning of registry data, and data that is kept."""
 
 from datetime import datetime, timedelta
 
@@ -7,10 +7,10 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.registry.notifications import Change, RegistryEvent, record_events
-from domain.registry.repositories import all_tags, list_repositories
-from domain.registry.signing_keys import get_signer, list_keys, rotate
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.registry.notifications import RegistryChange, RegistryEvent, store_events
+from domain.registry.repositories import list_all_tags, list_repositories
+from domain.registry.signing_keys import get_signer, list_keys, rotate_signing_key
 from models import Project, RegistryManifest, RegistryRepository, RegistryTag
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project
@@ -24,13 +24,15 @@ def project(session: Session) -> None:
     store_project(session)
 
 
-def event(change: Change, days_ago: float, digest: str = "", tag: str = "") -> RegistryEvent:
+def event(
+    change: RegistryChange, days_ago: float, digest: str = "", tag: str = ""
+) -> RegistryEvent:
     moment = now() - timedelta(days=days_ago)
     return RegistryEvent(change=change, repository=NAME, moment=moment, digest=digest, tag=tag)
 
 
 def pushed(days_ago: float, digest: str, tag: str) -> RegistryEvent:
-    return event(Change.MANIFEST_PUSHED, days_ago, digest, tag)
+    return event(RegistryChange.MANIFEST_PUSHED, days_ago, digest, tag)
 
 
 def counts(session: Session) -> tuple[int, ...]:
@@ -42,28 +44,28 @@ def tags(session: Session) -> set[str]:
     found, _ = list_repositories(
         session.scalars(select(Project.id)).all(), offset=0, limit=10, session=session
     )
-    return {tag.name for each in found for tag in all_tags(each, session=session)}
+    return {tag.name for each in found for tag in list_all_tags(each, session=session)}
 
 
 def run(session: Session, at: datetime | None = None) -> None:
     retention = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
-    prune(retention, session=session, now=at or now(), between=session.commit)
+    prune_expired_rows(retention, session=session, now=at or now(), between=session.commit)
 
 
 @pytest.mark.long
-def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Session) -> None:
-    record_events(
+def test_old_events_are_pruned_without_changing_tags(session: Session) -> None:
+    store_events(
         [
             pushed(90, "a", "old"),
             pushed(89, "b", "kept"),
             pushed(88, "c", "recent"),
             pushed(87, "d", "untagged"),
-            event(Change.MANIFEST_DELETED, 60, "a"),
-            event(Change.MANIFEST_DELETED, 10, "c"),
-            event(Change.TAG_REMOVED, 60, tag="untagged"),
-            event(Change.TAG_REMOVED, 60, tag="never pushed"),
-            event(Change.MANIFEST_DELETED, 60, "layer"),
-            # Pushed again after it was deleted.
+            event(RegistryChange.MANIFEST_DELETED, 60, "a"),
+            event(RegistryChange.MANIFEST_DELETED, 10, "c"),
+            event(RegistryChange.TAG_REMOVED, 60, tag="untagged"),
+            event(RegistryChange.TAG_REMOVED, 60, tag="never pushed"),
+            event(RegistryChange.MANIFEST_DELETED, 60, "layer"),
+            # The image was pushed again after its deletion.
             pushed(50, "a", "again"),
         ],
         session=session,
@@ -73,7 +75,7 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
     assert tags(session) == {"kept", "again"}
     run(session)
     assert tags(session) == {"kept", "again"}
-    # The deletion of "a" stays known while a tag names it.
+    # The deletion of "a" is kept while a tag refers to it.
     assert counts(session) == (1, 3, 4)
     run(session, now() + timedelta(days=40))
     assert tags(session) == {"kept", "again"}
@@ -81,12 +83,12 @@ def test_what_ended_long_ago_is_forgotten_and_does_not_come_back(session: Sessio
 
 
 @pytest.mark.long
-def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> None:
-    record_events(
+def test_a_removed_repository_is_pruned_with_its_events(session: Session) -> None:
+    store_events(
         [
             pushed(90, "a", "v1"),
             pushed(60, "b", "v2"),
-            event(Change.REPOSITORY_REMOVED, 59),
+            event(RegistryChange.REPOSITORY_REMOVED, 59),
         ],
         session=session,
         now=now(),
@@ -100,12 +102,12 @@ def test_a_removed_repository_goes_with_all_that_it_had(session: Session) -> Non
 
 
 @pytest.mark.long
-def test_former_keys_stay_for_a_day(session: Session) -> None:
+def test_former_keys_are_kept_for_a_day(session: Session) -> None:
     first = get_signer(session=session, keyring=KEYRING, now=now() - timedelta(days=9))
-    second = rotate(
+    second = rotate_signing_key(
         timedelta(hours=1), session=session, keyring=KEYRING, now=now() - timedelta(hours=24)
     )
-    rotate(timedelta(hours=1), session=session, keyring=KEYRING, now=now())
+    rotate_signing_key(timedelta(hours=1), session=session, keyring=KEYRING, now=now())
     session.commit()
 
     def states() -> list[str]:
@@ -119,7 +121,7 @@ def test_former_keys_stay_for_a_day(session: Session) -> None:
     assert get_signer(session=session, keyring=KEYRING, now=now()).kid == second != first.kid
 
 
-def test_a_key_of_a_lost_secret_is_passed_over(session: Session) -> None:
+def test_a_key_of_a_lost_secret_is_skipped(session: Session) -> None:
     lost = Keyring("a key that is gone")
     first = get_signer(session=session, keyring=lost, now=now() - timedelta(days=1))
     session.commit()

@@ -1,11 +1,11 @@
-"""Which tags a rule removes."""
+"""Tags that removal rules select."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.registry.removal import RemovalRule, parse_age, rule_of
+from domain.registry.removal import RemovalRule, parse_age, parse_stored_rule
 from domain.registry.repositories import TagView
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -36,27 +36,27 @@ TAGS = (
         (RemovalRule(delete=".*", older_than=timedelta(days=6)), {"v1", "v2", "dev-1"}),
         (RemovalRule(delete="(?i)DEV-\\d"), {"dev-1", "dev-2", "dev-3"}),
         (RemovalRule(delete=".*", keep_newest=100), set()),
-        # Of those that match, the newest stay, however old they are.
+        # The newest of the matching tags are kept, even if they are old.
         (
             RemovalRule(delete="v.*", keep_newest=1, older_than=timedelta(days=1)),
             {"v1"},
         ),
     ],
 )
-def test_whole_names_match_and_latest_stays(rule: RemovalRule, expected: set[str]) -> None:
-    for each in (rule, rule_of(rule.as_json())):
+def test_rules_match_whole_names_and_keep_latest(rule: RemovalRule, expected: set[str]) -> None:
+    for each in (rule, parse_stored_rule(rule.as_json())):
         each.check()
         assert {found.name for found in each.removed(TAGS, now=NOW)} == expected
 
 
-def test_an_expression_that_others_take_ages_for_is_quick() -> None:
+def test_a_pathological_regular_expression_is_fast() -> None:
     names = [tag("a" * 128), tag("a" * 127 + "b")]
     rule = RemovalRule(delete="(a*)*(a|aa)+$|(a+)+b")
     assert {each.name for each in rule.removed(names, now=NOW)} == {each.name for each in names}
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{1000}{1000}", "(?=a)", "\\1", "\ud800", "x" * 256])
-def test_what_re2_does_not_take_is_refused(pattern: str) -> None:
+def test_expressions_that_re2_rejects_are_rejected(pattern: str) -> None:
     with pytest.raises(InvalidError) as refused:
         RemovalRule(delete=pattern).check()
     assert refused.value.field == "name_regex_delete"
@@ -66,11 +66,11 @@ def test_what_re2_does_not_take_is_refused(pattern: str) -> None:
     ("text", "hours"),
     [("1h", 1), ("12 hours", 12), ("7d", 168), ("1 day", 24), ("2w", 336), ("1month", 720)],
 )
-def test_ages_are_read_as_people_write_them(text: str, hours: int) -> None:
+def test_ages_are_parsed_in_any_spelling(text: str, hours: int) -> None:
     assert parse_age(text) == timedelta(hours=hours)
 
 
 @pytest.mark.parametrize("text", ["", "7", "d", "-1d", "1.5h", "1h30m", "1000000000d", "1 year"])
-def test_other_ages_are_refused(text: str) -> None:
+def test_other_ages_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
         parse_age(text)

@@ -1,14 +1,14 @@
-"""Dates of releases are read as people write them, and contradictions are named."""
+"""Dates of releases are parsed in any spelling, and contradictions are rejected."""
 
 from datetime import date
 
 import pytest
 
 from domain.releases.version import (
+    InvalidReleaseDatesError,
     Release,
-    ReleaseDatesError,
+    format_release_dates,
     parse_release_dates,
-    written_release_dates,
 )
 
 BOTH = {Release(16, 7): date(2023, 12, 21), Release(17, 0): date(2024, 5, 16)}
@@ -27,13 +27,13 @@ def test_dates_are_in_the_order_of_the_releases(text: str) -> None:
     assert list(parse_release_dates(text).items()) == list(BOTH.items())
 
 
-def test_nothing_is_no_date() -> None:
+def test_an_empty_text_has_no_dates() -> None:
     assert parse_release_dates(" \n") == {}
 
 
-def test_what_is_written_is_read_again() -> None:
-    assert written_release_dates(BOTH) == "16.7=2023-12-21\n17.0=2024-05-16"
-    assert parse_release_dates(written_release_dates(BOTH)) == BOTH
+def test_formatted_dates_are_parsed_to_the_same_dates() -> None:
+    assert format_release_dates(BOTH) == "16.7=2023-12-21\n17.0=2024-05-16"
+    assert parse_release_dates(format_release_dates(BOTH)) == BOTH
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_again() -> None:
         (" ".join(f"1.{number}=2024-01-01" for number in range(101)), "At most 100 releases"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, sentence: str) -> None:
-    with pytest.raises(ReleaseDatesError) as caught:
+def test_errors_name_the_wrong_part(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidReleaseDatesError) as caught:
         parse_release_dates(text)
     assert sentence in str(caught.value)

@@ -17,11 +17,11 @@ def test_a_release_is_two_numbers(text: str, release: Release) -> None:
 @pytest.mark.parametrize(
     "text", ["", "18", "18.", ".0", "18.0.1", "v18.0", " 18.0", "18.0\n", "-1.0", "99999.0", "१.0"]
 )
-def test_anything_else_is_none(text: str) -> None:
+def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"such as 18\.0"):
         parse_release(text)
 
 
-def test_ten_comes_after_nine() -> None:
+def test_releases_are_compared_as_numbers() -> None:
     assert Release(17, 9) < Release(17, 10) < Release(18, 0)
     assert max(Release(16, 11), Release(9, 99)) == Release(16, 11)

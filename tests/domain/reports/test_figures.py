@@ -1,4 +1,4 @@
-"""Periods, percentiles and proposals, as values."""
+"""Periods, percentiles and proposals of reports."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain.paging.on_call.schedule_values import Period
-from domain.reports.figures import percentile
+from domain.reports.figures import compute_percentile
 from domain.reports.noise import NoisyRules
 from domain.reports.rows import CountedAlert, RankedRule, StatusEntry
 from domain.reports.types import ReportPeriod, ReportQuery
@@ -19,15 +19,15 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
     ("now", "time_zone", "start", "end"),
     [
         ("2026-03-02T12:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
-        # At night it is the one that goes on, in the evening still the one before.
+        # During the night it is the current night, and in the evening still the previous one.
         ("2026-03-02T03:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
         ("2026-03-02T23:00", "UTC", "2026-03-01T18:00", "2026-03-02T09:00"),
         ("2026-03-02T23:30", "Europe/Berlin", "2026-03-02T17:00", "2026-03-03T08:00"),
-        # Fourteen hours: the clock goes forward.
+        # The night has fourteen hours, because the clock goes forward.
         ("2026-03-29T12:00", "europe/berlin", "2026-03-28T17:00", "2026-03-29T07:00"),
     ],
 )
-def test_last_night_is_by_the_clock_of_the_reader(
+def test_last_night_is_in_the_time_zone_of_the_reader(
     now: str, time_zone: str, start: str, end: str
 ) -> None:
     moment, *expected = (datetime.fromisoformat(f"{each}Z") for each in (now, start, end))
@@ -35,10 +35,10 @@ def test_last_night_is_by_the_clock_of_the_reader(
     assert query.within(moment) == Period(*expected)
 
 
-def test_nine_of_ten_values_are_not_above_the_90th_percentile() -> None:
-    assert percentile(map(float, range(1, 11)), 90) == 9
-    assert percentile([5.0, 1.0], 90) == 5
-    assert percentile([], 90) is None
+def test_nine_of_ten_values_are_at_most_the_90th_percentile() -> None:
+    assert compute_percentile(map(float, range(1, 11)), 90) == 9
+    assert compute_percentile([5.0, 1.0], 90) == 5
+    assert compute_percentile([], 90) is None
 
 
 def opened(
@@ -66,10 +66,10 @@ def opened(
 @pytest.mark.parametrize(
     ("case", "answered", "proposal", "figure"),
     [
-        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 1, "threshold", "3 of 4 ended within"),
+        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 1, "threshold", "3 of 4 alerts ended within"),
         ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 0, "silence", "any of the 4"),
         ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 3, "cause", "acted on 3 of 4"),
-        ({"every": 5 * MINUTE, "lasts": None}, 0, "group", "3 of 4 opened within"),
+        ({"every": 5 * MINUTE, "lasts": None}, 0, "group", "3 of 4 alerts opened within"),
         ({"every": 11 * MINUTE, "lasts": None}, 1, "cause", "acted on 1 of 4"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Faults of the database itself."""
+"""Tests of faults of the database."""

@@ -1,4 +1,4 @@
-"""The database goes away under load, and comes back; Gatebell is never restarted."""
+"""Tests of database outages under load, after which Gatebell recovers without a restart."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,7 +19,7 @@ from tests.support.database.stored import alerts_of
 from tests.support.oauth.oauth_wire import is_live, new_pair, revoke, server_application
 from tests.support.service.live import LiveGatebell, NewService, running
 
-#: Seconds; starting and stopping a database can hold up the disk of a small machine.
+#: Number of seconds, since starting and stopping a database can block a small machine's disk.
 SOON = 10.0
 KILL_OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
@@ -29,14 +29,14 @@ KILL_OTHERS = (
 
 @pytest.fixture(scope="module")
 def on_sqlite(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service that waits for others for a moment only."""
+    """Run a service with a short busy timeout."""
     with running(new_service("sqlite", only="web", SQLITE_BUSY_TIMEOUT_MS="300")) as live:
         yield live
 
 
 @contextmanager
 def locked(live: LiveGatebell) -> Iterator[None]:
-    """Write to a SQLite file for as long as the block runs, so that nobody else may."""
+    """Hold the write lock of a SQLite file for the duration of the block."""
     file = live.database_url.removeprefix("sqlite:///")
     with closing(open_sqlite(file, isolation_level=None, timeout=30)) as locker:
         locker.execute("BEGIN IMMEDIATE")
@@ -45,7 +45,7 @@ def locked(live: LiveGatebell) -> Iterator[None]:
 
 
 def kill_others(live: LiveGatebell, connection: psycopg.Connection[Any]) -> None:
-    """End all connections but one, those of the test itself among them."""
+    """Terminate all connections except one, including those of the test."""
     connection.execute(KILL_OTHERS)
     live.engine().dispose()
 
@@ -56,8 +56,8 @@ def ready(live: LiveGatebell) -> requests.Response:
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-@pytest.mark.fault("Postgres is stopped, and started again")
-def test_postgres_stops_and_comes_back(
+@pytest.mark.fault("Postgres is restarted")
+def test_alert_intake_recovers_after_a_restart_of_postgres(
     breakable_postgres: BreakablePostgres, on_breakable_postgres: LiveGatebell
 ) -> None:
     server, live = breakable_postgres.server, on_breakable_postgres
@@ -92,8 +92,8 @@ def test_postgres_stops_and_comes_back(
 
 
 @pytest.mark.spec("I1")
-@pytest.mark.fault("all connections of Postgres are ended, five times")
-def test_killed_connections_cost_no_alert_that_was_answered(
+@pytest.mark.fault("all connections to Postgres are closed, five times")
+def test_killed_connections_lose_no_accepted_alerts(
     on_postgres: LiveGatebell,
 ) -> None:
     live, url = on_postgres, on_postgres.database_url
@@ -111,7 +111,7 @@ def test_killed_connections_cost_no_alert_that_was_answered(
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
+def test_a_read_only_database_is_unavailable_until_it_is_writable(
     on_postgres: LiveGatebell,
 ) -> None:
     live, url = on_postgres, on_postgres.database_url
@@ -139,7 +139,9 @@ def test_a_database_that_became_read_only_is_away_until_it_can_be_written(
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGatebell) -> None:
+def test_a_locked_sqlite_is_unavailable_and_nothing_is_partially_stored(
+    on_sqlite: LiveGatebell,
+) -> None:
     live = on_sqlite
     endpoint = connect(live, kind="prometheus")
     batch = webhook(*(item(f"a{number}") for number in range(5)))
@@ -158,7 +160,7 @@ def test_a_locked_sqlite_is_away_and_nothing_is_half_stored(on_sqlite: LiveGateb
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
+def test_a_locked_sqlite_can_serve_pages_and_rejects_forms_temporarily(
     on_sqlite: LiveGatebell,
 ) -> None:
     live = on_sqlite
@@ -166,7 +168,7 @@ def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
     with locked(live):
         assert browser.get(f"{live.url}/groups/new").status_code == 200
         for path in ("/groups/new", "/-/nothing-here"):
-            # Even to say that a form has expired, or leads nowhere, it asks who is signed in.
+            # Even an expired form or an unknown page needs the signed-in user.
             answer = browser.post(live.url + path)
             assert (answer.status_code, path) == (503, path)
             assert int(answer.headers["Retry-After"]) > 0
@@ -176,7 +178,7 @@ def test_pages_of_a_locked_sqlite_can_be_read_and_forms_sent_again(
 @pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.fault("another program locks the database")
-def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
+def test_a_sqlite_locked_under_load_loses_and_doubles_nothing(
     on_sqlite: LiveGatebell,
 ) -> None:
     live = on_sqlite
@@ -196,7 +198,7 @@ def test_a_sqlite_that_is_locked_under_load_loses_and_doubles_nothing(
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2020-15223")
 @pytest.mark.rfc("rfc7009-2.2.1-c")
-def test_nothing_is_called_revoked_while_the_database_is_away(on_sqlite: LiveGatebell) -> None:
+def test_a_revocation_fails_while_the_database_is_unavailable(on_sqlite: LiveGatebell) -> None:
     live = on_sqlite
     client = server_application(live)
     pair = new_pair(live, client)

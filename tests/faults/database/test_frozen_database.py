@@ -1,4 +1,4 @@
-"""Postgres is there and says nothing: nobody waits for it."""
+"""Tests that requests do not wait for a frozen PostgreSQL server."""
 
 from time import monotonic, sleep
 
@@ -13,7 +13,7 @@ from tests.support.accounts.people import alice, sign_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.service.live import LiveGatebell
 
-#: Seconds; a few, and what a busy machine adds.
+#: Maximum number of seconds, which includes a reserve for busy machines.
 SOON = 10.0
 
 
@@ -35,7 +35,7 @@ def asked(live: LiveGatebell, path: str, **cookies: str) -> requests.Response:
 @pytest.mark.parametrize(
     "seconds", [2, pytest.param(30, marks=pytest.mark.faults_full)], ids=["small", "full"]
 )
-def test_nobody_waits_for_a_frozen_postgres(
+def test_requests_do_not_wait_for_a_frozen_postgres(
     live: LiveGatebell, breakable_postgres: BreakablePostgres, seconds: int
 ) -> None:
     endpoint, metrics = connect(live), connect(live, kind="prometheus")
@@ -72,11 +72,11 @@ def test_nobody_waits_for_a_frozen_postgres(
 
 
 @pytest.mark.long
-@pytest.mark.fault("somebody locks a table for 2 s")
-def test_a_statement_that_takes_long_is_waited_for_while_postgres_answers(
+@pytest.mark.fault("a table is locked for 2 s")
+def test_requests_wait_for_a_long_statement_while_postgres_responds(
     live: LiveGatebell,
 ) -> None:
-    """A row that somebody has locked is no reason to say that the database is unavailable."""
+    """Show that a locked row does not make the database unavailable."""
     endpoint = connect(live)
     assert endpoint.send(title="first").status_code == 200
     with psycopg.connect(live.database_url) as connection:

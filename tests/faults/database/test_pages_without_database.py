@@ -1,4 +1,4 @@
-"""Postgres goes away at each moment of a page: its visitor may try again soon."""
+"""Tests that a page can be retried after PostgreSQL disappears at any point of the request."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ from tests.support.service.live import LiveGatebell, NewService, running
 from web.extensions import db
 
 HOME, SIGN_IN = "/", "/users/sign_in"
-#: Two pages that say 404: no view has the address of the first, so that it asks only then who is
-#: signed in.
+#: Two paths with status 404. The first one has no view, so it reads the signed-in user only while
+#: rendering the error page.
 UNKNOWN, HIDDEN = "/-/nothing-here", "/nobody/nothing"
 DIE = "SELECT pg_terminate_backend(pg_backend_pid())"
 END = SQL("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = {}")
@@ -36,7 +36,7 @@ def browser(live: LiveGatebell) -> requests.Session:
 
 @contextmanager
 def outage(postgres: Postgres, live: LiveGatebell) -> Iterator[Callable[[], None]]:
-    """Give what ends all connections of a database; none are allowed until the block ends."""
+    """Return a function that ends all connections of a database and rejects new ones."""
     name = make_url(live.database_url).database or ""
     allow = SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
 
@@ -55,7 +55,7 @@ def engine_of(live: LiveGatebell) -> Engine:
 
 @contextmanager
 def at(engine: Engine, name: str, act: Callable[[], None]) -> Iterator[None]:
-    """Do something the first time that SQLAlchemy comes to a moment of this name."""
+    """Call a function at the first SQLAlchemy event with this name."""
     done: list[str] = []
 
     def once(*_given: Any) -> None:
@@ -73,7 +73,7 @@ def at(engine: Engine, name: str, act: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def dying_in(engine: Engine, word: str) -> Iterator[None]:
-    """Let each backend end itself in the middle of a statement with this word."""
+    """Make each backend terminate itself during a statement with this word."""
     asked = []
 
     def changed(
@@ -94,7 +94,7 @@ def dying_in(engine: Engine, word: str) -> Iterator[None]:
 
 @contextmanager
 def new_lines(live: LiveGatebell) -> Iterator[list[str]]:
-    """Give the lines of the log that are written meanwhile, but those of answered requests."""
+    """Yield new log lines, except those of answered requests."""
     before, found = len(live.log_text()), list[str]()
     yield found
     found += [
@@ -107,7 +107,7 @@ def assert_may_try_again(answer: requests.Response, lines: list[str]) -> None:
     assert int(answer.headers["Retry-After"]) > 0
     assert "Service unavailable" in answer.text
     (line,) = lines
-    assert '"message":"database error"' in line
+    assert '"event":"request.database_error"' in line
     assert "Traceback" not in line
 
 
@@ -124,7 +124,7 @@ def assert_may_try_again(answer: requests.Response, lines: list[str]) -> None:
         ("commit", UNKNOWN),
     ],
 )
-def test_a_page_that_postgres_leaves_at_any_moment_may_be_asked_for_again(
+def test_a_page_can_be_retried_if_postgres_disappears_at_any_moment(
     live: LiveGatebell, postgres: Postgres, browser: requests.Session, moment: str, path: str
 ) -> None:
     url, usual = live.url + path, browser.get(live.url + path).status_code
@@ -141,7 +141,7 @@ def test_a_page_that_postgres_leaves_at_any_moment_may_be_asked_for_again(
 @pytest.mark.long
 @pytest.mark.spec("I1")
 @pytest.mark.parametrize("path", [HOME, UNKNOWN])
-def test_a_page_whose_statement_is_ended_may_be_asked_for_again(
+def test_a_page_can_be_retried_if_its_statement_is_terminated(
     live: LiveGatebell, browser: requests.Session, path: str
 ) -> None:
     url, usual = live.url + path, browser.get(live.url + path).status_code
@@ -152,7 +152,7 @@ def test_a_page_whose_statement_is_ended_may_be_asked_for_again(
 
 
 @pytest.mark.spec("I1")
-def test_what_is_refused_needs_no_connection_to_be_rolled_back(
+def test_a_rejected_request_does_not_need_a_connection_for_its_rollback(
     live: LiveGatebell, postgres: Postgres, browser: requests.Session
 ) -> None:
     with (

@@ -1,4 +1,4 @@
-"""The worker is killed between an event and the note that it was delivered."""
+"""Tests that audit events arrive although the worker is killed before it records a delivery."""
 
 from datetime import timedelta
 from threading import Event
@@ -12,13 +12,15 @@ from tests.support.accounts.people import unique
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.destinations import AuditStreaming
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_events_arrive_once_and_in_order(new_service: NewService, kind: str) -> None:
+def test_all_events_arrive_in_order_after_a_killed_worker(
+    new_service: NewService, kind: str
+) -> None:
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
     came: list[Received] = []
     is_killed = Event()
@@ -38,19 +40,19 @@ def test_all_events_arrive_once_and_in_order(new_service: NewService, kind: str)
         is_killed.set()
         names.append(new_user(service))
 
-        later = timedelta(minutes=1)  # the claim of the one that was killed has ended
+        later = timedelta(minutes=1)  # The claim of the killed worker has ended.
         with AuditStreaming(
-            read_settings(service.environment), clock=lambda: system_clock() + later
+            parse_settings(service.environment), clock=lambda: system_clock() + later
         ) as next_worker:
             assert next_worker.run_due() == 1
             assert next_worker.run_due() == 0
-    # What the killed worker had sent comes once more, and its id tells.
+    # The killed worker's delivery is repeated with the same id.
     assert came[0].message_id == came[1].message_id
     assert [each.subject for each in came[1:]] == names
 
 
 def new_user(service: LiveGatebell) -> str:
-    """Make an account, which leaves an event about it."""
+    """Create an account, which causes an event."""
     name = unique("carol")
     service.cli("users", "create", name, "--email", f"{name}@people.example")
     return name

@@ -1,4 +1,4 @@
-"""An outage that flaps for a whole night: nobody is forgotten, and nobody gets a page a minute."""
+"""Tests that an alert that flaps for a whole night pages regularly but not every minute."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,7 +21,7 @@ def shop(settings: Settings) -> Iterator[Escalated]:
         made.close()
 
 
-def test_both_people_are_paged_again_and_again_for_six_hours(shop: Escalated) -> None:
+def test_both_users_are_paged_repeatedly_for_six_hours(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     start = shop.now
     shop.outage(hours=6, severity=1)

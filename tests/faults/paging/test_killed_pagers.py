@@ -1,4 +1,4 @@
-"""Workers are killed while they page: each person is paged once for each alert and step."""
+"""Tests that each user is paged once per alert and step although workers are killed."""
 
 import subprocess
 from collections import Counter
@@ -18,14 +18,14 @@ from tests.faults.processes import new_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 _PEOPLE = 2
 
 
 @contextmanager
 def running_workers(service: LiveGatebell, count: int) -> Iterator["list[subprocess.Popen[bytes]]"]:
-    """Run workers; whoever kills one puts another one into its place."""
+    """Run workers; a test that kills one replaces it."""
     running = [new_worker(service) for _ in range(count)]
     try:
         yield running
@@ -41,7 +41,7 @@ def has_pages(shop: Escalated, least: int) -> bool:
 
 
 def messages_waiting(shop: Escalated) -> int:
-    """Return how many pages have not left, and how many messages are not sent."""
+    """Return the number of unsent pages and messages."""
     pages = select(func.count()).select_from(Page).where(Page.batch_id.is_(None))
     messages = select(func.count()).select_from(PageMessage).where(PageMessage.ended_at.is_(None))
     with shop.session() as session:
@@ -49,7 +49,7 @@ def messages_waiting(shop: Escalated) -> int:
 
 
 @pytest.mark.spec("J1")
-@pytest.mark.fault("{kills} of two workers are killed while they page")
+@pytest.mark.fault("{kills} kills of two workers while they send pages")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("alerts", "kills", "is_sent"),
@@ -59,13 +59,13 @@ def messages_waiting(shop: Escalated) -> int:
     ],
     ids=["small", "full"],
 )
-def test_nobody_is_paged_twice_and_nobody_is_forgotten(
+def test_each_user_is_paged_exactly_once(
     new_service: NewService, kind: str, alerts: int, kills: int, *, is_sent: bool
 ) -> None:
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         service = new_service(kind, SECRET_KEY=SECRET_KEY, MAIL_URL=f"smtp://127.0.0.1:{port}")
-        shop = Escalated(read_settings(service.environment), port)
+        shop = Escalated(parse_settings(service.environment), port)
         shop.now = datetime.now(UTC)
         shop.policy("0s user:alice", "0s user:bob")
         expected = _PEOPLE * alerts

@@ -1,4 +1,4 @@
-"""Workers are killed while they deliver to webhooks: nothing is lost, and all comes in order."""
+"""Tests that webhook messages arrive in order and without loss although workers are killed."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from tests.support.service.live import SECRET_KEY, NewService
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 STORY = ["alert.opened", "alert.acknowledged", "alert.resolved"]
 PATHS = ("/one", "/two")
@@ -27,19 +27,19 @@ PATHS = ("/one", "/two")
 
 @dataclass
 class Holding:
-    """Takes messages, and keeps the answer to one of them back while its sender is killed."""
+    """Receives messages, and delays one response while the sender is killed."""
 
-    #: By the path of the webhook.
+    #: Secrets by the path of the webhook.
     secrets: dict[str, str] = field(default_factory=dict)
     came: list[Received] = field(default_factory=list)
-    #: The ids of those whose senders were killed before they heard the answer.
+    #: Ids of messages whose senders were killed before they got the response.
     unanswered: list[str] = field(default_factory=list)
     _left: int = -1
     _is_held: Event = field(default_factory=Event)
     _goes_on: Event = field(default_factory=Event)
 
     def answer(self, request: Received) -> tuple[int, Mapping[str, str]]:
-        """Verify a message; one that is forged is refused."""
+        """Verify a message; forged messages fail."""
         request.verified_by(self.secrets[request.path])
         self.came.append(request)
         self._left -= 1
@@ -50,17 +50,17 @@ class Holding:
         return 204, {}
 
     def hold_after(self, more: int) -> None:
-        """Keep the answer to one message back, after some others were taken."""
+        """Delay the response to one message, after some others were received."""
         self._is_held.clear()
         self._goes_on.clear()
         self._left = more
 
     def wait(self) -> None:
-        """Wait until that message has come."""
+        """Wait until that message has arrived."""
         wait_until(self._is_held.is_set, seconds=180)
 
     def go_on(self) -> None:
-        """Answer, though nobody listens any more."""
+        """Send the response, although its receiver was killed."""
         self._goes_on.set()
 
 
@@ -82,12 +82,12 @@ def test_each_event_arrives_signed_and_in_order(
     service = new_service(kind, SECRET_KEY=SECRET_KEY)
     holding = Holding()
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
-        settings = read_settings(service.environment)
+        settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
         for path in PATHS:
             url = receiver.url.replace("/events", path)
             holding.secrets[path] = shop.add(url).secret
-        happen(shop, alerts)
+        change_alerts(shop, alerts)
         for _ in range(kills):
             holding.hold_after(len(PATHS) * alerts * len(STORY) // (kills + 1))
             with running_worker(service) as worker:
@@ -104,16 +104,16 @@ def test_each_event_arrives_signed_and_in_order(
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_one_that_is_told_to_stop_hears_the_answer_however_often_it_is_told(
+def test_a_stopping_worker_waits_for_the_response_after_repeated_signals(
     new_service: NewService, make_app: Callable[[Settings], Flask]
 ) -> None:
     service = new_service(SECRET_KEY=SECRET_KEY)
     holding = Holding()
     with running_receiver(Receiver(answer=holding.answer)) as receiver:
-        settings = read_settings(service.environment)
+        settings = parse_settings(service.environment)
         shop = Webhooks(make_app(settings), settings)
         holding.secrets["/events"] = shop.add(receiver.url).secret
-        happen(shop, 1)
+        change_alerts(shop, 1)
         holding.hold_after(1)
         with running_worker(service) as worker:
             holding.wait()
@@ -127,8 +127,8 @@ def test_one_that_is_told_to_stop_hears_the_answer_however_often_it_is_told(
     assert [each.type for each in holding.came] == STORY
 
 
-def happen(shop: Webhooks, alerts: int) -> None:
-    """Open alerts, and acknowledge and resolve each."""
+def change_alerts(shop: Webhooks, alerts: int) -> None:
+    """Open alerts, and acknowledge and resolve each of them."""
     for number in range(1, alerts + 1):
         shop.send(f"alert {number}")
         for status in ("acknowledged", "resolved"):
@@ -136,7 +136,7 @@ def happen(shop: Webhooks, alerts: int) -> None:
 
 
 def deliver_the_rest(shop: Webhooks) -> None:
-    """Do what a worker does when the claims of the one that was killed have ended."""
+    """Do the work of a worker after the claims of the killed one have ended."""
     later = timedelta(minutes=1)
     with AlertChanges(shop.settings) as changes:
         changes.run_due()
@@ -145,12 +145,12 @@ def deliver_the_rest(shop: Webhooks) -> None:
 
 
 def check(came: list[Received], *, alerts: int, kills: int) -> None:
-    """Give an account: nothing lost, in order for each alert, twice only by a kill."""
+    """Check that messages are complete, in order for each alert, and doubled only by a kill."""
     types: dict[tuple[str, int], list[str]] = defaultdict(list)
     for each in came:
         types[each.path, each.event["data"]["alert"]["iid"]].append(each.type)
     assert len(types) == len(PATHS) * alerts
-    # What was sent and not noted comes again, before anything later about its alert.
+    # Messages that were sent but not recorded are repeated before later ones of their alert.
     assert [
         found for found in types.values() if [each for each, _ in groupby(found)] != STORY
     ] == []

@@ -1,4 +1,4 @@
-"""The worker is killed while it sends pages: none is lost, and few come twice."""
+"""Tests that a worker that is killed while it sends pages loses none and doubles few."""
 
 import asyncio
 from collections import Counter
@@ -16,13 +16,13 @@ from tests.faults.processes import running_worker, wait_until
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.paging import Pages
 from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
-from web.jobs.pages import MOST_AT_ONCE, Paging
-from web.settings.reader import read_settings
+from web.jobs.pages import MAX_MESSAGES_IN_PROGRESS, PagingJob
+from web.settings.reader import parse_settings
 
 
 @dataclass
 class SlowMailbox(Mailbox):
-    """A mail server that takes a moment for each message, so that some are always under way."""
+    """Delays each message for a moment, so that some are always being sent."""
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
         self, server: SMTP, session: Session, envelope: Envelope
@@ -43,10 +43,10 @@ def test_pages_survive_a_killed_worker(new_service: NewService, kind: str) -> No
             worker.kill()
             worker.wait()
         assert len(mailbox.messages) < 60
-        # The claims of the one that was killed end.
+        # The claims of the killed worker end.
         later = timedelta(minutes=1)
-        with Paging(
-            read_settings(service.environment), clock=lambda: system_clock() + later
+        with PagingJob(
+            parse_settings(service.environment), clock=lambda: system_clock() + later
         ) as next_worker:
             next_worker.run_due()
         check(pages, mailbox, people=60, alerts=5, kills=1)
@@ -67,7 +67,7 @@ def test_ten_thousand_pages_survive_killed_workers(new_service: NewService, kind
                 one.wait()
         with running_worker(service):
             wait_until(lambda: all(row.ended_at for row in pages.rows(PageMessage)))
-        # Both workers of a round end by a signal that lets nothing finish.
+        # Both workers of a round are ended by a signal that they cannot handle.
         check(pages, mailbox, people=500, alerts=20, kills=2 * kills)
 
 
@@ -76,8 +76,8 @@ def has_more(mailbox: Mailbox, count: int) -> bool:
 
 
 def queued(service: LiveGatebell, *, people: int, alerts: int) -> Pages:
-    """Queue pages for as many people, which are due at once."""
-    pages = Pages(read_settings(service.environment))
+    """Queue pages for these users, which are due immediately."""
+    pages = Pages(parse_settings(service.environment))
     pages.now = datetime.now(UTC) - timedelta(seconds=10)
     everybody = [pages.person(f"person{number}") for number in range(people)]
     assert pages.page(pages.alerts(alerts), *everybody) == people * alerts
@@ -85,7 +85,7 @@ def queued(service: LiveGatebell, *, people: int, alerts: int) -> Pages:
 
 
 def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: int) -> None:
-    """Give an account: sent, lost, doubled."""
+    """Check that no message is lost, and that few are doubled."""
     pages.engine.dispose()
     came = Counter(str(each["To"]) for each in mailbox.messages)
     doubled = sum(came.values()) - len(came)
@@ -93,8 +93,8 @@ def check(pages: Pages, mailbox: Mailbox, *, people: int, alerts: int, kills: in
     assert {str(each["Subject"]).partition(":")[0] for each in mailbox.messages} == {
         f"[critical] {alerts} alerts in acme/shop"
     }
-    # Twice only what was sent and not yet noted when a worker was killed.
+    # Only messages that were sent but not recorded before a kill are doubled.
     assert max(came.values()) <= 1 + kills
-    assert doubled <= kills * MOST_AT_ONCE
-    # A duplicate is known by its id.
+    assert doubled <= kills * MAX_MESSAGES_IN_PROGRESS
+    # A duplicate has the same id.
     assert len({str(each["Message-ID"]) for each in mailbox.messages}) == people

@@ -1,4 +1,4 @@
-"""A new server takes over from a running one (SIGUSR2), as at an upgrade of the program."""
+"""Tests that a new server takes over from a running one (SIGUSR2), as in an upgrade."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def server(new_service: NewService) -> LiveGatebell:
 
 @pytest.fixture
 def successor(server: LiveGatebell) -> Iterator[int]:
-    """The server that takes over, once it has a web process."""
+    """Start the new server, and wait until it has a web process."""
     os.kill(server.pid, signal.SIGUSR2)
     deadline = monotonic() + SECONDS
     try:
@@ -46,7 +46,7 @@ def _is_there(pid: int) -> bool:
 
 
 @pytest.mark.long
-def test_the_one_that_takes_over_serves_and_can_be_stopped(
+def test_the_new_server_accepts_requests_and_can_be_stopped(
     server: LiveGatebell, successor: int
 ) -> None:
     assert server.stop() == 0

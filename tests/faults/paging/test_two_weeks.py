@@ -1,7 +1,7 @@
-"""Two weeks of a team of five over two projects: what came, who was told, who answered.
+"""Simulates two weeks of a team of five with two projects, and checks pages and answers.
 
-The clock of the service is moved from one night to the next. In between its worker, its web server
-and its database die. In the end an account is given: nothing is lost, and nothing is untold.
+The clock of the service is moved from one night to the next. In between, its worker, web server and
+database are killed. At the end, all alerts must be stored, and all pages sent.
 """
 
 import os
@@ -35,23 +35,23 @@ from tests.support.service.live import ROOT, SECRET_KEY, LiveGatebell
 BERLIN = ZoneInfo("Europe/Berlin")
 TEAM = ("ada", "ben", "cleo", "dan", "eve")
 _TODAY = datetime.now(BERLIN).replace(hour=10, minute=0, second=0, microsecond=0)
-#: The next one: tokens that are made today are valid in both weeks.
+#: The next Monday, so that tokens that are created today are valid in both weeks.
 MONDAY = _TODAY + timedelta(days=7 - _TODAY.weekday())
 SHOP, PAY = "acme/shop", "acme/pay"
 
 
 @dataclass(frozen=True)
 class Night:
-    """An alert, what dies before it, and what people do."""
+    """Describes an alert, the program that is killed before it, and the users' actions."""
 
     day: int
     at: str
     project: str
-    #: Who is to be told, in this order.
+    #: The expected recipients, in order.
     told: tuple[str, ...]
-    #: answered, late (the next one answers), recovers, silenced or unanswered.
+    #: One of: answered, late (the next user answers), recovers, silenced or unanswered.
     story: str = "answered"
-    #: worker, web, database or everything.
+    #: One of: worker, web, database or everything.
     dies: str = ""
 
     @property
@@ -68,8 +68,8 @@ class Night:
         return self.told[-1] if self.story in {"answered", "late"} else None
 
 
-#: Ada is on call in the first week, Ben in the second one. Cleo covers the night of Thursday, and
-#: the second project has a policy of its own from the second Thursday on.
+#: Ada is on call in the first week, and Ben in the second one. Cleo covers the night of Thursday.
+#: From the second Thursday on, the second project has its own policy.
 NIGHTS = (
     Night(0, "23:10", SHOP, ("ada",)),
     Night(1, "02:40", PAY, ("ada",), dies="worker"),
@@ -92,7 +92,7 @@ NIGHTS = (
 
 @dataclass
 class Weeks:
-    """The team, its two projects, and the service that it relies on."""
+    """Represents the team, its two projects and its service."""
 
     live: LiveGatebell
     mailbox: Mailbox
@@ -103,14 +103,14 @@ class Weeks:
     kills: int = 0
 
     def go_to(self, moment: datetime) -> None:
-        """Move the clock of the service; it stays a few seconds ahead meanwhile."""
+        """Move the clock of the service, which continues from there."""
         self.moved.write_text(str((moment - datetime.now(UTC)).total_seconds()))
 
     def caller(self, name: str, path: str) -> ApiCaller:
         return api_caller(self.live, self.people[name], path)
 
     def begin(self) -> None:
-        """Make the team: one schedule and one policy of the group, for both projects."""
+        """Create the team, with one schedule and one policy of the group for both projects."""
         self.live.cli("groups", "create", "acme")
         for path in (SHOP, PAY):
             self.live.cli("projects", "create", path)
@@ -150,7 +150,7 @@ class Weeks:
         call.done("POST", f"/on_call/schedules/{schedule['id']}/overrides", json=cover, status=201)
 
     def let_die(self, what: str) -> None:
-        """End a part of the service without a warning; it has to come back by itself."""
+        """Kill a part of the service without a warning; it has to restart by itself."""
         if not what:
             return
         self.kills += 1
@@ -170,7 +170,7 @@ class Weeks:
 
     @contextmanager
     def database_away(self, what: str) -> Iterator[None]:
-        """Take the database away, or on SQLite hold its lock, while the block runs."""
+        """Stop the database, or hold SQLite's lock, for the duration of the block."""
         if what != "database":
             yield
         elif self.postgres is None:
@@ -185,7 +185,7 @@ class Weeks:
                 self.live.engine().dispose()
 
     def send(self, night: Night, **fields: Any) -> None:
-        """Send an alert as a monitor does: again, until it is taken."""
+        """Send an alert as a monitor does, until it is accepted."""
         wait_until(lambda: self._is_taken(night, fields), seconds=120, pause=1)
 
     def _is_taken(self, night: Night, fields: dict[str, Any]) -> bool:
@@ -196,7 +196,7 @@ class Weeks:
             return False
 
     def messages_to(self, name: str, title: str) -> list[str]:
-        """Return the messages to a person that say that an alert fires."""
+        """Return the messages to a user about a firing alert."""
         address = self.people[name].email
         return [
             each.get_content()
@@ -207,7 +207,7 @@ class Weeks:
         ]
 
     def wait_for(self, name: str, night: Night) -> str:
-        """Wait for the message to a person, and return the link to acknowledge in it."""
+        """Wait for the message to a user, and return its acknowledgement link."""
         wait_until(lambda: self.messages_to(name, night.title), seconds=120)
         found = re.search(
             rf"{self.live.url}/-/acknowledge/\S+", self.messages_to(name, night.title)[-1]
@@ -258,11 +258,11 @@ def weeks(
 def test_two_weeks_of_a_team(weeks: Weeks) -> None:
     weeks.begin()
     for night in NIGHTS:
-        _live_through(weeks, night)
-    _give_account(weeks)
+        _run_night(weeks, night)
+    _check_account(weeks)
 
 
-def _live_through(weeks: Weeks, night: Night) -> None:
+def _run_night(weeks: Weeks, night: Night) -> None:
     weeks.go_to(night.moment)
     if night.story == "silenced":
         silence = {"matchers": 'severity="critical"', "duration": "1h"}
@@ -289,8 +289,8 @@ def _live_through(weeks: Weeks, night: Night) -> None:
         weeks.send(night, end_time=(night.moment + timedelta(hours=1)).isoformat())
 
 
-def _give_account(weeks: Weeks) -> None:
-    """Compare what is stored and what was received with what had to be."""
+def _check_account(weeks: Weeks) -> None:
+    """Compare the stored alerts and received messages to the expected ones."""
     stored = {
         alert["title"]: alert
         for path in (SHOP, PAY)
@@ -310,7 +310,7 @@ def _give_account(weeks: Weeks) -> None:
 
 
 def _check_report(weeks: Weeks, path: str, nights: list[Night]) -> None:
-    """Compare what the report of both weeks counts with what happened."""
+    """Compare the report of both weeks to the events."""
     asked = {"from": MONDAY.isoformat(), "until": (MONDAY + timedelta(days=14)).isoformat()}
     report = weeks.caller("dan", f"/projects/{path}").done(
         "GET", "/on_call/report", params={**asked, "time_zone": "Europe/Berlin"}

@@ -1,4 +1,4 @@
-"""The whole service was away for an hour: what nobody could report is held against nobody."""
+"""Tests that an hour-long outage of the whole service counts as no missed report."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ HOUR = timedelta(hours=1)
 
 
 def pass_an_hour(live: LiveGatebell) -> None:
-    """Move what the database holds an hour back, as if the service had been stopped then."""
+    """Move the stored times back by an hour, as if the service had been stopped."""
     with database_of(live) as session:
         for table, columns in _TIMES.items():
             for row in session.scalars(select(table)):
@@ -41,7 +41,7 @@ _TIMES: Mapping[type[Any], Sequence[str]] = {
 
 
 def kill(live: LiveGatebell) -> None:
-    """Kill all its processes at once."""
+    """Kill all processes of the service simultaneously."""
     pids = [live.pid, *(pid for pid, _ in children(live.pid)), *web_processes(live)]
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -51,9 +51,7 @@ def kill(live: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_after_an_hour_without_the_service_no_job_is_missed_and_no_alert_resolved(
-    start: Start, kind: str
-) -> None:
+def test_an_hour_long_outage_misses_no_job_and_resolves_no_alert(start: Start, kind: str) -> None:
     live = start(kind)
     endpoint = connect(live)
     endpoint.accepted(title="Disk", fingerprint="disk")
@@ -68,8 +66,9 @@ def test_after_an_hour_without_the_service_no_job_is_missed_and_no_alert_resolve
     kill(live)
     pass_an_hour(live)
     live.start()
-    wait_until(lambda: count(live, HeartbeatPing) == 10)  # the log of each says so
-    sleep(2)  # in which the worker looks at all that is due
+    # The log of each heartbeat shows the pings.
+    wait_until(lambda: count(live, HeartbeatPing) == 10)
+    sleep(2)  # In this time, the worker runs all due checks.
     assert [(alert.title, alert.status) for alert in alerts_of(live, endpoint.project)] == [
         ("Disk", "triggered")
     ]

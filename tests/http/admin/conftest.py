@@ -1,4 +1,4 @@
-"""Administrators, and events of the audit log."""
+"""Fixtures for administrators, and for events of the audit log."""
 
 from functools import partial
 
@@ -11,11 +11,11 @@ from tests.support.service.live import LiveGatebell
 
 @pytest.fixture
 def admin(gatebell: LiveGatebell) -> Person:
-    """An administrator of the test's own."""
+    """An administrator for one test."""
     return make_user(gatebell, name="root", admin=True)
 
 
 @pytest.fixture
 def write(gatebell: LiveGatebell) -> Write:
-    """Writes an event about somebody and returns its subject, which no other event has."""
+    """A function that records an event about a user, and returns its unique subject."""
     return partial(write_event, gatebell)

@@ -1,4 +1,4 @@
-"""/admin: for administrators; to everybody else it does not exist."""
+"""Tests that `/admin` is available only to administrators, and not found for other users."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tests.support.wire.html_forms import forms_in
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: What the list of addresses cannot know: parts that a page has to be asked for.
+#: Addresses with query parameters, which are not in the list of routes.
 SEARCHES = (
     "/admin/users?group=administrators&search=root",
     "/admin/users?group=locked",
@@ -26,15 +26,15 @@ SEARCHES = (
 
 
 def provider_at(gatebell: LiveGatebell) -> dict[str, Any]:
-    """Make an identity provider that cannot be reached, and return it."""
+    """Create an unreachable identity provider, and return it."""
     client = ("--client-id", "x", "--client-secret", "x", "--issuer", "http://127.0.0.1:1")
     slug = unique("idp")
     return gatebell.cli("identity-providers", "create", "--slug", slug, "--title", slug, *client)
 
 
 @cache
-def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
-    """Return every address below /admin that takes a method, of something that is there."""
+def admin_addresses(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
+    """Return all addresses below `/admin` that accept a method, with ids of existing records."""
     there = {
         "user_id": id_of(gatebell, alice(gatebell)),
         "application_id": make_application(gatebell, bob(gatebell)).id,
@@ -57,10 +57,10 @@ def administrations(gatebell: LiveGatebell, method: str) -> tuple[str, ...]:
     return (*found, *(SEARCHES if method == "GET" else ()))
 
 
-def those_not(
+def wrong_answers(
     expected: object, ask: Callable[[str], object], addresses: tuple[str, ...]
 ) -> dict[str, object]:
-    """Return what every address answers that does not answer as it should."""
+    """Return the answers that differ from the expected answer, by address."""
     assert len(addresses) > 10
     told = {address: ask(address) for address in addresses}
     return {address: answer for address, answer in told.items() if answer != expected}
@@ -71,7 +71,7 @@ def csrf_token(gatebell: LiveGatebell, browser: requests.Session) -> str:
     return next(form.value("csrf_token") for form in forms_in(page.text) if form.has("csrf_token"))
 
 
-def test_everything_below_admin_is_for_administrators() -> None:
+def test_all_pages_below_admin_need_an_administrator() -> None:
     below = {each.mark for each in listed_addresses() if each.rule.startswith("/admin")}
     assert below == {
         "an administrator, freshly signed in",
@@ -80,24 +80,24 @@ def test_everything_below_admin_is_for_administrators() -> None:
 
 
 @pytest.mark.long
-def test_an_administrator_opens_every_page(gatebell: LiveGatebell) -> None:
+def test_an_administrator_can_open_every_page(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
         page = at_work(gatebell).get(gatebell.url + path)
         return page.status_code, "Administration" in page.text
 
-    # A file, and a part of a page.
+    # These addresses return a file, or a part of a page.
     others = ("/export.", "/setup")
     pages = [
         each
-        for each in administrations(gatebell, "GET")
+        for each in admin_addresses(gatebell, "GET")
         if not any(other in each for other in others)
     ]
-    assert those_not((200, True), ask, tuple(pages)) == {}
+    assert wrong_answers((200, True), ask, tuple(pages)) == {}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_who_is_not_signed_in_is_asked_to(gatebell: LiveGatebell, method: str) -> None:
+def test_visitors_are_redirected_to_the_sign_in_page(gatebell: LiveGatebell, method: str) -> None:
     browser = gatebell.http()
     sent = {"csrf_token": csrf_token(gatebell, browser)}
 
@@ -105,37 +105,37 @@ def test_who_is_not_signed_in_is_asked_to(gatebell: LiveGatebell, method: str) -
         answer = browser.request(method, gatebell.url + path, data=sent, allow_redirects=False)
         return answer.status_code, answer.headers.get("Location", "").partition("?")[0]
 
-    addresses = administrations(gatebell, method)
-    assert those_not((302, "/users/sign_in"), ask, addresses) == {}
+    addresses = admin_addresses(gatebell, method)
+    assert wrong_answers((302, "/users/sign_in"), ask, addresses) == {}
 
 
-def test_to_all_others_there_is_no_such_page(gatebell: LiveGatebell) -> None:
+def test_admin_pages_are_not_found_for_other_users(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
 
     def ask(path: str) -> object:
         page = browser.get(gatebell.url + path)
         return page.status_code, "Administration" in page.text
 
-    assert those_not((404, False), ask, administrations(gatebell, "GET")) == {}
+    assert wrong_answers((404, False), ask, admin_addresses(gatebell, "GET")) == {}
 
 
 @pytest.mark.long
-def test_to_all_others_there_is_nothing_to_press(gatebell: LiveGatebell) -> None:
+def test_admin_forms_are_not_found_for_other_users(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     sent = {"csrf_token": csrf_token(gatebell, browser)}
 
     def ask(path: str) -> object:
         return browser.post(gatebell.url + path, data=sent, allow_redirects=False).status_code
 
-    assert those_not(404, ask, administrations(gatebell, "POST")) == {}
+    assert wrong_answers(404, ask, admin_addresses(gatebell, "POST")) == {}
 
 
 @pytest.mark.long
-def test_nothing_happens_without_the_token_of_the_form(gatebell: LiveGatebell) -> None:
+def test_admin_forms_need_the_form_token(gatebell: LiveGatebell) -> None:
     def ask(path: str) -> object:
         return at_work(gatebell).post(gatebell.url + path, allow_redirects=False).status_code
 
-    assert those_not(400, ask, administrations(gatebell, "POST")) == {}
+    assert wrong_answers(400, ask, admin_addresses(gatebell, "POST")) == {}
 
 
 NOT_FOUND = (
@@ -153,7 +153,7 @@ SEARCHED = ("%00", "%25_%5C", "'%22--", "a" * 200, "%ED%A0%80")
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_nothing_that_is_asked_for_is_a_fault(gatebell: LiveGatebell) -> None:
+def test_invalid_requests_cause_no_server_errors(gatebell: LiveGatebell) -> None:
     lists = ("/admin/users", "/admin/applications")
     expected = {
         **dict.fromkeys(NOT_FOUND, 404),

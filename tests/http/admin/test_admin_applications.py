@@ -1,4 +1,4 @@
-"""/admin/applications: those of the instance, and a look at those of its users."""
+"""Tests of `/admin/applications`: applications of the instance and of its users."""
 
 import re
 
@@ -40,7 +40,7 @@ PAGES = "/admin/applications"
 
 
 def register(gatebell: LiveGatebell, **changes: str | list[str] | None) -> requests.Response:
-    """Fill in the form for an application of the instance."""
+    """Submit the form for an application of the instance."""
     fields: dict[str, str | list[str] | None] = {
         "name": unique("Wiki"),
         "redirect_uris": CALLBACK,
@@ -51,7 +51,7 @@ def register(gatebell: LiveGatebell, **changes: str | list[str] | None) -> reque
 
 
 def credentials_on(page: str) -> ClientCredentials:
-    """Return what the page right after the registration shows."""
+    """Return the credentials from the page after the registration."""
     return ClientCredentials(
         id=int(part_of(page, rf"{PAGES}/(\d+)/edit")),
         client_id=part_of(page, r'id="application-id">([0-9a-f]{64})<'),
@@ -67,13 +67,13 @@ def wiki(gatebell: LiveGatebell) -> ClientCredentials:
     return credentials_on(next_page(gatebell, register(gatebell, trusted="y")))
 
 
-def test_nobody_is_asked_for_consent_by_a_trusted_application_of_the_instance(
+def test_a_trusted_application_needs_no_consent(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     code = landing(ask(browser, gatebell, wiki))["code"]
     assert pair_in(redeem(gatebell, wiki, code)).access
-    # Its secret is shown once, and it belongs to no administrator in particular.
+    # The secret is shown once, and the application does not belong to an administrator.
     other = open_browser(gatebell, make_user(gatebell, name="second", admin=True))
     again = other.get(f"{gatebell.url}{PAGES}/{wiki.id}")
     assert (again.status_code, wiki.client_id in again.text) == (200, True)
@@ -83,17 +83,15 @@ def test_nobody_is_asked_for_consent_by_a_trusted_application_of_the_instance(
     assert mine.status_code == 404
 
 
-def test_an_application_that_is_not_trusted_asks_in_the_name_of_the_instance(
-    gatebell: LiveGatebell,
-) -> None:
+def test_an_untrusted_application_of_the_instance_needs_consent(gatebell: LiveGatebell) -> None:
     plain = credentials_on(next_page(gatebell, register(gatebell)))
     page = ask(signed_in(gatebell, alice(gatebell)), gatebell, plain)
-    assert "An application of Gatebell itself" in page.text
+    assert "Managed by Gatebell" in page.text
     assert root(gatebell).username not in page.text
 
 
 @pytest.mark.long
-def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+def test_trust_can_be_withdrawn(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
     answer = fill_in(gatebell, f"{PAGES}/{wiki.id}/edit", "redirect_uris", trusted=None)
     assert "Trusted" not in next_page(gatebell, answer)
     page = ask(signed_in(gatebell, alice(gatebell)), gatebell, wiki)
@@ -103,7 +101,7 @@ def test_trust_can_be_taken_back(gatebell: LiveGatebell, wiki: ClientCredentials
 
 
 @pytest.mark.long
-def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
+def test_a_users_application_can_only_be_trusted_after_a_transfer_to_the_instance(
     gatebell: LiveGatebell,
 ) -> None:
     mine, edit = make_application(gatebell, bob(gatebell)), f"{gatebell.url}{PAGES}"
@@ -116,13 +114,13 @@ def test_an_application_of_a_user_cannot_be_trusted_until_it_is_the_instances(
     taken = fill_in(gatebell, path, "redirect_uris", trusted="y", is_instance_wide="y")
     assert "Trusted" in next_page(gatebell, taken)
     assert landing(ask(browser, gatebell, mine))["code"]
-    # Who registered it cannot send everybody elsewhere any more.
+    # The user who registered it must not redirect other users elsewhere.
     own = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
     assert signed_in(gatebell, bob(gatebell)).get(own).status_code == 404
     assert "Instance-wide" not in at_work(gatebell).get(f"{edit}/{mine.id}/edit").text
 
 
-def test_trust_of_a_former_release_in_an_application_of_a_user_counts_for_nothing(
+def test_trust_of_a_former_release_in_a_users_application_is_ignored(
     gatebell: LiveGatebell,
 ) -> None:
     mine = make_application(gatebell, bob(gatebell), redirect_uris=(CALLBACK,))
@@ -135,7 +133,7 @@ def test_trust_of_a_former_release_in_an_application_of_a_user_counts_for_nothin
     assert "Trusted" not in at_work(gatebell).get(f"{gatebell.url}{PAGES}/{mine.id}").text
 
 
-def test_no_user_makes_their_own_application_trusted(gatebell: LiveGatebell) -> None:
+def test_users_cannot_make_their_own_application_trusted(gatebell: LiveGatebell) -> None:
     mine = make_application(gatebell, bob(gatebell))
     browser = signed_in(gatebell, bob(gatebell))
     address = f"{gatebell.url}/-/user_settings/applications/{mine.id}/edit"
@@ -150,7 +148,9 @@ def test_no_user_makes_their_own_application_trusted(gatebell: LiveGatebell) -> 
     assert "Trusted" not in shown
 
 
-def test_a_renewed_secret_takes_over(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+def test_a_renewed_secret_replaces_the_old_one(
+    gatebell: LiveGatebell, wiki: ClientCredentials
+) -> None:
     answer = press(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="now")
     renewed = credentials_on(next_page(gatebell, answer))
     browser = signed_in(gatebell, alice(gatebell))
@@ -161,7 +161,7 @@ def test_a_renewed_secret_takes_over(gatebell: LiveGatebell, wiki: ClientCredent
 
 
 @pytest.mark.long
-def test_a_secret_that_overlaps_can_be_ended(
+def test_an_overlapping_secret_can_be_ended(
     gatebell: LiveGatebell, wiki: ClientCredentials
 ) -> None:
     press(gatebell, f"{PAGES}/{wiki.id}", "/renew_secret", overlap="7d")
@@ -173,12 +173,14 @@ def test_a_secret_that_overlaps_can_be_ended(
 
 
 @pytest.mark.both_databases
-def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCredentials) -> None:
+def test_a_deleted_application_and_its_tokens_are_gone(
+    gatebell: LiveGatebell, wiki: ClientCredentials
+) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     pair = pair_in(redeem(gatebell, wiki, landing(ask(browser, gatebell, wiki))["code"]))
     address = f"{PAGES}/{wiki.id}/delete"
     assert "2 active tokens" not in at_work(gatebell).get(gatebell.url + address).text
-    assert "1 active token of 1 person" in at_work(gatebell).get(gatebell.url + address).text
+    assert "1 active token of 1 user" in at_work(gatebell).get(gatebell.url + address).text
     assert press(gatebell, address, "/delete").status_code == 302
     assert at_work(gatebell).get(f"{gatebell.url}{PAGES}/{wiki.id}").status_code == 404
     headers = {"Authorization": f"Bearer {pair.access}"}
@@ -186,7 +188,7 @@ def test_a_deleted_application_is_gone(gatebell: LiveGatebell, wiki: ClientCrede
     assert answer.status_code == 401
 
 
-def test_what_is_wrong_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_registration_keeps_the_entered_values(gatebell: LiveGatebell) -> None:
     page = register(gatebell, redirect_uris="javascript:alert(1)", trusted="y")
     assert page.status_code == 422
     assert re.search(r'name="trusted"[^>]*checked|checked[^>]*name="trusted"', page.text)
@@ -206,9 +208,7 @@ def test_applications_of_users_are_found_with_their_owners(gatebell: LiveGatebel
     assert f"<bdi>{name}</bdi></a>" not in others
 
 
-def test_the_owner_reads_what_an_administrator_did_to_their_application(
-    gatebell: LiveGatebell,
-) -> None:
+def test_owners_see_changes_by_administrators_in_their_activity(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="paul")
     made = make_application(gatebell, owner, name=unique("Board"))
     answer = fill_in(gatebell, f"{PAGES}/{made.id}/edit", "redirect_uris", name=unique("Other"))
@@ -218,13 +218,13 @@ def test_the_owner_reads_what_an_administrator_did_to_their_application(
     assert root(gatebell).username in page
 
 
-def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
+def test_changes_of_an_application_are_recorded(gatebell: LiveGatebell) -> None:
     name = unique("Chat")
     made = credentials_on(next_page(gatebell, register(gatebell, name=name, trusted="y")))
     event = last_event(gatebell, name)
     assert (event.kind, event.user_id) == ("application.registered", None)
     assert event.details["trusted"] is True
-    # A form that is saved as it was is no event.
+    # A form that is saved without changes is not an event.
     edit = f"{PAGES}/{made.id}/edit"
     assert fill_in(gatebell, edit, "redirect_uris").status_code == 302
     assert last_event(gatebell, name).kind == "application.registered"
@@ -237,7 +237,7 @@ def test_what_was_done_is_written_down(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_administrators_allow_grants_and_owners_keep_them(gatebell: LiveGatebell) -> None:
+def test_administrators_can_allow_grants_and_owners_keep_them(gatebell: LiveGatebell) -> None:
     mine = make_application(gatebell, bob(gatebell))
     path = f"{PAGES}/{mine.id}/edit"
     own = f"/-/user_settings/applications/{mine.id}/edit"

@@ -1,4 +1,4 @@
-"""/admin/keys: the keys that sign ID tokens, and new ones."""
+"""Tests of `/admin/keys`: the keys that sign ID tokens, and their rotation."""
 
 import re
 
@@ -19,10 +19,10 @@ def published(gatebell: LiveGatebell) -> list[str]:
 
 
 def states(page: str) -> dict[str, str]:
-    """Return what the page says of each key."""
+    """Return the state of each key on the page."""
     rows = re.findall(r'<tr role="row">\s*<th scope="row".*?</tr>', page, re.DOTALL)
     return {
-        part_of(row, r"<code>([^<]+)</code>"): part_of(row, r"(Waits|Signs(?! until)|Has ceased)")
+        part_of(row, r"<code>([^<]+)</code>"): part_of(row, r"(Waiting|Signing|Retired)")
         for row in rows
     }
 
@@ -44,8 +44,8 @@ def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
     assert '"d"' not in page
     after = published(gatebell)
     (new,) = set(after) - set(before)
-    assert states(page)[new] == "Waits"
-    assert list(states(page).values()).count("Signs") == 1
+    assert states(page)[new] == "Waiting"
+    assert list(states(page).values()).count("Signing") == 1
     event = last_event(gatebell, new)
     assert event.kind == "signing_key.rotated"
     assert event.details == {"handover": "after-notice", "bits": 2048}
@@ -53,12 +53,12 @@ def test_a_new_key_is_published_before_it_signs(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_new_key_can_sign_at_once(gatebell: LiveGatebell) -> None:
+def test_a_new_key_can_sign_immediately(gatebell: LiveGatebell) -> None:
     before = published(gatebell)
     page = make_key(gatebell, "at-once")
     (new,) = set(published(gatebell)) - set(before)
-    assert states(page)[new] == "Signs"
-    assert all(states(page)[kid] != "Signs" for kid in before)
+    assert states(page)[new] == "Signing"
+    assert all(states(page)[kid] != "Signing" for kid in before)
     assert set(before) <= set(published(gatebell))
 
 
@@ -67,4 +67,4 @@ def test_after_a_leak_only_the_new_key_is_published(gatebell: LiveGatebell) -> N
     page = make_key(gatebell, "old-keys-leaked")
     (only,) = published(gatebell)
     assert only not in before
-    assert states(page) == {only: "Signs"}
+    assert states(page) == {only: "Signing"}

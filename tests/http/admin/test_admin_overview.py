@@ -1,4 +1,4 @@
-"""/admin: how the instance does, at a glance."""
+"""Tests of `/admin`, the overview of the instance."""
 
 from time import monotonic, sleep
 
@@ -19,7 +19,7 @@ def overview(gatebell: LiveGatebell) -> str:
 
 
 @pytest.mark.both_databases
-def test_it_says_what_is_running(gatebell: LiveGatebell) -> None:
+def test_the_overview_shows_database_health_and_version(gatebell: LiveGatebell) -> None:
     page = overview(gatebell)
     kind = "Postgres" if gatebell.database_url.startswith("postgres") else "SQLite"
     assert f"<dd>{kind} " in page
@@ -27,19 +27,19 @@ def test_it_says_what_is_running(gatebell: LiveGatebell) -> None:
     assert "18.0, ultimate" in page
 
 
-def test_the_background_worker_is_heard_of(gatebell: LiveGatebell) -> None:
+def test_the_overview_shows_the_running_worker(gatebell: LiveGatebell) -> None:
     deadline = monotonic() + 30
     while "Running" not in overview(gatebell) and monotonic() < deadline:
         sleep(0.5)
     assert "Running" in overview(gatebell)
 
 
-def test_the_password_of_the_set_up_is_pointed_out(gatebell: LiveGatebell) -> None:
-    assert "@admin still has the initial password" in overview(gatebell)
+def test_the_overview_warns_about_the_initial_password(gatebell: LiveGatebell) -> None:
+    assert "@admin still uses the initial password" in overview(gatebell)
 
 
 @pytest.mark.both_databases
-def test_the_last_deliveries_are_shown(gatebell: LiveGatebell) -> None:
+def test_the_overview_shows_the_last_deliveries(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     endpoint = connect(gatebell, project)
     endpoint.accepted(title="It works")
@@ -48,7 +48,7 @@ def test_the_last_deliveries_are_shown(gatebell: LiveGatebell) -> None:
     assert "Accepted · 200" in page
 
 
-def test_risky_settings_are_named(gatebell: LiveGatebell) -> None:
+def test_the_overview_warns_about_risky_settings(gatebell: LiveGatebell) -> None:
     store(gatebell, "password_min_length", "8")
     try:
         assert "<strong>Password minimum length</strong> is less than 12" in overview(gatebell)

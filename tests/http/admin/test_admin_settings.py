@@ -1,4 +1,4 @@
-"""/admin/settings: every setting with its value, and those changed that can change."""
+"""Tests of `/admin/settings`: all settings with their values, and changes of settings."""
 
 import re
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ from tests.support.accounts.administration import (
 from tests.support.accounts.people import settings_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with
-from web.admin.settings import title_of
-from web.settings.sections import sections
+from web.admin.settings import format_setting_title
+from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -34,13 +34,13 @@ TOKENS = f"{PAGES}/applications-and-tokens"
 ADDRESS = f"{PAGES}/address"
 DATES = f"{PAGES}/interfaces-and-records"
 FLAGS = f"{PAGES}/feature-flags"
-#: Any change is everywhere within a second; a busy machine may be slow besides.
+#: All processes notice a change within a second, but a busy machine can be slower.
 A_WHILE = 5
 
 
 @pytest.fixture(autouse=True)
-def as_before(gatebell: LiveGatebell) -> Iterator[None]:
-    """The service is shared: nothing is changed before a test, nor after it."""
+def reset_settings(gatebell: LiveGatebell) -> Iterator[None]:
+    """Reset the settings of the shared service before and after each test."""
     forget_settings(gatebell)
     yield
     forget_settings(gatebell)
@@ -51,23 +51,25 @@ def page_of(gatebell: LiveGatebell, path: str = PAGES) -> str:
 
 
 def row_of(page: str, title: str) -> str:
-    """Return the text of a setting's row."""
+    """Return the table row of a setting."""
     rows: list[str] = re.findall(r'<tr role="row">.*?</tr>', page, re.DOTALL)
     return next(row for row in rows if f'rowheader">{title}' in row)
 
 
-def waits_for_devices(gatebell: LiveGatebell) -> bool:
+def has_device_flow(gatebell: LiveGatebell) -> bool:
     address = f"{gatebell.url}/.well-known/oauth-authorization-server"
     return "device_authorization_endpoint" in requests.get(address, timeout=30).json()
 
 
-def test_every_setting_is_there_with_its_explanation_and_no_secret(gatebell: LiveGatebell) -> None:
+def test_every_setting_is_shown_with_its_description_and_without_secrets(
+    gatebell: LiveGatebell,
+) -> None:
     page = page_of(gatebell)
-    for section in sections():
+    for section in list_sections():
         for setting in section.settings:
-            assert f'rowheader">{title_of(setting.name)}' in unescape(page)
+            assert f'rowheader">{format_setting_title(setting.name)}' in unescape(page)
             assert setting.metadata["about"].doc in unescape(page)
-    # Names are spelled as people know them, and ports have no commas.
+    # Names have their usual spelling, and ports have no commas.
     assert re.search(r">[0-9]{5}<", row_of(page, "Port"))
     for title in ("TLS certificate", "TLS key", "Trusted CA file"):
         assert row_of(page, title)
@@ -78,7 +80,7 @@ def test_every_setting_is_there_with_its_explanation_and_no_secret(gatebell: Liv
     assert ">Not set<" in row_of(page, "Metrics token")
 
 
-def test_where_a_value_comes_from_is_said(gatebell: LiveGatebell) -> None:
+def test_the_source_of_each_value_is_shown(gatebell: LiveGatebell) -> None:
     store(gatebell, "page_size", "21")
     page = page_of(gatebell)
     assert "Environment" in row_of(page, "Port")
@@ -89,26 +91,26 @@ def test_where_a_value_comes_from_is_said(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_change_counts_in_every_process_within_a_second(gatebell: LiveGatebell) -> None:
-    assert waits_for_devices(gatebell)
+def test_a_change_reaches_every_process_within_a_second(gatebell: LiveGatebell) -> None:
+    assert has_device_flow(gatebell)
     answer = fill_in(gatebell, FLAGS, "oauth2_device_grant_flow", oauth2_device_grant_flow=None)
     assert "Saved: OAuth device grant flow." in next_page(gatebell, answer)
     deadline = monotonic() + A_WHILE
-    while waits_for_devices(gatebell) and monotonic() < deadline:
+    while has_device_flow(gatebell) and monotonic() < deadline:
         sleep(0.1)
-    sleep(1.2)  # for the other process, which may have answered none of these
+    sleep(1.2)  # The other process may not have answered any of these requests.
 
     with ThreadPoolExecutor(8) as several:
-        found = set(several.map(lambda _: waits_for_devices(gatebell), range(60)))
+        found = set(several.map(lambda _: has_device_flow(gatebell), range(60)))
 
     assert found == {False}
 
 
 @pytest.mark.both_databases
-def test_only_what_was_touched_is_stored(gatebell: LiveGatebell) -> None:
+def test_only_changed_settings_are_stored(gatebell: LiveGatebell) -> None:
     page = at_work(gatebell).get(gatebell.url + TOKENS)
     form = form_with(page, "refresh_replay_seconds")
-    # Meanwhile somebody else changes another setting of the page.
+    # In the meantime, another setting of the page is changed.
     store(gatebell, "id_token_lifetime_seconds", "1800")
     sent = form.filled(refresh_replay_seconds="30")
     answer = at_work(gatebell).post(gatebell.url + TOKENS, data=sent, allow_redirects=False)
@@ -137,7 +139,7 @@ MISTAKES = (
 
 
 @pytest.mark.long
-def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(gatebell: LiveGatebell) -> None:
+def test_an_invalid_value_is_explained_and_the_input_is_kept(gatebell: LiveGatebell) -> None:
     for path, name, text, sentence in MISTAKES:
         page = fill_in(gatebell, path, name, **{name: text})
         assert page.status_code == 422, (name, text)
@@ -147,7 +149,7 @@ def test_what_a_setting_cannot_be_is_said_and_nothing_is_lost(gatebell: LiveGate
     assert stored_settings(gatebell) == {}
 
 
-def test_a_field_that_is_wrong_keeps_the_good_ones_from_being_stored_and_lost(
+def test_an_invalid_field_prevents_saving_and_keeps_the_valid_fields(
     gatebell: LiveGatebell,
 ) -> None:
     page = fill_in(
@@ -161,7 +163,7 @@ def test_a_field_that_is_wrong_keeps_the_good_ones_from_being_stored_and_lost(
     assert stored_settings(gatebell) == {}
 
 
-def test_a_limit_may_be_taken_away(gatebell: LiveGatebell) -> None:
+def test_a_limit_can_be_removed(gatebell: LiveGatebell) -> None:
     path = f"{PAGES}/rate-limits"
     next_page(gatebell, fill_in(gatebell, path, "api_rate_limit", api_rate_limit=""))
     assert stored_settings(gatebell) == {"api_rate_limit": ""}
@@ -177,7 +179,7 @@ def days_on(page: requests.Response) -> dict[str, str]:
     return {name: day for name in names if found.has(name) and (day := found.value(name))}
 
 
-def test_a_day_is_entered_for_each_release(gatebell: LiveGatebell) -> None:
+def test_each_release_has_a_date_field(gatebell: LiveGatebell) -> None:
     next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
     assert stored_settings(gatebell)["release_dates"] == "17.0=2024-05-16\n18.0=2025-05-15"
     assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == DAYS
@@ -188,14 +190,14 @@ def test_a_day_is_entered_for_each_release(gatebell: LiveGatebell) -> None:
     assert stored_settings(gatebell)["release_dates"] == ""
 
 
-def test_the_day_of_a_release_that_is_not_on_the_schedule_stays(gatebell: LiveGatebell) -> None:
+def test_the_date_of_a_release_that_is_not_on_the_schedule_is_kept(gatebell: LiveGatebell) -> None:
     store(gatebell, "release_dates", "18.4=2025-09-18")
     next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **DAYS))
     given = DAYS | {"release_dates-18.4": "2025-09-18"}
     assert days_on(at_work(gatebell).get(gatebell.url + DATES)) == given
 
 
-def test_a_day_that_cannot_be_is_said_and_not_lost(gatebell: LiveGatebell) -> None:
+def test_an_invalid_date_is_explained_and_the_input_is_kept(gatebell: LiveGatebell) -> None:
     for day, sentence in (
         ("soon", "'17.0=soon' is not a release with its date."),
         ("2024-02-30", "'17.0=2024-02-30' is not a release with its date."),
@@ -210,12 +212,14 @@ def test_a_day_that_cannot_be_is_said_and_not_lost(gatebell: LiveGatebell) -> No
     assert stored_settings(gatebell) == {}
 
 
-def test_a_day_of_a_release_that_is_not_on_the_schedule_is_refused(gatebell: LiveGatebell) -> None:
+def test_a_date_for_a_release_that_is_not_on_the_schedule_is_rejected(
+    gatebell: LiveGatebell,
+) -> None:
     for release in ("19.4", "<b>"):
         given = DAYS | {f"release_dates-{release}": "2027-05-20"}
         page = fill_in(gatebell, DATES, "release_dates-17.0", **given)
         assert page.status_code == 422
-        said = f"{release} is not on the release schedule, so nothing here has its date."
+        said = f"Release {release} is not on the release schedule. To set its date, use"
         assert said in unescape(page.text)
         assert "<b>" not in page.text
         assert days_on(page) == DAYS
@@ -224,7 +228,7 @@ def test_a_day_of_a_release_that_is_not_on_the_schedule_is_refused(gatebell: Liv
     next_page(gatebell, fill_in(gatebell, DATES, "release_dates-17.0", **given))
 
 
-def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> None:
+def test_a_setting_can_be_reset_to_its_initial_value(gatebell: LiveGatebell) -> None:
     store(gatebell, "refresh_replay_seconds", "30")
     assert "otherwise: 10 seconds" in page_of(gatebell, TOKENS)
     answer = press(gatebell, TOKENS, "/refresh_replay_seconds/reset")
@@ -234,7 +238,7 @@ def test_there_is_a_way_back_to_what_the_start_gives(gatebell: LiveGatebell) -> 
     assert (event.details["old"], event.details["new"]) == (30, 10)
 
 
-def test_what_is_read_at_the_start_cannot_be_sent_or_reset(gatebell: LiveGatebell) -> None:
+def test_startup_settings_cannot_be_changed_or_reset(gatebell: LiveGatebell) -> None:
     token = form_with(at_work(gatebell).get(gatebell.url + ADDRESS), "instance_name")
     sent = {"csrf_token": token.value("csrf_token")}
     for name in ("port", "secret_key", "nothing"):
@@ -245,27 +249,25 @@ def test_what_is_read_at_the_start_cannot_be_sent_or_reset(gatebell: LiveGatebel
     assert stored_settings(gatebell) == {}
 
 
-def test_a_change_is_written_down_with_the_value_before(gatebell: LiveGatebell) -> None:
+def test_a_change_is_recorded_with_the_old_value(gatebell: LiveGatebell) -> None:
     fill_in(gatebell, ADDRESS, "instance_name", instance_name="Bell Tower")
     event = last_event(gatebell, "instance_name")
     assert (event.kind, event.actor_name) == ("setting.changed", root(gatebell).username)
     assert event.details == {"old": "Gatebell", "new": "Bell Tower"}
 
 
-def test_a_name_is_shown_as_it_was_written(gatebell: LiveGatebell) -> None:
+def test_markup_in_the_instance_name_is_escaped(gatebell: LiveGatebell) -> None:
     fill_in(gatebell, ADDRESS, "instance_name", instance_name="<b>{{7*7}}</b>")
     page = page_of(gatebell)
     assert "<b>{{7*7}}" not in page
     assert "&lt;b&gt;{{7*7}}&lt;/b&gt;" in row_of(page, "Instance name")
 
 
-def test_settings_are_found_by_words_of_name_variable_and_explanation(
-    gatebell: LiveGatebell,
-) -> None:
+def test_settings_are_found_by_name_variable_and_description(gatebell: LiveGatebell) -> None:
     for search, title in (("device flow", "OAuth device grant flow"), ("PAGE_SIZE", "Page size")):
         page = page_of(gatebell, f"{PAGES}?{urlencode({'search': search})}")
         assert row_of(page, title)
-        assert f'rowheader">{title_of("secret_key")}' not in page
+        assert f'rowheader">{format_setting_title("secret_key")}' not in page
     assert "No matching settings" in page_of(gatebell, f"{PAGES}?search=nosuchword")
     refused = at_work(gatebell).get(f"{gatebell.url}{PAGES}?find=page")
     assert refused.status_code == 400

@@ -1,4 +1,4 @@
-"""/admin/users: accounts found, made, locked, helped and promoted."""
+"""Tests of `/admin/users`: searching, creating, locking and promoting accounts."""
 
 from dataclasses import replace
 from html import unescape
@@ -51,7 +51,7 @@ def account_page(gatebell: LiveGatebell, person: Person) -> str:
 
 
 def do(gatebell: LiveGatebell, person: Person, action: str) -> requests.Response:
-    """Press a button on somebody's page."""
+    """Press a button on the page of a user."""
     answer: requests.Response = press(gatebell, account_page(gatebell, person), f"/{action}")
     return answer
 
@@ -86,7 +86,7 @@ def may_sign_in(gatebell: LiveGatebell, person: Person) -> bool:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
+def test_a_locked_user_is_signed_out_and_tokens_fail_until_the_unlock(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -106,7 +106,7 @@ def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
     assert refresh(gatebell, client, pair.refresh).json()["error"] == "invalid_grant"
     event = last_event(gatebell, charlie.username)
     assert (event.kind, event.actor_name) == ("user.locked", root(gatebell).username)
-    # Nor is a code worth anything, or a question that was asked before.
+    # Codes and authorization requests from before the lock are useless, too.
     assert redeem(gatebell, client, code).json()["error"] == "invalid_grant"
     answer = browser.get(authorization_url(gatebell, client), allow_redirects=False)
     assert "/users/sign_in" in answer.headers["Location"]
@@ -119,7 +119,7 @@ def test_a_locked_user_is_signed_out_and_no_token_works_until_unlocked(
 
 
 @pytest.mark.long
-def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
+def test_a_reset_password_is_shown_once_and_signs_the_user_out_everywhere(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -139,7 +139,7 @@ def test_a_reset_password_is_shown_once_and_signs_out_everywhere(
 
 
 @pytest.mark.long
-def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebell) -> None:
+def test_a_new_user_gets_a_working_password(gatebell: LiveGatebell) -> None:
     name = unique("dora")
     answer = fill_in(
         gatebell, "/admin/users/new", "username", username=name, email=f"{name}@people.example"
@@ -157,14 +157,14 @@ def test_a_new_user_gets_a_password_that_opens_the_account(gatebell: LiveGatebel
 
 
 @pytest.mark.long
-def test_what_nobody_can_be_called_is_said_beside_the_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell) -> None:
     name = unique("frida")
     for changes, sentence in (
-        ({"username": ""}, "Enter the name to sign in with."),
-        ({"username": "two words"}, "A user name may have"),
+        ({"username": ""}, "Enter a user name."),
+        ({"username": "two words"}, "A user name can have"),
         ({"username": "nul\0"}, "NUL"),
-        ({"email": ""}, "Enter their e-mail address."),
-        ({"email": "nobody"}, "is not an e-mail address"),
+        ({"email": ""}, "Enter an email address."),
+        ({"email": "nobody"}, "is not a valid email address"),
         ({"name": "x" * 101}, "at most 100 characters"),
     ):
         fields = {"username": name, "email": f"{name}@people.example", "name": "Frida", **changes}
@@ -175,9 +175,7 @@ def test_what_nobody_can_be_called_is_said_beside_the_field(gatebell: LiveGatebe
         assert kept.value("email") == fields["email"], changes
 
 
-def test_a_name_or_an_address_that_is_taken_is_refused(
-    gatebell: LiveGatebell, charlie: Person
-) -> None:
+def test_a_taken_name_or_address_is_rejected(gatebell: LiveGatebell, charlie: Person) -> None:
     for taken in (charlie.username, charlie.username.upper()):
         page = fill_in(
             gatebell, "/admin/users/new", "username", username=taken, email="new@people.example"
@@ -191,7 +189,9 @@ def test_a_name_or_an_address_that_is_taken_is_refused(
 
 
 @pytest.mark.long
-def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_the_administrator_role_can_be_given_and_taken(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     browser = open_browser(gatebell, charlie)
     assert browser.get(f"{gatebell.url}/admin").status_code == 404
     do(gatebell, charlie, "make_administrator")
@@ -203,7 +203,9 @@ def test_administration_is_given_and_taken(gatebell: LiveGatebell, charlie: Pers
 
 
 @pytest.mark.long
-def test_a_reset_asks_what_becomes_of_the_tokens(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_reset_needs_a_decision_about_the_users_tokens(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     access, browser = give_access(gatebell, charlie), open_browser(gatebell, charlie)
     path = account_page(gatebell, charlie)
     assert "1 personal access token" in at_work(gatebell).get(gatebell.url + path).text
@@ -223,7 +225,7 @@ def test_a_reset_asks_what_becomes_of_the_tokens(gatebell: LiveGatebell, charlie
         ({"tokens": "revoke"}, (False, False)),
     ],
 )
-def test_a_reset_password_signs_applications_out_unless_told_not_to(
+def test_a_reset_password_signs_applications_out_unless_they_are_kept(
     gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
 ) -> None:
     access = give_access(gatebell, charlie)
@@ -232,7 +234,7 @@ def test_a_reset_password_signs_applications_out_unless_told_not_to(
     assert access.is_open(gatebell) == left
 
 
-def test_nobody_does_it_to_themselves(gatebell: LiveGatebell) -> None:
+def test_administrators_cannot_lock_reset_or_demote_themselves(gatebell: LiveGatebell) -> None:
     browser, me = at_work(gatebell), account_page(gatebell, root(gatebell))
     page = browser.get(gatebell.url + me)
     token = next(form.value("csrf_token") for form in forms_in(page.text))
@@ -260,7 +262,7 @@ def test_a_user_is_found_by_name_address_and_state(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.both_databases
-def test_the_list_goes_on_and_back(gatebell: LiveGatebell) -> None:
+def test_the_list_has_next_and_previous_pages(gatebell: LiveGatebell) -> None:
     word = unique("page")
     people = [make_user(gatebell, name=word) for _ in range(21)]
     browser = at_work(gatebell)
@@ -276,7 +278,7 @@ def test_the_list_goes_on_and_back(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_administrator_changes_names_address_and_time_zone(gatebell: LiveGatebell) -> None:
+def test_an_administrator_can_change_names_address_and_time_zone(gatebell: LiveGatebell) -> None:
     person, other = make_user(gatebell), make_user(gatebell, name="bob")
     name = unique("renamed")
     page = at_work(gatebell).get(f"{gatebell.url}{account_page(gatebell, person)}/edit")
@@ -284,7 +286,7 @@ def test_an_administrator_changes_names_address_and_time_zone(gatebell: LiveGate
     for taken in ({"username": other.username.upper()}, {"email": other.email}):
         refused = submit(browser, page, form, **taken)
         assert refused.status_code == 422, taken
-        assert "taken" in refused.text or "has this e-mail address" in refused.text
+        assert "taken" in refused.text or "has this email address" in refused.text
     for bad in ({"username": "a b"}, {"username": ""}, {"time_zone": "Mars"}, {"name": "x" * 101}):
         assert submit(browser, page, form, **bad).status_code == 422, bad
     values = {"username": name, "name": "Renamed", "time_zone": "Europe/Berlin"}

@@ -1,4 +1,4 @@
-"""Reading the audit log: the API, the administration's page, and one's own activity."""
+"""Tests of reading the audit log: in the API, on the admin page, and in a user's own activity."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -33,7 +33,7 @@ NASTY = "<script>alert(1)</script> {{7*7}} \N{RIGHT-TO-LEFT OVERRIDE}x"
 
 
 @pytest.mark.both_databases
-def test_the_api_shows_an_event_as_its_clients_read_it(
+def test_the_api_returns_an_event_in_the_gitlab_format(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -65,7 +65,7 @@ def forget_before_today(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_the_api_lists_by_pages_and_by_account(
+def test_the_api_lists_events_by_page_and_by_account(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -82,7 +82,7 @@ def test_the_api_lists_by_pages_and_by_account(
     assert 'rel="next"' in first.headers["Link"]
 
 
-def test_the_api_says_what_it_cannot_read(gatebell: LiveGatebell, admin: Person) -> None:
+def test_the_api_rejects_invalid_parameters(gatebell: LiveGatebell, admin: Person) -> None:
     for name, value in (
         ("created_after", "yesterday"),
         ("created_before", "2026-13-01"),
@@ -103,7 +103,7 @@ def test_the_api_says_what_it_cannot_read(gatebell: LiveGatebell, admin: Person)
 
 
 @pytest.mark.both_databases
-def test_an_event_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person) -> None:
+def test_an_unknown_event_is_not_found(gatebell: LiveGatebell, admin: Person) -> None:
     for path in ("/0", "/999999999999", f"/{'9' * 40}", "/x"):
         assert get(gatebell, admin, path).status_code == 404, path
 
@@ -111,7 +111,7 @@ def test_an_event_that_is_not_there_is_404(gatebell: LiveGatebell, admin: Person
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
+def test_the_page_filters_events(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
     bob, carol = make_user(gatebell, name="bob"), make_user(gatebell, name="carol")
     today, day = now(), "%Y-%m-%d"
     old = write(bob, at=today - timedelta(days=400), kind=EventKind.SECRET_RENEWED)
@@ -139,7 +139,7 @@ def test_the_page_is_narrowed_down(gatebell: LiveGatebell, admin: Person, write:
     forget_before_today(gatebell)
 
 
-def test_the_page_says_what_happened_in_words(gatebell: LiveGatebell) -> None:
+def test_the_page_describes_events_in_words(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     gatebell.cli("integrations", "create", project, "--type", "http", "--name", "Nagios")
     browser = at_work(gatebell)
@@ -152,7 +152,7 @@ def test_the_page_says_what_happened_in_words(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_what_the_page_cannot_read_it_says(gatebell: LiveGatebell, admin: Person) -> None:
+def test_the_page_rejects_invalid_filters(gatebell: LiveGatebell, admin: Person) -> None:
     browser = signed_in(gatebell, admin)
     for query in (
         {"since": "31.5.2026"},
@@ -171,7 +171,7 @@ def test_what_the_page_cannot_read_it_says(gatebell: LiveGatebell, admin: Person
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_the_page_leads_through_the_trail_and_back(
+def test_the_page_has_next_and_previous_pages(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -198,7 +198,9 @@ def test_the_page_leads_through_the_trail_and_back(
 
 
 @pytest.mark.spec("K1")
-def test_my_activity_shows_my_events_and_nobody_elses(gatebell: LiveGatebell, write: Write) -> None:
+def test_the_activity_page_shows_only_the_users_own_events(
+    gatebell: LiveGatebell, write: Write
+) -> None:
     bob, carol = make_user(gatebell, name="bob"), make_user(gatebell, name="carol")
     mine, hers = write(bob), write(carol)
     by_others = write(bob, actor=None, details={"by": "command"})
@@ -213,9 +215,7 @@ def test_my_activity_shows_my_events_and_nobody_elses(gatebell: LiveGatebell, wr
 
 
 @pytest.mark.both_databases
-def test_what_others_wrote_is_only_shown(
-    gatebell: LiveGatebell, admin: Person, write: Write
-) -> None:
+def test_values_in_events_are_escaped(gatebell: LiveGatebell, admin: Person, write: Write) -> None:
     bob = make_user(gatebell, name="bob")
     write(
         bob, subject=f"a\x00b\ud800 {NASTY}", details={"note": NASTY, "scopes": ["api", "openid"]}
@@ -232,7 +232,7 @@ def test_what_others_wrote_is_only_shown(
 
 
 @pytest.mark.spec("K1")
-def test_i_sign_one_browser_out_from_another(gatebell: LiveGatebell) -> None:
+def test_a_user_can_sign_out_another_browser(gatebell: LiveGatebell) -> None:
     bob = make_user(gatebell, name="bob")
     other, mine = open_browser(gatebell, bob), open_browser(gatebell, bob)
 
@@ -246,18 +246,18 @@ def test_i_sign_one_browser_out_from_another(gatebell: LiveGatebell) -> None:
     assert other.get(profile, allow_redirects=False).status_code == 302
     page = mine.get(gatebell.url + ACTIVITY)
     assert "You are signed in with 1 browser" in page.text
-    # A browser does not end itself here: for that there is “Sign out”.
+    # Users sign out their current browser with “Sign out”.
     assert not [form for form in forms_in(page.text) if form.action.endswith(("/end", "_others"))]
     event = event_about(gatebell, bob, EventKind.SIGNED_OUT)
     assert event.details["browser_address"] == "127.0.0.1"
 
 
 @pytest.mark.spec("K1")
-def test_i_sign_all_other_browsers_out(gatebell: LiveGatebell) -> None:
+def test_a_user_can_sign_out_all_other_browsers(gatebell: LiveGatebell) -> None:
     bob = make_user(gatebell, name="bob")
     others, mine = [open_browser(gatebell, bob) for _ in range(2)], open_browser(gatebell, bob)
     page = mine.get(gatebell.url + ACTIVITY)
-    for _ in range(2):  # once more does no harm
+    for _ in range(2):  # A repeated request does no harm.
         submit(mine, page, form_to(page, "/end_others"))
 
     profile = f"{gatebell.url}/-/user_settings/profile"
@@ -267,7 +267,7 @@ def test_i_sign_all_other_browsers_out(gatebell: LiveGatebell) -> None:
     assert event_about(gatebell, bob, EventKind.SIGNED_OUT).details == {"browsers": 2}
 
 
-def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> None:
+def test_users_cannot_end_the_sign_ins_of_others(gatebell: LiveGatebell) -> None:
     victim, bob = make_user(gatebell, name="victim"), make_user(gatebell, name="bob")
     hers, mine = open_browser(gatebell, victim), open_browser(gatebell, bob)
     open_browser(gatebell, bob)
@@ -289,7 +289,7 @@ def test_nobody_ends_the_sign_in_of_somebody_else(gatebell: LiveGatebell) -> Non
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_events_are_forgotten_after_the_time_that_the_instance_keeps_them(
+def test_events_are_deleted_after_the_retention_period(
     gatebell: LiveGatebell, write: Write
 ) -> None:
     bob = make_user(gatebell, name="bob")

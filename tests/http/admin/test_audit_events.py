@@ -1,4 +1,4 @@
-"""What is written into the audit log, by whom, and what never is."""
+"""Tests of the contents and actors of audit events, and of the absence of secrets in them."""
 
 import json
 from dataclasses import asdict
@@ -48,18 +48,18 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @pytest.fixture
 def carol(gatebell: LiveGatebell) -> Person:
-    """Somebody whose audit log has nothing of others in it."""
+    """A user without any other events."""
     return make_user(gatebell, name="carol")
 
 
 @pytest.fixture
 def board(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that has to ask."""
+    """An application that needs consent."""
     return make_application(gatebell, bob(gatebell), name="Deploy Board")
 
 
 @pytest.mark.spec("K1")
-def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
+def test_a_consent_is_recorded_with_its_scopes_and_origin(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
@@ -79,7 +79,7 @@ def test_a_consent_is_kept_with_its_scopes_and_where_it_came_from(
 
 
 @pytest.mark.spec("K1")
-def test_what_somebody_says_to_a_device_is_kept_once(gatebell: LiveGatebell, carol: Person) -> None:
+def test_a_decision_about_a_device_is_recorded_once(gatebell: LiveGatebell, carol: Person) -> None:
     browser, telly = open_browser(gatebell, carol), television(gatebell)
     page = type_code(browser, gatebell, codes(gatebell, telly)["user_code"])
     for _ in range(2):
@@ -94,7 +94,7 @@ def test_what_somebody_says_to_a_device_is_kept_once(gatebell: LiveGatebell, car
 
 
 @pytest.mark.spec("K1")
-def test_ending_an_applications_access_is_kept(
+def test_the_end_of_an_applications_access_is_recorded(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
@@ -107,7 +107,7 @@ def test_ending_an_applications_access_is_kept(
 
 
 @pytest.mark.spec("K1")
-def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_refused(
+def test_a_reused_or_stolen_code_is_recorded_although_the_request_fails(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
@@ -117,7 +117,7 @@ def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_r
 
     assert redeem(gatebell, board, code).status_code == 400
     reused = event_about(gatebell, carol, EventKind.CODE_REUSED)
-    # Who presented it nobody knows: it may have been a thief.
+    # The actor is unknown, since it may have been a thief.
     assert (reused.subject, reused.actor_name) == ("Deploy Board", "")
 
     thief = make_application(gatebell, bob(gatebell), name="Thief")
@@ -127,7 +127,7 @@ def test_a_code_that_comes_twice_or_from_elsewhere_leaves_a_trace_though_it_is_r
 
 
 @pytest.mark.spec("K1", "B9")
-def test_a_dead_refresh_token_leaves_a_trace(gatebell: LiveGatebell, carol: Person) -> None:
+def test_a_reused_refresh_token_is_recorded(gatebell: LiveGatebell, carol: Person) -> None:
     phone = make_application(gatebell, bob(gatebell), name="Phone", confidential=False)
     browser = open_browser(gatebell, carol)
     code = landing(decide(browser, ask(browser, gatebell, phone, **PKCE)))["code"]
@@ -146,7 +146,7 @@ def test_a_dead_refresh_token_leaves_a_trace(gatebell: LiveGatebell, carol: Pers
 
 
 @pytest.mark.spec("K1")
-def test_ordinary_exchanges_and_refreshes_are_too_many_to_be_kept(
+def test_ordinary_code_exchanges_and_refreshes_are_not_recorded(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, carol)
@@ -155,13 +155,13 @@ def test_ordinary_exchanges_and_refreshes_are_too_many_to_be_kept(
     pair = pair_in(redeem(gatebell, board, code))
     for _ in range(3):
         pair = pair_in(refresh(gatebell, board, pair.refresh))
-    # Nor is a code given without a question: the consent before it is the event.
+    # A code without a consent page is not recorded, either: the earlier consent is the event.
     landing(ask(browser, gatebell, board))
     assert count_events(gatebell) == before
 
 
 @pytest.mark.spec("K1")
-def test_a_token_for_a_password_is_kept_and_so_is_its_end(
+def test_a_token_from_the_password_grant_and_its_end_are_recorded(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     form = {"grant_type": "password", "username": carol.username, "password": carol.password}
@@ -182,7 +182,7 @@ def test_a_token_for_a_password_is_kept_and_so_is_its_end(
     assert {event.details["grant_type"] for event in issued} == {"password"}
 
     revoke(gatebell, board, with_client["access_token"])
-    # A second time there is nothing left to end.
+    # There is nothing left to revoke the second time.
     revoke(gatebell, board, with_client["access_token"])
     revoke(gatebell, board, alone["access_token"], client_id=None, client_secret=None)
     ended = events_about(gatebell, carol, EventKind.TOKEN_REVOKED)
@@ -192,7 +192,7 @@ def test_a_token_for_a_password_is_kept_and_so_is_its_end(
 
 @pytest.mark.spec("K1")
 @pytest.mark.parametrize("namespace", ["group", "project"])
-def test_members_who_come_and_go_are_kept(
+def test_added_and_removed_members_are_recorded(
     gatebell: LiveGatebell, carol: Person, namespace: str
 ) -> None:
     owner = make_user(gatebell, name="owner")
@@ -206,7 +206,7 @@ def test_members_who_come_and_go_are_kept(
     subject, address = pages[namespace]
     page = browser.get(gatebell.url + address)
     form = form_with(page, "user")
-    # What is refused leaves no event.
+    # A rejected change is not an event.
     assert submit(browser, page, form, user="nobody", role="30").status_code == 422
     submit(browser, page, form, user=carol.username, role="30")
     added = event_about(gatebell, carol, EventKind.MEMBER_ADDED)
@@ -221,7 +221,7 @@ def test_members_who_come_and_go_are_kept(
 
 
 @pytest.mark.spec("K1")
-def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
+def test_changes_of_an_integration_are_recorded(gatebell: LiveGatebell) -> None:
     path, name = make_project(gatebell, bob(gatebell)), unique("Nagios")
     maintainer = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, path, maintainer, Role.MAINTAINER)
@@ -248,7 +248,7 @@ def test_what_becomes_of_an_integration_is_kept(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> None:
+def test_changes_by_operators_on_the_command_line_are_recorded(gatebell: LiveGatebell) -> None:
     name = unique("dave")
     gatebell.cli("users", "create", name, "--email", f"{name}@a.example", "--admin")
     gatebell.cli("settings", "set", "page_size", "33")
@@ -267,7 +267,7 @@ def test_what_an_operator_does_by_command_is_kept(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_no_secret_is_in_any_event(
+def test_events_contain_no_secrets(
     gatebell: LiveGatebell, carol: Person, board: ClientCredentials
 ) -> None:
     browser, telly = open_browser(gatebell, carol), television(gatebell)

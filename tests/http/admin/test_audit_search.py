@@ -1,4 +1,4 @@
-"""Finding audit events, on the page and by the API, and exporting what was found."""
+"""Tests of searching audit events on the page and in the API, and of exporting the results."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_the_api_and_the_page_find_events_by_what_is_given(
+def test_the_api_and_the_page_filter_events_alike(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
     bob, project = make_user(gatebell, name="bob"), f"{unique('acme')}/shop"
@@ -69,13 +69,13 @@ def test_the_api_and_the_page_find_events_by_what_is_given(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_what_is_found_is_exported_whole(
+def test_all_matching_events_are_exported(
     gatebell: LiveGatebell, admin: Person, write: Write
 ) -> None:
     bob = make_user(gatebell, name="bob")
     subjects = [write(bob, subject=f"=cmd|' /C calc'!A{number}") for number in range(3)]
     with database_of(gatebell) as session:
-        # More than are read at once.
+        # The service reads events in batches that are smaller than this.
         user = get_user(bob.username, session=session)
         row = {"created_at": now(), "kind": "token.issued", "actor_name": "", "user_id": user.id}
         rows = [row | {"subject": f"t{number}", "details": {}} for number in range(600)]
@@ -94,7 +94,7 @@ def test_what_is_found_is_exported_whole(
     assert ".csv" in table.headers["Content-Disposition"]
     head, *cells = csv.reader(table.text.splitlines())
     column = head.index("target_details")
-    # What a spreadsheet would run is a text.
+    # Cells that a spreadsheet would execute are marked as text.
     assert [row[column] for row in cells] == [f"'{subject}" for subject in subjects[::-1]]
     everything = browser.get(f"{gatebell.url}{PAGE}/export.csv", params={"user": bob.username})
     assert len(everything.text.splitlines()) == 1 + 3 + 600

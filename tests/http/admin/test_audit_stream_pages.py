@@ -1,4 +1,4 @@
-"""/admin/audit_streams: destinations of the audit log on pages."""
+"""Tests of `/admin/audit_streams`, the pages about destinations of the audit log."""
 
 import re
 from collections.abc import Iterator
@@ -38,14 +38,14 @@ def press(browser: requests.Session, page: requests.Response, what: str) -> requ
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_a_destination_is_added_tried_rotated_paused_and_deleted(
+def test_a_destination_is_added_tested_rotated_paused_and_deleted(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
 ) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, f"{receiver.url}?key=hidden")
     secret = secret_on(page)
     assert "unencrypted" in page.text
-    # It is shown once.
+    # The secret is shown only once.
     assert "whsec_" not in browser.get(page.url).text
 
     page = press(browser, page, "/test")
@@ -59,10 +59,10 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
     assert secret_on(page) != secret
     assert "also signs until" in page.text
     page = press(browser, page, "/resume")
-    assert "Waiting events are being sent." in page.text
+    assert "Queued events are being sent." in page.text
 
     page = press(browser, page, "/delete")
-    assert "was deleted" in page.text
+    assert " deleted." in page.text
     kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
     assert kinds == [
         "audit_stream.removed",
@@ -74,7 +74,7 @@ def test_a_destination_is_added_tried_rotated_paused_and_deleted(
 
 
 @pytest.mark.long
-def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
+def test_a_rejected_event_is_shown_until_it_is_sent_again(
     gatebell: LiveGatebell, admin: Person, receiver: Receiver
 ) -> None:
     browser = signed_in(gatebell, admin)
@@ -91,12 +91,12 @@ def test_an_event_that_is_refused_is_shown_until_it_is_sent_again(
     with database_of(gatebell) as session:
         session.add(entry)
     page = browser.get(page.url)
-    assert "1 event not delivered: the receiver refuses it." in page.text
+    assert "1 event not delivered because the receiver rejects it." in page.text
     counted = f'gatebell_audit_stream_set_aside_events{{stream="{stream_id}"}}'
     metrics = f"{gatebell.url}/metrics"
     assert f"{counted} 1.0\n" in browser.get(metrics).text
     page = press(browser, page, "/resume")
-    assert "Waiting events are being sent." in page.text
+    assert "Queued events are being sent." in page.text
     assert "not delivered" not in page.text
     assert f"{counted} 0.0\n" in browser.get(metrics).text
 
@@ -107,7 +107,7 @@ def secret_on(page: requests.Response) -> str:
     return found[0]
 
 
-def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin: Person) -> None:
+def test_problems_of_a_destination_are_shown(gatebell: LiveGatebell, admin: Person) -> None:
     browser = signed_in(gatebell, admin)
     page = add(gatebell, browser, "http://127.0.0.1:2/")
     page = press(browser, page, "/test")
@@ -116,7 +116,7 @@ def test_what_is_wrong_with_a_destination_is_told(gatebell: LiveGatebell, admin:
     assert "http://127.0.0.1:2/" in listed
     never = submit(browser, page, form_with(page, "url"), url="http://10.1.2.3/")
     assert never.status_code == 422
-    assert "10.1.2.3 is private" in never.text
+    assert "10.1.2.3 is a private address" in never.text
     answer = submit(browser, page, form_with(page, "url"), url="http://127.0.0.1:1/")
     assert answer.status_code == 302
     page = browser.get(page.url)

@@ -1,11 +1,11 @@
-"""Every audit event about a project or group is among the audit events of that one."""
+"""Tests that audit events about a project or group are listed in its own audit events."""
 
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from domain.audit.events import OF_PLACES, Event, EventKind, EventSource, store_event
+from domain.audit.events import NAMESPACE_KIND_PREFIXES, Event, EventKind, EventSource, store_event
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import database_of, make_project, make_user, now
 from tests.support.accounts.personal_tokens import make_token
@@ -28,7 +28,7 @@ def kinds_of(api: ApiCaller, at: str) -> list[str]:
 
 
 def use(api: ApiCaller, at: str) -> None:
-    """Create and remove what a project and a group both have."""
+    """Create and delete objects that both projects and groups have."""
     channel = api.done(
         "POST",
         f"{at}/notification_channels",
@@ -42,7 +42,7 @@ def use(api: ApiCaller, at: str) -> None:
     api.done("DELETE", f"{at}/access_tokens/{rotated['id']}", status=204)
 
 
-def test_events_of_projects_and_groups_are_found_there(
+def test_events_of_projects_and_groups_are_listed_there(
     gatebell: LiveGatebell, tmp_path: Path
 ) -> None:
     owner = make_user(gatebell)
@@ -68,8 +68,8 @@ def test_events_of_projects_and_groups_are_found_there(
     assert kinds_of(api, at) == sorted(before[at] + shared + own)
 
 
-def test_an_event_of_a_project_that_names_none_is_no_event(gatebell: LiveGatebell) -> None:
-    kinds = [kind for kind in EventKind if kind.startswith(OF_PLACES)]
+def test_a_project_event_without_a_project_is_rejected(gatebell: LiveGatebell) -> None:
+    kinds = [kind for kind in EventKind if kind.startswith(NAMESPACE_KIND_PREFIXES)]
     assert len(kinds) > 50
     named = ("project.", "group.", "member.", "invitation.")
     with database_of(gatebell) as session:

@@ -1,4 +1,4 @@
-"""An old sign-in of an administrator reads; it changes nothing of the instance or of an owner."""
+"""Tests that administrators with an old sign-in can read but cannot change anything."""
 
 import re
 from datetime import timedelta
@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from models import PersonalAccessToken, SignIn, User
-from tests.http.admin.test_admin_access import administrations, csrf_token, those_not
+from tests.http.admin.test_admin_access import admin_addresses, csrf_token, wrong_answers
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.people import (
     Person,
@@ -34,12 +34,12 @@ AGAIN = (302, "/users/sign_in?again=yes")
 
 @cache
 def administrator(gatebell: LiveGatebell) -> Person:
-    """Somebody whose sign-ins all are old."""
+    """An administrator whose sign-ins are all old."""
     return make_user(gatebell, name="ruth", admin=True)
 
 
 def old_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
-    """Return a browser in which somebody signed in two days ago."""
+    """Return a browser in which a user signed in two days ago."""
     browser = open_browser(gatebell, person)
     long_ago = now() - timedelta(days=2)
     with database_of(gatebell) as session:
@@ -57,7 +57,7 @@ def tokens_of(gatebell: LiveGatebell, person: Person) -> int:
         return len(session.scalars(rows).all())
 
 
-def test_no_change_below_admin_is_made_with_an_old_sign_in(gatebell: LiveGatebell) -> None:
+def test_changes_below_admin_need_a_recent_sign_in(gatebell: LiveGatebell) -> None:
     browser = old_browser(gatebell, administrator(gatebell))
     sent = {"csrf_token": csrf_token(gatebell, browser)}
 
@@ -65,11 +65,11 @@ def test_no_change_below_admin_is_made_with_an_old_sign_in(gatebell: LiveGatebel
         answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
-    assert those_not(AGAIN, ask, administrations(gatebell, "POST")) == {}
+    assert wrong_answers(AGAIN, ask, admin_addresses(gatebell, "POST")) == {}
 
 
-def accesses(group: str, project: str) -> tuple[str, ...]:
-    """Return every address that takes a change of owners, of members or of access tokens."""
+def access_addresses(group: str, project: str) -> tuple[str, ...]:
+    """Return all addresses that change owners, members or access tokens."""
     there = {"group_path": group, "project_path": project}
     return tuple(
         re.sub(r"<(?:[^>:]+:)?(\w+)>", lambda part: there.get(part[1], "1"), each.rule)
@@ -80,7 +80,7 @@ def accesses(group: str, project: str) -> tuple[str, ...]:
 
 
 @pytest.mark.long
-def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrator(
+def test_administrators_need_a_recent_sign_in_to_change_owners_members_and_tokens(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -91,10 +91,10 @@ def test_no_owner_member_or_token_changes_with_an_old_sign_in_of_an_administrato
         answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
         return answer.status_code, answer.headers.get("Location", "").partition("&")[0]
 
-    assert those_not(AGAIN, ask, accesses(project.partition("/")[0], project)) == {}
+    assert wrong_answers(AGAIN, ask, access_addresses(project.partition("/")[0], project)) == {}
 
 
-def test_an_old_sign_in_changes_no_project_in_which_the_administrator_has_no_role(
+def test_administrators_need_a_recent_sign_in_to_change_projects_without_a_role(
     gatebell: LiveGatebell,
 ) -> None:
     person, owner = make_user(gatebell, name="ruth", admin=True), make_user(gatebell)
@@ -111,7 +111,7 @@ def test_an_old_sign_in_changes_no_project_in_which_the_administrator_has_no_rol
     give_role(gatebell, project, person, Role.DEVELOPER)
     own = browser.post(silences, data=sent, allow_redirects=False)
     assert "again=yes" not in own.headers.get("Location", "")
-    # Only what the role allows: webhooks are for Maintainers.
+    # The Developer role is not enough, since webhooks need the Maintainer role.
     above = browser.post(
         f"{gatebell.url}/{project}/-/settings/webhooks/new", data=sent, allow_redirects=False
     )
@@ -122,7 +122,7 @@ def test_an_old_sign_in_changes_no_project_in_which_the_administrator_has_no_rol
     assert "again=yes" not in fresh.headers.get("Location", "")
 
 
-def test_owners_who_are_no_administrators_need_no_new_sign_in(gatebell: LiveGatebell) -> None:
+def test_owners_who_are_not_administrators_need_no_new_sign_in(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     group, _, _ = make_project(gatebell, person).partition("/")
     browser = old_browser(gatebell, person)
@@ -133,7 +133,7 @@ def test_owners_who_are_no_administrators_need_no_new_sign_in(gatebell: LiveGate
     assert form_with(changed, "two_factor_grace_period").value("two_factor_grace_period") == "7"
 
 
-def test_the_new_sign_in_leads_back_to_the_page_of_the_change(gatebell: LiveGatebell) -> None:
+def test_the_new_sign_in_returns_to_the_page_of_the_change(gatebell: LiveGatebell) -> None:
     browser = old_browser(gatebell, administrator(gatebell))
     sent = {"csrf_token": csrf_token(gatebell, browser)}
     user = f"/admin/users/{id_of(gatebell, alice(gatebell))}"
@@ -148,7 +148,7 @@ def test_the_new_sign_in_leads_back_to_the_page_of_the_change(gatebell: LiveGate
         assert parse_qs(urlsplit(answer.headers["Location"]).query)["next"] == [back]
 
 
-def test_the_audit_log_leaves_the_service_after_a_new_sign_in(gatebell: LiveGatebell) -> None:
+def test_an_export_of_the_audit_log_needs_a_recent_sign_in(gatebell: LiveGatebell) -> None:
     stale = old_browser(gatebell, administrator(gatebell))
     fresh = open_browser(gatebell, administrator(gatebell))
     for extension in ("csv", "jsonl"):
@@ -158,7 +158,7 @@ def test_the_audit_log_leaves_the_service_after_a_new_sign_in(gatebell: LiveGate
         assert fresh.get(url, allow_redirects=False).status_code == 200
 
 
-def test_an_administrator_makes_and_rotates_tokens_after_a_new_sign_in(
+def test_administrators_need_a_recent_sign_in_to_create_and_rotate_tokens(
     gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell, name="ruth", admin=True)
@@ -168,7 +168,7 @@ def test_an_administrator_makes_and_rotates_tokens_after_a_new_sign_in(
         answer = browser.post(gatebell.url + path, data=sent, allow_redirects=False)
         assert answer.headers["Location"].startswith("/users/sign_in?again=yes&next="), path
     assert tokens_of(gatebell, person) == 1
-    # To end one is always possible.
+    # Tokens can always be revoked.
     answer = browser.post(
         f"{gatebell.url}{TOKENS}/{made.id}/revoke", data=sent, allow_redirects=False
     )
@@ -179,7 +179,7 @@ def test_an_administrator_makes_and_rotates_tokens_after_a_new_sign_in(
     assert tokens_of(gatebell, person) == 1
 
 
-def test_others_make_tokens_with_an_old_sign_in(gatebell: LiveGatebell) -> None:
+def test_other_users_can_create_tokens_with_an_old_sign_in(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     browser = old_browser(gatebell, person)
     sent = {"csrf_token": csrf_token(gatebell, browser), "name": "script", "scopes": "api"}

@@ -1,4 +1,4 @@
-"""/admin/identity_providers: set a provider up, test the connection, change and delete it."""
+"""Tests of `/admin/identity_providers`: creating, testing, changing and deleting providers."""
 
 from collections.abc import Iterator
 
@@ -41,7 +41,7 @@ def row_of(gatebell: LiveGatebell, slug: str) -> IdentityProvider:
 
 @pytest.fixture
 def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
-    """The path of the page of a provider."""
+    """The path of a provider's page."""
     number = number_of(gatebell, slug)
     yield f"{PAGES}/{number}"
     gatebell.run_cli("identity-providers", "delete", number)
@@ -49,7 +49,7 @@ def page(gatebell: LiveGatebell, slug: str) -> Iterator[str]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
+def test_an_administrator_adds_a_provider_and_users_sign_in_through_it(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     choices = get(gatebell, "/new").text
@@ -68,7 +68,7 @@ def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
     )
     shown = next_page(gatebell, answer)
     assert f"{gatebell.url}/users/auth/{slug}/callback" in shown
-    assert "It is asked unencrypted" in shown
+    assert "Requests to this provider are not encrypted" in shown
     assert CLIENT_SECRET not in shown
     row = row_of(gatebell, slug)
     assert row.scopes == "openid profile email offline_access"
@@ -88,7 +88,7 @@ def test_an_administrator_adds_a_provider_and_people_sign_in_through_it(
 
 
 @pytest.mark.long
-def test_the_connection_is_tested_and_what_is_wrong_is_said(
+def test_the_connection_test_explains_errors(
     gatebell: LiveGatebell, provider: FakeProvider, page: str
 ) -> None:
     works = press(gatebell, page, "/test")
@@ -96,24 +96,24 @@ def test_the_connection_is_tested_and_what_is_wrong_is_said(
     assert f"{provider.url}/authorize" in works.text
     assert "signs with 1 key" in works.text
     provider.metadata = {"issuer": "http://another.example"}
-    assert "another issuer than the one that was entered" in press(gatebell, page, "/test").text
+    assert "differs from the configured issuer" in press(gatebell, page, "/test").text
     provider.metadata = {"userinfo_endpoint": 7}
-    assert "userinfo_endpoint is no URL" in press(gatebell, page, "/test").text
+    assert "userinfo_endpoint is not a URL" in press(gatebell, page, "/test").text
     provider.begin_anew()
     provider.answers = {"/keys": lambda: (200, {}, b"[]")}
-    assert "did not answer with a JSON object" in press(gatebell, page, "/test").text
+    assert "did not return a JSON object" in press(gatebell, page, "/test").text
 
 
 @pytest.mark.long
-def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
+def test_an_invalid_value_is_explained_and_the_input_is_kept(
     gatebell: LiveGatebell, page: str
 ) -> None:
     group = new_group(gatebell)
     for field, value, words in (
         ("issuer", "ftp://x.example", "must begin with https:// or http://"),
-        ("issuer", "https://x.example/?a=b", "An issuer has no query."),
+        ("issuer", "https://x.example/?a=b", "The issuer must not have a query."),
         ("scopes", "profile", "must include openid"),
-        ("group_roles", "no sense", "is not of the form"),
+        ("group_roles", "no sense", "has an invalid line"),
         ("group_roles", f"sre = {group}: Boss", "is not a role"),
         ("group_roles", "sre = no/such/group: Guest", "no/such/group"),
         ("title", "x" * 101, "at most 100 characters"),
@@ -124,7 +124,7 @@ def test_mistakes_are_shown_beside_their_fields_and_nothing_is_lost(
         assert form_with(answer, "issuer").value(field).strip() == value
 
 
-def test_what_is_changed_applies_and_an_empty_secret_keeps_the_old_one(
+def test_changes_are_applied_and_an_empty_secret_keeps_the_old_one(
     gatebell: LiveGatebell, slug: str, page: str
 ) -> None:
     group, before = new_group(gatebell), row_of(gatebell, slug)
@@ -156,7 +156,7 @@ def test_what_is_changed_applies_and_an_empty_secret_keeps_the_old_one(
     assert events_with_subject(gatebell, slug)[0].details["changed"] == "client_secret"
 
 
-def test_the_issuer_of_connected_accounts_stays(
+def test_the_issuer_of_connected_accounts_cannot_be_changed(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, page: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
@@ -166,7 +166,7 @@ def test_the_issuer_of_connected_accounts_stays(
     assert row_of(gatebell, slug).issuer == provider.url
 
 
-def test_a_name_in_urls_is_taken_once(gatebell: LiveGatebell, slug: str) -> None:
+def test_a_taken_or_invalid_name_in_urls_is_rejected(gatebell: LiveGatebell, slug: str) -> None:
     for given, words in ((slug, "already"), ("No Name", "Name in URLs")):
         answer = fill_in(
             gatebell,
@@ -182,7 +182,7 @@ def test_a_name_in_urls_is_taken_once(gatebell: LiveGatebell, slug: str) -> None
         assert words in answer.text
 
 
-def test_a_deleted_provider_is_gone_from_every_page(
+def test_a_deleted_provider_disappears_from_all_pages(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     slug = add_provider(gatebell, provider.url)

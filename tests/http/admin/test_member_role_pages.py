@@ -1,4 +1,4 @@
-"""/admin/member_roles: custom roles are created, seen and deleted."""
+"""Tests of `/admin/member_roles`, the pages of custom roles."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def test_a_custom_role_is_created_given_and_deleted(gatebell: LiveGatebell) -> None:
+def test_a_custom_role_is_created_assigned_and_deleted(gatebell: LiveGatebell) -> None:
     browser, name = at_work(gatebell), unique("On-call guest")
     page = browser.get(f"{gatebell.url}/admin/member_roles/new")
     form = form_with(page, "name")
@@ -38,7 +38,7 @@ def test_a_custom_role_is_created_given_and_deleted(gatebell: LiveGatebell) -> N
     deletion = form_to(listed, f"/{number}/delete")
     kept = submit(browser, listed, deletion)
     assert kept.status_code == 422
-    assert "Members have the role" in kept.text
+    assert "Members still have the role" in kept.text
     gatebell.cli("members", "give-member-role", project, guest.username, "0")
     assert submit(browser, listed, deletion).status_code == 302
     after = browser.get(f"{gatebell.url}/admin/member_roles")

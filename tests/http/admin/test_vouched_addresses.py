@@ -1,4 +1,4 @@
-"""Administrators vouch for e-mail addresses, and confirm those that wait without a mail server."""
+"""Tests of email addresses that administrators confirm, with and without a mail server."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 
 
 @pytest.mark.both_databases
-def test_without_a_mail_server_an_administrator_confirms(
+def test_an_administrator_can_confirm_an_address_without_a_mail_server(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     email = new_address()
@@ -30,18 +30,20 @@ def test_without_a_mail_server_an_administrator_confirms(
     assert messages_to(gatebell, email) == []
     account = f"/admin/users/{id_of(gatebell, charlie)}"
     seen = next_page(gatebell, press(gatebell, account, "/confirm_address"))
-    assert f"{email} is confirmed." in seen
+    assert f"Email address {email} confirmed." in seen
     assert stored(gatebell, charlie) == (email, True)
 
 
 @pytest.mark.long
-def test_an_administrator_vouches_on_the_page(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_an_administrator_can_mark_an_address_as_verified_on_the_page(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     account = f"/admin/users/{id_of(gatebell, charlie)}"
     assert "not verified" in at_work(gatebell).get(gatebell.url + account).text
     seen = next_page(gatebell, press(gatebell, account, "/verify_address"))
     assert f"{charlie.email} is marked as verified." in seen
     assert claims_of(gatebell, charlie)["email_verified"] is True
-    # A new address is not verified because the former one was.
+    # A new address does not inherit the verification of the old one.
     email = new_address()
     fill_in(gatebell, f"{account}/edit", "username", email=email)
     assert stored(gatebell, charlie) == (email, False)
@@ -50,7 +52,7 @@ def test_an_administrator_vouches_on_the_page(gatebell: LiveGatebell, charlie: P
 
 
 @pytest.mark.long
-def test_a_page_shown_before_does_not_confirm_another_address(
+def test_an_outdated_page_does_not_confirm_another_address(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, first, second = at_work(gatebell), new_address(), new_address()
@@ -63,25 +65,25 @@ def test_a_page_shown_before_does_not_confirm_another_address(
 
 
 @pytest.mark.long
-def test_all_addresses_are_vouched_for_by_a_page_and_a_command(new_service: NewService) -> None:
+def test_all_addresses_can_be_verified_on_a_page_and_by_a_command(new_service: NewService) -> None:
     with running(new_service("sqlite", only="app")) as service:
         people = [make_user(service) for _ in range(3)]
         wish(service, people[0], email := new_address())
         assert service.cli("users", "verify", people[1].username)["verified"] == 1
         assert stored(service, people[1]) == (people[1].email, True)
         page = next_page(service, press(service, "/admin/users", "/verify_addresses"))
-        # The two others, and the administrator at work.
-        assert "E-mail addresses marked as verified: 3." in page
+        # These are the two other users, and the administrator.
+        assert "Email addresses marked as verified: 3." in page
         assert stored(service, people[0]) == (people[0].email, True)
         assert service.cli("users", "verify", "--all") == {"verified": 0}
-        # What waits does so still.
+        # The requested address is still unconfirmed.
         press(service, f"/admin/users/{id_of(service, people[0])}", "/confirm_address")
         assert stored(service, people[0]) == (email, True)
         made = service.cli("users", "create", "vera", "--email", new_address(), "--verified")
         assert service.cli("users", "show", made["username"])["confirmed_at"]
 
 
-def test_only_administrators_vouch(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_only_administrators_can_verify_addresses(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + PROFILE)
     form = form_with(page, "email")

@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.audit.events import Actor
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.audit.events import EventActor
 from models import AuditEvent
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.accounts.team import browser_of, give_role, person_for
@@ -43,7 +43,7 @@ def do(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
+def test_the_activity_shows_the_user_of_each_action(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
@@ -55,7 +55,7 @@ def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
     assert f'<option value="{me}" selected>' in page
     listed = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text
     assert f"assigned to </span>@{me}<" in listed
-    do(browser, endpoint, "assignee", assignee=me)  # no news
+    do(browser, endpoint, "assignee", assignee=me)  # The alert is already assigned to this user.
     do(browser, endpoint, "assignee", assignee=other.username)
     do(browser, endpoint, "assignee", assignee="-")
     do(browser, endpoint, "notes", text="Grew the volume,\r\nsee https://wiki.example/db-1.")
@@ -76,7 +76,7 @@ def test_the_activity_tells_who_did_what(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -> None:
+def test_alerts_can_be_assigned_only_to_members_who_can_see_them(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     guest = person_for(gatebell, Role.GUEST)
@@ -85,14 +85,14 @@ def test_alerts_are_assigned_to_those_who_may_see_them(gatebell: LiveGatebell) -
     browser = signed_in(gatebell, alice(gatebell))
     for who in (guest.username, stranger.username, "nobody-has-this-name", "", "a\x00b", "' --"):
         page = do(browser, endpoint, "assignee", assignee=who)
-        assert "Alerts can be assigned to members of the project" in page.text, who
+        assert "The assignee must be a member of the project" in page.text, who
         assert '<option value="-">' in page.text
         assert "assigned it" not in page.text
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
+def test_a_note_is_escaped_and_links_only_web_addresses(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     browser = signed_in(gatebell, alice(gatebell))
@@ -115,7 +115,7 @@ def test_a_note_is_text_and_nothing_else(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_activity_has_pages(gatebell: LiveGatebell) -> None:
+def test_the_activity_is_paginated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     browser = signed_in(gatebell, alice(gatebell))
@@ -133,12 +133,12 @@ def test_the_activity_has_pages(gatebell: LiveGatebell) -> None:
 
 
 def write_note(gatebell: LiveGatebell, endpoint: Endpoint, text: str) -> None:
-    """Add a note to the first alert by the form."""
+    """Add a note to the project's first alert."""
     me = alice(gatebell).username
     (alert,) = alerts_of(gatebell, endpoint.project)
     with database_of(gatebell) as session:
-        by = Actor(id=get_user(me, session=session).id, name=me)
-        add_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
+        by = EventActor(id=get_user(me, session=session).id, name=me)
+        add_activity_entry(alert.id, NoteKind.NOTE, text, by=by, session=session, now=now())
 
 
 @pytest.mark.both_databases
@@ -162,7 +162,7 @@ def test_each_report_is_a_line_of_the_timeline(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_timeline_joins_reports_and_has_pages(gatebell: LiveGatebell) -> None:
+def test_the_timeline_joins_reports_and_is_paginated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for _ in range(3):
         endpoint.post(webhook(*(item("a") for _ in range(90))))
@@ -204,7 +204,7 @@ def test_the_timeline_joins_reports_and_has_pages(gatebell: LiveGatebell) -> Non
         ),
     ],
 )
-def test_the_page_says_why_reports_were_grouped(
+def test_the_page_explains_why_reports_were_grouped(
     gatebell: LiveGatebell, kind: str, body: dict[str, object], sentence: str, fields: list[str]
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
@@ -239,7 +239,7 @@ def test_a_maintainer_deletes_an_alert_and_its_next_report_opens_another(
         assert (told.subject, told.details["iid"]) == ("Disk full", 1)
 
 
-def test_what_was_resolved_by_itself_opens_again_with_the_same_start(
+def test_an_automatically_resolved_alert_opens_again_with_the_same_start(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)

@@ -1,4 +1,4 @@
-"""Lists of alerts as files."""
+"""Exports of alert lists as CSV and JSON files."""
 
 import csv
 import json
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.one_database("postgres")
 
 FORMULAS = (
     *("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\u200b=cmd|' /C calc'!A0", '"=1"'),
-    # Full width, behind a direction mark, and beyond the separator of other languages.
+    # Full-width characters, a direction mark, and separators of other languages.
     *("\uff1d1+1", "\u202e=1+1", "\u2060@SUM(A1)", "a;=1+1", "a\t=1+1"),
 )
-#: How a spreadsheet recognizes one, wherever it begins a cell.
+#: The beginning of a cell that a spreadsheet treats as a formula.
 FORMULA = re.compile("[\\s\u200b\u202e\u2060\ufeff]*[=+@\uff1d\uff0b\uff0d\uff20-]")
 
 
@@ -46,7 +46,7 @@ def test_the_filtered_list_is_written_as_csv_and_no_cell_is_a_formula(
     for row in rows:
         for cell in row.values():
             assert not FORMULA.match(cell), cell
-    # In quotes, so that no other separator begins a cell in the middle of one.
+    # Quoted, so that another separator cannot start a new cell within the text.
     assert '"a;=1+1"' in text
     assert rows[-1]["title"] == 'comma, "quote" 磁盘'
     assert rows[-1]["environment"] == "a\nb"
@@ -71,7 +71,7 @@ def test_the_filtered_list_is_written_as_json(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_year_of_a_confused_clock_is_written_with_four_digits(gatebell: LiveGatebell) -> None:
+def test_years_before_1000_are_written_with_four_digits(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Old", start_time="0026-01-02T03:04:05Z")
     browser = signed_in(gatebell, alice(gatebell))
@@ -83,11 +83,11 @@ def test_a_year_of_a_confused_clock_is_written_with_four_digits(gatebell: LiveGa
 
 @pytest.mark.long
 @pytest.mark.parametrize("reader", ["patient", "hangs up"])
-def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -> None:
+def test_exports_release_their_database_connections(gatebell: LiveGatebell, reader: str) -> None:
     endpoint = filtered(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     address = f"{gatebell.url}/{endpoint.project}/-/alerts"
-    # More than twice as many as all processes together may have open.
+    # More than twice the number of connections that all processes together may open.
     for _ in range(40):
         is_lazy = reader == "hangs up"
         with browser.get(f"{address}/export.json", stream=is_lazy, timeout=30) as answer:
@@ -96,14 +96,14 @@ def test_files_leave_no_connection_behind(gatebell: LiveGatebell, reader: str) -
 
 
 @pytest.mark.long
-def test_file_and_chart_of_all_projects_have_those_whose_alerts_one_may_read(
+def test_file_and_chart_of_all_projects_include_only_readable_alerts(
     gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell, name="watcher")
     mine, seen = connect(gatebell), connect(gatebell)
     give_role(gatebell, mine.project, person, Role.DEVELOPER)
     give_role(gatebell, seen.project, person, Role.REPORTER)
-    # More than one chunk of the file.
+    # The export writes this number of alerts in more than one chunk.
     mine.post_json([{"title": f"a{number}", "severity": "low"} for number in range(501)])
     mine.accepted(title="=1+1", severity="high")
     seen.accepted(title="not for reporters")
@@ -133,7 +133,7 @@ def test_file_and_chart_of_all_projects_have_those_whose_alerts_one_may_read(
         assert len({(row["project_path"], row["iid"]) for row in rows}) == len(rows) == 502
         assert asks(f"{url}?project={seen.project}&nope=1", headers=token).status_code == 400
     refused = f"{gatebell.url}/api/v4/groups/{group}/alert_management_alerts/export.csv"
-    # A role in the project alone opens no list of its group.
+    # A role in a project gives no access to the list of its group.
     assert machine(gatebell).get(refused, headers=token).status_code in {403, 404}
     give_role(gatebell, mine.project.rpartition("/")[0], person, Role.DEVELOPER)
     (row,) = csv.DictReader(

@@ -1,4 +1,4 @@
-"""Filters, sort orders and counts of the alert list, changes of several alerts, and exports."""
+"""Filters, sort orders, counts, bulk changes and the chart of the alert list."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def list_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str = "") -> requ
 
 
 def part_of(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> str:
-    """Return the list without the page around it, which is slower to render."""
+    """Return the list without the rest of the page, which is slower to render."""
     return list_of(gatebell, endpoint, f"{query}&_part=list").text
 
 
@@ -43,7 +43,7 @@ def titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> list[str]:
 
 
 def all_titles(gatebell: LiveGatebell, endpoint: Endpoint, query: str) -> Iterator[list[str]]:
-    """Follow the links to the last page and back to the first; return the titles of each."""
+    """Yield the titles of each page, from the first to the last and back."""
     browser = signed_in(gatebell, alice(gatebell))
     page = part_of(gatebell, endpoint, query)
     for relation in ("next", "prev"):
@@ -61,7 +61,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
     endpoint = connect(gatebell)
     words = ("critical", "high", "medium", "low", "info", "unknown")
     for number in range(45):
-        # Started: pairs at the same moment. Severity: in turn.
+        # Two alerts at a time start at the same moment, and severities alternate.
         moment = f"2026-11-{1 + number // 2:02}T00:00:00Z"
         endpoint.accepted(title=f"a{number}", severity=words[number % 6], start_time=moment)
     stored = alerts_of(gatebell, endpoint.project)
@@ -78,7 +78,7 @@ def varied(gatebell: LiveGatebell) -> Endpoint:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("sort", ["started", "oldest", "severity", "last_event", "events"])
-def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) -> None:
+def test_each_sort_order_has_pages_in_both_directions(gatebell: LiveGatebell, sort: str) -> None:
     endpoint = varied(gatebell)
     numbers = range(45)
     expected = {
@@ -93,7 +93,7 @@ def test_each_order_has_pages_there_and_back(gatebell: LiveGatebell, sort: str) 
     assert [back_first, back_second, back_third] == [first, second, third]
 
 
-def test_a_place_of_one_order_is_none_in_another(gatebell: LiveGatebell) -> None:
+def test_a_cursor_of_another_sort_order_is_rejected(gatebell: LiveGatebell) -> None:
     endpoint = varied(gatebell)
     page = list_of(gatebell, endpoint, "?sort=severity")
     found = re.search(r"before=([^&\"]+)", page.text)
@@ -138,7 +138,7 @@ FOUND = {
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_filters_leave_what_they_say(gatebell: LiveGatebell) -> None:
+def test_filters_show_only_matching_alerts(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     for query, found in FOUND.items():
         page = part_of(gatebell, endpoint, query)
@@ -149,7 +149,7 @@ def test_filters_leave_what_they_say(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_alerts_of_a_person_and_of_an_integration_are_found(gatebell: LiveGatebell) -> None:
+def test_alerts_are_filtered_by_assignee_and_integration(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     me = alice(gatebell).username
     assert titles(gatebell, endpoint, f"?assignee={me.upper()}") == ["b"]
@@ -189,19 +189,19 @@ def test_counting_stops_at_a_thousand(gatebell: LiveGatebell) -> None:
     assert dict(BADGE.findall(page))["Resolved"] == "0"
     project_page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}")
     assert "1,000+" in project_page.text
-    # What many alerts have is found, and not counted.
+    # A search with many matches is not counted.
     found = list_of(gatebell, endpoint, "?search=on&sort=events")
     assert ROW.findall(found.text) == ["one"] * 20
     assert BADGE.findall(found.text) == []
-    assert "Sorted among the newest 2,000 of each status." in found.text
-    # So it is with what only older ones have.
+    assert "Only the newest 2,000 alerts of each status are sorted." in found.text
+    # The same applies to a search that matches only older alerts.
     found = list_of(gatebell, endpoint, "?search=old&sort=oldest")
     assert ROW.findall(found.text) == ["old one"] * 20
     assert BADGE.findall(found.text) == []
 
 
 @pytest.mark.long
-def test_the_list_alone_can_be_asked_for(gatebell: LiveGatebell) -> None:
+def test_the_list_can_be_requested_without_its_page(gatebell: LiveGatebell) -> None:
     part = list_of(gatebell, filtered(gatebell), "?service=mail&_part=list").text
     assert ROW.findall(part) == ["b", "a"]
     assert "<html" not in part
@@ -217,7 +217,7 @@ def change_several(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
+def test_a_bulk_change_names_a_conflicting_alert_and_changes_the_others(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -228,15 +228,15 @@ def test_a_conflict_of_one_leaves_the_others_alone_and_is_told_by_name(
     assert endpoint.accepted(title="disk again", fingerprint="x")["iid"] == 3
     answer = change_several(gatebell, endpoint, browser, iid=["1", "2"], status="triggered")
     told = browser.get(gatebell.url + answer.headers["Location"]).text
-    assert "1 alert is triggered now." in told
-    assert "Left as it was: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
+    assert "1 alert is now triggered." in told
+    assert "Not changed: #1 “disk &lt;b&gt;one&lt;/b&gt;”" in told
     found = [alert.status for alert in alerts_of(gatebell, endpoint.project)]
     assert found == ["resolved", "triggered", "triggered"]
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
+def test_invalid_alert_numbers_change_nothing(gatebell: LiveGatebell) -> None:
     endpoint = filtered(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     for iid in ([], ["x"], ["-1"], ["9" * 30], ["%00"], ["1; DROP TABLE alerts"]):
@@ -248,7 +248,7 @@ def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
         {"iid": "1", "status": "x"},
     ):
         assert change_several(gatebell, endpoint, browser, **given).status_code == 422
-    # Who goes back stays in this project, and on a list that there is.
+    # The redirect stays in this project and on an existing list.
     given = {"iid": "1", "status": "ignored", "back": "sort=x"}
     assert change_several(gatebell, endpoint, browser, **given).status_code == 400
     forged = "project_path=other/place&_scheme=javascript&_external=1&status=all&a=b"
@@ -258,11 +258,11 @@ def test_numbers_that_are_none_change_nothing(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_the_chart_counts_what_the_last_days_opened(gatebell: LiveGatebell) -> None:
+def test_the_chart_counts_the_alerts_of_the_last_days(gatebell: LiveGatebell) -> None:
     page = list_of(gatebell, varied(gatebell)).text
     table = page[page.index("by day and severity") : page.index("list-search")]
     days = [re.findall(r">([\d,]+)</td>", row) for row in re.findall(r"<tr><th.*?</tr>", table)]
-    # A day may have begun since the first of them.
+    # A new day may have begun since the first alert was created.
     counts = [list(map(int, day)) for day in days[:3] if day]
     assert [sum(column) for column in zip(*counts, strict=True)] == [8, 8, 8, 7, 7, 7, 45]
     assert f"45 alerts · busiest day {max(day[-1] for day in counts)}" in page

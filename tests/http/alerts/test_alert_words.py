@@ -1,11 +1,11 @@
-"""The search index of an alert: how words are separated, and that it is deleted with the alert."""
+"""The search index of alerts: separation of words, and deletion with the alert."""
 
 from string import punctuation
 
 import pytest
 from sqlalchemy import delete, select, text
 
-from domain.alerts.listing.search import find_matches, search_words
+from domain.alerts.listing.search import find_matches, parse_search_words
 from models import Alert, Project
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect
@@ -17,7 +17,7 @@ def found_by(gatebell: LiveGatebell, endpoint: Endpoint, typed: str) -> list[int
     with database_of(gatebell) as session:
         its_id = select(Project.id).where(Project.path == endpoint.project)
         project_id = session.scalars(its_id).one()
-        matches = find_matches(search_words(typed), project_id=project_id, session=session)
+        matches = find_matches(parse_search_words(typed), project_id=project_id, session=session)
         statement = select(Alert.iid).where(matches.condition, Alert.project_id == project_id)
         return list(session.scalars(statement.order_by(Alert.iid)))
 
@@ -35,7 +35,7 @@ def test_any_punctuation_separates_words(gatebell: LiveGatebell) -> None:
         assert found_by(gatebell, endpoint, f"before{sign}after x{ord(sign)}y{sign}2") == [iid]
 
 
-def test_words_go_with_their_alert(gatebell: LiveGatebell) -> None:
+def test_the_words_of_a_deleted_alert_are_deleted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for title in ("first one", "second one"):
         endpoint.accepted(title=title)
@@ -83,7 +83,7 @@ SIGNS = ("🔥", "—", "→", "€", "…", "👩\u200d🚒")
 
 
 @pytest.mark.long
-def test_what_has_no_letter_and_no_digit_is_not_looked_for(gatebell: LiveGatebell) -> None:
+def test_search_ignores_terms_without_letters_and_digits(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number, sign in enumerate(SIGNS):
         endpoint.accepted(title=f"Disk{number} {sign} full")
@@ -96,7 +96,7 @@ def test_what_has_no_letter_and_no_digit_is_not_looked_for(gatebell: LiveGatebel
         assert found_by(gatebell, endpoint, sign) == []
 
 
-#: As it is written, and as it is typed.
+#: Pairs of the word in the title and the word that a user types.
 ACCENTED = (
     ("Zürich", "zurich"),
     ("Bern", "BÉRN"),
@@ -120,7 +120,7 @@ def test_a_word_is_found_with_its_accents_and_without(gatebell: LiveGatebell) ->
         assert found_by(gatebell, endpoint, f"again {typed} fire") == [iid]
 
 
-def test_a_mark_of_another_script_makes_another_letter(gatebell: LiveGatebell) -> None:
+def test_marks_of_non_latin_letters_are_not_ignored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="край")
     assert found_by(gatebell, endpoint, "краи") == []

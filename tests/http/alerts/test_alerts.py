@@ -32,7 +32,7 @@ FIELDS = {
 
 
 def page_of(gatebell: LiveGatebell, endpoint: Endpoint, path: str = "") -> requests.Response:
-    """Return the page of an alert for the project's owner Alice."""
+    """Return the page of an alert as the project's owner Alice sees it."""
     browser = signed_in(gatebell, alice(gatebell))
     return browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts{path}")
 
@@ -44,7 +44,7 @@ def titles(page: requests.Response) -> list[str]:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("J5", "I3", "I13")
-def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_shows_every_stored_field(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for _ in range(3):
         endpoint.accepted(**FIELDS)
@@ -62,7 +62,7 @@ def test_an_alerts_page_shows_every_field_that_was_kept(gatebell: LiveGatebell) 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("J5", "I13")
-def test_a_metrics_alerts_page_shows_query_links_and_notes(gatebell: LiveGatebell) -> None:
+def test_the_page_of_a_prometheus_alert_shows_query_links_and_notes(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(captured("01_firing_unicode_bearer.json"))
     endpoint.post(captured("17_prometheus_instance_down_2.json"))
@@ -79,7 +79,7 @@ EVIL = "<script>alert(1)</script>{{7*7}}${7*7}%s\u202e<img src=x onerror=alert(1
 
 @pytest.mark.spec("J5")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
-def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, kind: str) -> None:
+def test_text_of_senders_is_escaped_on_every_page(gatebell: LiveGatebell, kind: str) -> None:
     endpoint = connect(gatebell, kind=kind)
     names = (*FIELDS, EVIL, "alertname", "summary", "platform_incident_markdown", "runbook_url")
     fields = dict.fromkeys(names, EVIL) | {"hosts": [EVIL], "fingerprint": [EVIL]}
@@ -97,11 +97,11 @@ def test_what_senders_write_is_never_markup_on_any_page(gatebell: LiveGatebell, 
         assert "49${" not in page.text
 
 
-# What is no address of the web: tests/domain/core/test_text_links.py.
+# tests/domain/core/test_text_links.py has more texts that are not links.
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2023-40577")
 @pytest.mark.spec("J5")
-def test_a_link_that_does_not_lead_to_the_web_is_no_link(gatebell: LiveGatebell) -> None:
+def test_only_http_addresses_become_links(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     metrics = connect(gatebell, endpoint.project, kind="prometheus", name="Metrics")
     links = ("javascript:alert(1)", "//evil.example/x", "https:evil")
@@ -139,7 +139,7 @@ def test_the_list_has_a_tab_for_each_status(gatebell: LiveGatebell) -> None:
         assert titles(page_of(gatebell, endpoint, query)) == found, query
 
 
-# Which words are found: tests/http/alerts/test_alert_words.py.
+# tests/http/alerts/test_alert_words.py tests the search index in detail.
 @pytest.mark.long
 @pytest.mark.both_databases
 def test_search_finds_words_by_their_beginnings(gatebell: LiveGatebell) -> None:
@@ -162,7 +162,7 @@ def test_search_finds_words_by_their_beginnings(gatebell: LiveGatebell) -> None:
         assert titles(answer) == found, search
 
 
-# All that is no cursor: tests/domain/alerts/test_sort_orders.py.
+# tests/domain/alerts/test_sort_orders.py has more invalid cursors.
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["before", "after"])
 def test_a_forged_cursor_is_refused(gatebell: LiveGatebell, name: str) -> None:
@@ -210,7 +210,7 @@ def test_a_status_changes_to_any_other_and_back(gatebell: LiveGatebell) -> None:
         (alert,) = alerts_of(gatebell, endpoint.project)
         assert alert.status == status
         assert (alert.ended_at is not None) == (status == "resolved")
-    # It is open, whatever people call it: what comes again is counted there.
+    # The alert is open in each status but resolved, so a new report joins it.
     assert endpoint.accepted(fingerprint="x")["iid"] == 1
 
 
@@ -237,7 +237,7 @@ def test_reopening_is_refused_while_another_open_alert_is_the_same(gatebell: Liv
 
 
 @pytest.mark.long
-def test_a_status_that_is_none_changes_nothing(gatebell: LiveGatebell) -> None:
+def test_an_unknown_status_changes_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     browser = signed_in(gatebell, alice(gatebell))
@@ -250,7 +250,7 @@ def test_a_status_that_is_none_changes_nothing(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I17", "J5")
-def test_a_recovery_is_seen_on_the_page(gatebell: LiveGatebell) -> None:
+def test_the_page_shows_a_recovery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a")))
     endpoint.post(webhook(resolved("a")))

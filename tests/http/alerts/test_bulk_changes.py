@@ -1,4 +1,4 @@
-"""A status for all alerts that match, or for several, and what takes it back."""
+"""Bulk changes of the status of alerts, and undoing them."""
 
 import re
 from collections import Counter
@@ -21,12 +21,12 @@ from tests.support.wire.page_text import words
 pytestmark = pytest.mark.one_database("sqlite")
 
 _PATIENCE_SECONDS = 120
-#: More than lists count.
+#: Number of alerts in the project; lists count fewer.
 MANY = 1_030
 
 
 def with_many(gatebell: LiveGatebell) -> Endpoint:
-    """Return an endpoint with alerts of two services: more of `mail` than one slice has."""
+    """Return an endpoint with alerts of two services; `mail` has more alerts than one slice."""
     endpoint = connect(gatebell)
     with database_of(gatebell) as session:
         project_id = session.scalar(select(Project.id).where(Project.path == endpoint.project))
@@ -59,7 +59,7 @@ def statuses(gatebell: LiveGatebell, project: str) -> dict[int, str]:
 
 
 def finished(browser: requests.Session, url: str) -> requests.Response:
-    """Look at the page of a change until it is finished."""
+    """Poll the page of a bulk change until the change is finished."""
     end = monotonic() + _PATIENCE_SECONDS
     while monotonic() < end:
         page = browser.get(url)
@@ -71,7 +71,7 @@ def finished(browser: requests.Session, url: str) -> requests.Response:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
+def test_a_bulk_change_of_all_matches_is_confirmed_and_undone(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = with_many(gatebell)
@@ -83,32 +83,34 @@ def test_all_that_match_get_a_status_after_a_question_and_get_it_back(
     asked = submit(browser, page, form, every="yes", status="resolved")
     assert f"Resolve {MANY:,} alerts?" in asked.text
     assert "<dt>Service</dt><dd><bdi>mail</bdi></dd>" in asked.text
-    assert statuses(gatebell, endpoint.project) == before  # nothing was done yet
+    # Nothing changes before the confirmation.
+    assert statuses(gatebell, endpoint.project) == before
 
     begun = submit(browser, asked, form_to(asked, "/alerts/status"), status="resolved")
     url = gatebell.url + begun.headers["Location"]
-    with database_of(gatebell) as session:  # the page shows progress, but it may be over already
+    # The page may show no progress, because the change can already be finished.
+    with database_of(gatebell) as session:
         batch = session.get_one(AlertBatch, int(url.rpartition("/")[2]))
         assert batch.matched == MANY
     done = finished(browser, url)
-    assert f"{MANY:,} alerts are resolved now" in done.text
+    assert f"{MANY:,} alerts are now resolved" in done.text
     after = statuses(gatebell, endpoint.project)
     assert Counter(after.values()) == {"resolved": MANY, "triggered": 5, "acknowledged": 5}
 
-    # Somebody takes one of them up, and gives it the same status again.
+    # Another user changes the status of one alert and sets it to resolved again.
     other = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
     for status in ("triggered", "resolved"):
         shown = other.get(f"{gatebell.url}/{endpoint.project}/-/alerts/7")
         submit(other, shown, form_to(shown, "/alerts/7/status"), status=status)
     submit(browser, done, form_to(done, "/undo"))
     undone = finished(browser, url)
-    assert f"{MANY - 1:,} of {MANY:,} alerts are as before." in undone.text
+    assert f"{MANY - 1:,} of {MANY:,} alerts were restored." in undone.text
     assert statuses(gatebell, endpoint.project) == before | {7: "resolved"}
     assert "/undo" not in undone.text
 
 
 @pytest.mark.long
-def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -> None:
+def test_a_bulk_change_is_undone_from_its_notice(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(3):
         endpoint.accepted(title=f"alert {number}")
@@ -117,7 +119,7 @@ def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -
     form = form_to(page, "/alerts/status")
     answer = submit(browser, page, form, iid=["1", "3"], status="ignored")
     told = browser.get(gatebell.url + answer.headers["Location"])
-    assert "2 alerts are ignored now." in told.text
+    assert "2 alerts are now ignored." in told.text
     stranger = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     undo = form_to(told, "/undo")
     address = gatebell.url + undo.action
@@ -126,18 +128,18 @@ def test_a_change_of_several_is_undone_from_its_notice(gatebell: LiveGatebell) -
     answer = submit(browser, told, undo)
     assert answer.headers["Location"].endswith("/-/alerts?search=alert")
     told = browser.get(gatebell.url + answer.headers["Location"])
-    assert "2 alerts are as before." in told.text
+    assert "2 alerts were restored." in told.text
     assert set(statuses(gatebell, endpoint.project).values()) == {"triggered"}
     activity = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
     assert "reopened it by undoing a change" in activity
-    # A second tap on the same button changes nothing, and shows the same result.
+    # A second click on the same button changes nothing, and shows the same result.
     again = submit(browser, told, undo)
     told = browser.get(gatebell.url + again.headers["Location"])
-    assert "2 alerts are as before." in told.text
+    assert "2 alerts were restored." in told.text
 
 
 @pytest.mark.long
-def test_the_list_of_all_projects_changes_what_its_user_may_change(gatebell: LiveGatebell) -> None:
+def test_a_bulk_change_in_all_projects_skips_read_only_alerts(gatebell: LiveGatebell) -> None:
     person = person_for(gatebell, Role.DEVELOPER)
     mine, seen = (make_project(gatebell, alice(gatebell)) for _ in range(2))
     give_role(gatebell, mine, person, Role.DEVELOPER)
@@ -162,7 +164,7 @@ def test_the_list_of_all_projects_changes_what_its_user_may_change(gatebell: Liv
     assert statuses(gatebell, seen) == {1: "triggered"}
 
 
-def test_what_is_older_than_a_day_is_not_undone(gatebell: LiveGatebell) -> None:
+def test_a_bulk_change_cannot_be_undone_after_a_day(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="alert")
     browser = signed_in(gatebell, alice(gatebell))

@@ -1,4 +1,4 @@
-"""Escalating, paging a person, snoozing and “Still on it”: API, page and command line."""
+"""Manual actions on alerts in the API, on pages and in the CLI: escalate, page, snooze, renew."""
 
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 def begin(gatebell: LiveGatebell, title: str) -> tuple[Endpoint, ApiCaller]:
-    """Return a project with an alert, and a caller at that alert."""
+    """Return a project with an alert, and an API caller for that alert."""
     endpoint = connect(gatebell)
     endpoint.accepted(title=title)
     at = f"/projects/{endpoint.project.replace('/', '%2F')}/alert_management_alerts/1"
@@ -37,7 +37,7 @@ def do(browser: requests.Session, endpoint: Endpoint, what: str, **values: str) 
 
 
 @pytest.mark.both_databases
-def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
+def test_the_api_starts_and_ends_a_snooze(gatebell: LiveGatebell) -> None:
     _, call = begin(gatebell, "Snoozed by API")
     view = call.done("POST", "/snooze", json={"duration": "4h"})
     assert view["state"] == "snoozed"
@@ -54,10 +54,10 @@ def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
     assert call.done("GET")["status"] == "triggered"
     at = (now() + timedelta(days=8)).isoformat()
     for wrong, why in (
-        ({}, "Give one of duration, until and tomorrow."),
-        ({"duration": "1h", "tomorrow": True}, "Give one of duration, until and tomorrow."),
-        ({"until": at}, "A snooze ends between one minute and 1w from now."),
-        ({"duration": "10s"}, "A snooze ends between one minute and 1w from now."),
+        ({}, "Exactly one of `duration`, `until` and `tomorrow`"),
+        ({"duration": "1h", "tomorrow": True}, "Exactly one of `duration`, `until` and `tomorrow`"),
+        ({"until": at}, "A snooze must end between 1m and 1w from now."),
+        ({"duration": "10s"}, "A snooze must end between 1m and 1w from now."),
     ):
         assert why in call.refused("POST", "/snooze", json=wrong, status=400)
     call.refused("POST", "/wake", status=409)
@@ -68,24 +68,24 @@ def test_the_api_snoozes_and_wakes(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_offers_all_manual_actions(gatebell: LiveGatebell) -> None:
     endpoint, call = begin(gatebell, "Handled by page")
     dev = person_for(gatebell, Role.DEVELOPER)
     browser = browser_of(gatebell, endpoint.project, Role.DEVELOPER)
     mate = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
-    assert f"@{mate.username} has no confirmed contact: not paged." in do(
+    assert f"@{mate.username} has no confirmed contact, so no page was sent." in do(
         browser, endpoint, "page", user=mate.username
     )
     address = f"{mate.username}@pager.example"
     gatebell.cli("contacts", "create", mate.username, "--type", "email", "--address", address)
     text = do(browser, endpoint, "page", user=mate.username)
-    assert f"@{mate.username} is paged now." in text
+    assert f"@{mate.username} is being paged." in text
     assert f"@{dev.username} paged @{mate.username}" in text
     event = last_event(gatebell, "Handled by page")
     assert (event.kind, event.details["person"]) == ("alert.person_paged", mate.username)
 
-    assert "Enter until when it is snoozed." in do(browser, endpoint, "snooze", **{"for": "until"})
+    assert "Enter the end of the snooze." in do(browser, endpoint, "snooze", **{"for": "until"})
     text = do(browser, endpoint, "snooze", **{"for": "1h"})
     assert "Snoozed until" in text
     listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts").text)
@@ -98,16 +98,18 @@ def test_a_page_of_an_alert_has_what_one_does_at_night(gatebell: LiveGatebell) -
         *("--step", f"0s user:{mate.username}", "--acknowledgement-timeout", "30m"),
     )
     assert policy["acknowledgement_timeout_seconds"] == 1800
-    assert policy["summary"].endswith("An acknowledgement holds for 30 min.")
+    assert policy["summary"].endswith("Acknowledgements expire after 30 min.")
     call.done("PUT", json={"status": "acknowledged"})
-    # The alert is older than the policy, which covers it from now on.
+    # The policy also covers alerts that are older than the policy.
     view = call.done("POST", "/renew")
     assert (view["state"], view["escalation_policy"]) == ("acknowledged", "Night")
     reader = signed_in(gatebell, alice(gatebell))
     assert "Still on it" in reader.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1").text
 
 
-def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGatebell) -> None:
+def test_the_page_names_the_recipient_of_an_escalation_and_undoes_it(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell)
     mate = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, endpoint.project, mate, Role.MAINTAINER)
@@ -125,25 +127,25 @@ def test_the_page_names_whom_an_escalation_pages_and_undoes_it(gatebell: LiveGat
     text = do(browser, endpoint, "escalate")
     assert f"Escalating to @{mate.username} in 5 s" in text
     assert label not in text
-    assert "The escalation is cancelled." in do(browser, endpoint, "escalate/undo")
+    assert "The escalation was cancelled." in do(browser, endpoint, "escalate/undo")
     assert label in words(browser.get(url).text)
 
 
-def test_the_command_line_does_it_too(gatebell: LiveGatebell) -> None:
+def test_the_command_line_snoozes_and_pages(gatebell: LiveGatebell) -> None:
     endpoint, call = begin(gatebell, "Handled by command")
     view = gatebell.cli("alerts", "snooze", endpoint.project, "1", "--tomorrow")
     assert view["snoozed_until"].endswith("T09:00:00.000Z")
     assert gatebell.cli("alerts", "paging", endpoint.project, "1") == view
     gatebell.cli("alerts", "wake", endpoint.project, "1")
     refused = gatebell.run_cli("alerts", "page", endpoint.project, "1", "nobody-here")
-    assert "is not a member of this project" in refused.stderr
+    assert "is not a member who can see the alerts" in refused.stderr
     refused = gatebell.run_cli("alerts", "escalate", endpoint.project, "1")
-    assert "No escalation policy pages for this alert." in refused.stderr
+    assert "No escalation policy applies to this alert." in refused.stderr
     vias = [each["via"] for each in call.done("GET", "/activity")]
     assert "on the command line" in vias
 
 
-def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
+def test_unprocessed_changes_are_shown_on_every_page(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint, call = begin(gatebell, "Not processed")
@@ -162,22 +164,22 @@ def test_what_the_worker_has_not_processed_is_shown_as_such_everywhere(
     page = signed_in(gatebell, alice(gatebell)).get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     text = words(page.text)
     assert "not processed yet, waiting for 4" in text
-    assert "resolve this one" not in text
-    assert "the default policy, since no route matches" in text
-    assert "Whether a rule opens an incident is not processed yet, waiting for 4" in text
+    assert "Pages are sent only when an alert opens" not in text
+    assert "the default policy, because no route matches" in text
+    assert "Incident rules for this alert are not processed yet, waiting for 4" in text
     browser = signed_in(gatebell, alice(gatebell))
     for path in ("incidents", f"settings/webhooks/{hook['id']}/deliveries"):
         listed = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/{path}").text)
-        assert "Changes of alerts are not processed yet, waiting for" in listed
+        assert "Changes to alerts are not processed yet, waiting for" in listed
     report = words(browser.get(f"{gatebell.url}/{endpoint.project}/-/on_call/reports").text)
     assert "Nobody was paged. Changes of alerts are not processed yet, waiting for" in report
-    # It can be escalated meanwhile, and acknowledged.
+    # An unprocessed alert can be escalated and acknowledged.
     assert call.done("POST", "/escalate")["escalation_policy"] == "Night"
     assert gatebell.cli("alerts", "escalate", endpoint.project, "1")["state"] == "escalated"
 
 
 def fail_to_process(gatebell: LiveGatebell, path: str, *, since: datetime) -> None:
-    """Let the worker wait with the first look at an alert, which has failed twice."""
+    """Queue changes of an alert that the worker failed to process twice."""
     with database_of(gatebell) as session:
         alert = session.query(Alert).join(Project).filter(Project.path == path).one()
         session.add_all(

@@ -1,4 +1,4 @@
-"""Lists refuse unknown parameters and values, so that a typo never lists everything."""
+"""Rejects unknown parameters and values of lists, so that a typo never lists everything."""
 
 from functools import cache
 from urllib.parse import quote
@@ -9,7 +9,7 @@ import requests
 from flask import Flask
 
 from domain.access.roles import Role
-from domain.core.database.paging import Page
+from domain.core.database.paging import KeysetPage
 from tests.support.accounts.administration import at_work, root
 from tests.support.accounts.people import alice, signed_in
 from tests.support.accounts.personal_tokens import make_token
@@ -17,7 +17,7 @@ from tests.support.accounts.team import browser_of
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.pages.list_query import page_links
+from web.pages.list_query import build_page_links
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -91,60 +91,61 @@ def browser_of_owner(gatebell: LiveGatebell) -> requests.Session:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_list_on_a_page_says_what_it_does_not_know(gatebell: LiveGatebell, path: str) -> None:
+def test_pages_name_unknown_parameters_of_lists(gatebell: LiveGatebell, path: str) -> None:
     assert page(gatebell, path).status_code == 200
     answer = page(gatebell, path, "sevrity=critical")
     assert answer.status_code == 400
-    if "export.json" not in path:  # an address with .json answers with JSON
+    if "export.json" not in path:  # An address with .json answers with JSON.
         assert answer.headers["Content-Type"].startswith("text/html")
         plain = filled(endpoint_of(gatebell), path, is_quoted=False)
         assert f'href="{plain}">Clear filters' in answer.text
-    assert "sevrity is not a known parameter; known parameters: " in answer.text
+    text = answer.text.replace("`", "")  # Pages show no backticks.
+    assert "sevrity is not a known parameter. Known parameters: " in text
 
 
 @pytest.mark.parametrize(
     ("query", "error"),
     [
-        ("status=nope", "status must be one of open, triggered, acknowledged, resolved, ignored, "),
-        ("severity=crit", "severity must be one of critical, high, medium, low, info, unknown."),
-        ("severity=CRITICAL", "severity must be one of "),
-        ("sort=x", "sort must be one of started, oldest, severity, last_event, events."),
-        ("integration=x", "integration must be a whole number."),
-        ("integration=99999999999999999999", "integration must be "),
-        ("search=" + "x" * 201, "search can have at most 200 characters."),
-        ("service=" + "x" * 256, "service can have at most 255 characters."),
-        ("status=open&status=all", "status can be given only once."),
+        ("status=nope", "`status` must be one of open, triggered, acknowledged, resolved, "),
+        ("severity=crit", "`severity` must be one of critical, high, medium, low, info, unknown."),
+        ("severity=CRITICAL", "`severity` must be one of "),
+        ("sort=x", "`sort` must be one of started, oldest, severity, last_event, events."),
+        ("integration=x", "`integration` must be a whole number."),
+        ("integration=99999999999999999999", "`integration` must be "),
+        ("search=" + "x" * 201, "`search` can have at most 200 characters."),
+        ("service=" + "x" * 256, "`service` can have at most 255 characters."),
+        ("status=open&status=all", "`status` can be given only once."),
     ],
 )
-def test_a_word_that_no_alert_list_knows_is_named_with_those_that_it_knows(
+def test_an_invalid_filter_of_alerts_is_rejected_with_the_valid_values(
     gatebell: LiveGatebell, query: str, error: str
 ) -> None:
     refused = api(gatebell, API_LISTS[0], query)
     assert (refused.status_code, refused.json()["error"][: len(error)]) == (400, error)
     shown = page(gatebell, PAGES[0], query)
     assert shown.status_code == 400
-    assert error in shown.text
+    assert error.replace("`", "") in shown.text
 
 
-def test_a_list_by_key_has_no_page_by_number(gatebell: LiveGatebell) -> None:
+def test_a_keyset_list_rejects_page_numbers(gatebell: LiveGatebell) -> None:
     for query in ("page=2", "page=-1", "page=x", "pagination=offset"):
         answer = api(gatebell, API_LISTS[0], query)
         assert answer.status_code == 400, query
-        assert answer.json()["error"].startswith(query.partition("=")[0])
+        assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
 
 
-def test_a_numbered_list_refuses_another_way_through_it(gatebell: LiveGatebell) -> None:
+def test_a_numbered_list_rejects_invalid_pagination(gatebell: LiveGatebell) -> None:
     for path in API_LISTS[1:]:
         for query in ("pagination=x", "order_by=name", "sort=sideways", "page=-1"):
             answer = api(gatebell, path, query)
             assert answer.status_code == 400, (path, query)
-            assert answer.json()["error"].startswith(query.partition("=")[0])
-        # What libraries send with every list is taken.
+            assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
+        # Client libraries send these parameters with every list.
         by_key = api(gatebell, path, "pagination=keyset&order_by=id&per_page=50")
         assert by_key.status_code == 200, path
 
 
-def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell) -> None:
+def test_pages_name_parameters_with_invalid_values(gatebell: LiveGatebell) -> None:
     for path, query in (
         ("/admin/users", "group=robots"),
         ("/admin/applications", "of=me"),
@@ -159,7 +160,7 @@ def test_a_word_that_no_page_knows_is_named(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
+def test_a_client_library_with_keyset_pagination_reads_a_numbered_list(
     gatebell: LiveGatebell,
 ) -> None:
     person = alice(gatebell)
@@ -168,7 +169,7 @@ def test_a_library_that_is_told_to_go_by_key_walks_through_a_numbered_list(
     library = gitlab.Gitlab(
         gatebell.url, private_token=token, pagination="keyset", order_by="id", per_page=2
     )
-    library.session.trust_env = False  # no proxy between us
+    library.session.trust_env = False  # The test connects without a proxy.
     try:
         found = [each.id for each in library.personal_access_tokens.list(iterator=True)]
     finally:
@@ -185,20 +186,20 @@ def test_an_unknown_name_is_shown_as_text_and_cut(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_what_is_no_list_may_be_asked_with_anything(gatebell: LiveGatebell) -> None:
+def test_pages_without_lists_accept_unknown_parameters(gatebell: LiveGatebell) -> None:
     endpoint = endpoint_of(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     assert browser.get(f"{gatebell.url}/?utm_source=letter").status_code == 200
     assert browser.get(f"{gatebell.url}/{endpoint.project}?utm_source=letter").status_code == 200
 
 
-def test_no_parameter_stands_for_a_part_of_the_path(
+def test_a_query_parameter_does_not_replace_a_part_of_the_path(
     app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As a page would that takes such a name among its own.
+    # A page could declare parameters with these names.
     def listed(project_path: str) -> str:
         del project_path
-        return page_links(Page(items=(), next_before=7)).next_url or ""
+        return build_page_links(KeysetPage(items=(), next_before=7)).next_url or ""
 
     monkeypatch.setitem(app.view_functions, "alerts.index", listed)
     for query in ("endpoint=x", "project_path=other%2Fshop", "values=1", "iid=2"):

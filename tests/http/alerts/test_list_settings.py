@@ -1,4 +1,4 @@
-"""Saved filters of lists of alerts, and the size of pages."""
+"""Saved filters of alert lists, and the page size."""
 
 import re
 
@@ -53,12 +53,12 @@ def test_a_filter_is_saved_shared_and_deleted(gatebell: LiveGatebell) -> None:
     assert refused.status_code == 403
     submit(owner, page, delete)
     assert list(saved(owner.get(url))) == ["Mine"]
-    # It is none of the list of all projects.
+    # The list of all projects does not offer it.
     assert saved(owner.get(f"{gatebell.url}/-/alerts")) == {}
 
 
 @pytest.mark.long
-def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None:
+def test_a_filter_with_an_invalid_name_is_not_saved(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, person_for(gatebell, Role.DEVELOPER))
     url = f"{gatebell.url}/-/alerts?severity=low"
     for name in ("", "  ", "x" * 101, "\x00"):
@@ -71,10 +71,10 @@ def test_what_is_no_filter_is_told_and_not_saved(gatebell: LiveGatebell) -> None
 
 
 @pytest.mark.long
-def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> None:
+def test_the_page_size_is_stored_with_the_account(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"alert {number}"} for number in range(45)])
-    person = make_user(gatebell)  # who has no other alerts
+    person = make_user(gatebell)  # A new user has no other alerts.
     give_role(gatebell, endpoint.project, person, Role.OWNER)
     browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts")
@@ -88,7 +88,7 @@ def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> N
         for path in (f"/{endpoint.project}/-/alerts", "/-/alerts"):
             assert "1\u201345 of 45" in browser.get(gatebell.url + path).text
         assert submit(browser, page, form_to(page, "/page_size"), size="7").status_code == 422
-        # The same choice stands beside any long list, and leads back to its first page.
+        # Every long list offers the same choice, and returns to its first page.
         for number in range(21):
             make_token(gatebell, person, name=f"t{number}")
         tokens = f"{gatebell.url}/-/user_settings/access_tokens?state=active"
@@ -101,14 +101,14 @@ def test_the_size_of_pages_is_kept_with_the_account(gatebell: LiveGatebell) -> N
         assert gatebell.url + back.headers["Location"] == tokens
         whole = browser.get(tokens)
         assert 'rel="next"' not in whole.text
-        # It can be taken back, though the list has one page now.
+        # The choice is still offered when the list fits on one page.
         submit(browser, whole, form_to(whole, "/page_size"), size="20")
         assert 'rel="next"' in browser.get(tokens).text
     finally:
         submit(browser, page, form_to(page, "/page_size"), size="20")
 
 
-def test_who_is_not_signed_in_is_offered_no_size(app: Flask) -> None:
+def test_anonymous_visitors_are_offered_no_page_size(app: Flask) -> None:
     with app.test_request_context("/groups"):
         assert size_choice() is None
     elsewhere = app.test_client().post("/-/user_settings/page_size?next=//evil.example")

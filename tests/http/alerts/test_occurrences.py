@@ -7,12 +7,12 @@ from tests.support.alerts.senders import connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, deliveries_of, occurrences_of
 from tests.support.service.live import LiveGatebell
 
-#: After all that `resolved` says is over.
+#: Start of an alert after the recovery that `resolved` reports.
 LATER = {"startsAt": "2026-11-21T09:00:00Z"}
 
 
 @pytest.mark.spec("I16", "I17")
-def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
+def test_each_report_stores_an_occurrence(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     copy, new = item("a"), item("a", **LATER)
     for body in (item("a"), copy, resolved("a"), resolved("a"), copy, new, resolved("b")):
@@ -29,7 +29,7 @@ def test_one_alert_after_the_other(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I11", "I16", "I17")
-def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
+def test_each_item_of_a_webhook_stores_an_occurrence(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a"), resolved("z")))
     again = item("b")
@@ -48,7 +48,7 @@ def test_the_items_of_a_webhook(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I16", "I17")
-def test_a_webhook_counts_closes_and_opens_the_same_thing(gatebell: LiveGatebell) -> None:
+def test_one_webhook_joins_resolves_and_reopens_the_same_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a"), item("b")))
     next_one = item("a", **LATER)
@@ -80,7 +80,7 @@ def test_late_recoveries_find_the_last_resolved_alert_of_each_series(
     assert len(alerts_of(gatebell, endpoint.project)) == 81
 
 
-def test_a_refused_delivery_leaves_none(gatebell: LiveGatebell) -> None:
+def test_a_rejected_delivery_stores_no_occurrence(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     assert endpoint.post(webhook("no item")).status_code == 422
     assert occurrences_of(gatebell, endpoint.project) == []

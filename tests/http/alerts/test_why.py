@@ -1,4 +1,4 @@
-"""Why an alert came: the line on its page, and what its page shows of a large body."""
+"""The line of an alert's page that explains the alert, and excerpts of large bodies."""
 
 import re
 
@@ -13,22 +13,22 @@ from tests.support.wire.html_forms import form_to, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def said(page: str) -> str:
-    """Return the words of a page, without the spaces around what is marked in a sentence."""
+def sentences_of(page: str) -> str:
+    """Return the words of a page, without the spaces around markup in a sentence."""
     return re.sub(r" ([.:”])", r"\1", words(page)).replace("“ ", "“")
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> None:
+def test_the_explanation_shows_severity_and_earlier_notes(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     first = {"title": "Disk full", "severity": "high", "fingerprint": "disk"}
     endpoint.accepted(**first)
     url = f"{gatebell.url}/{endpoint.project}/-/alerts"
     page = browser.get(f"{url}/1")
-    seen = said(page.text)
-    assert "Why this alert? High: the sender says “high”." in seen
+    seen = sentences_of(page.text)
+    assert "Why this alert? High: reported as “high”." in seen
     assert "Received by the integration Hook" in seen
     assert "read by the default fields." in seen
     assert "Not seen before." in seen
@@ -36,13 +36,13 @@ def test_one_line_says_why_and_what_was_noted_before(gatebell: LiveGatebell) -> 
     endpoint.accepted(**first, end_time="2026-11-21T07:52:39Z")
     for _ in range(2):
         endpoint.accepted(**first)
-    seen = said(browser.get(f"{url}/2").text)
+    seen = sentences_of(browser.get(f"{url}/2").text)
     assert "2 events in one alert: reports with the same fingerprint." in seen
-    assert "Seen once before, last #1" in seen
-    assert "noted at #1: “Rotated the logs <b>by hand</b>”" in seen
+    assert "Seen once before, most recently as #1" in seen
+    assert "noted in #1: “Rotated the logs <b>by hand</b>”" in seen
 
 
-def test_who_resolved_it_by_hand_is_told_without_a_note(gatebell: LiveGatebell) -> None:
+def test_the_explanation_names_the_user_who_resolved_the_last_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     endpoint.accepted(title="Disk full", fingerprint="disk")
@@ -50,11 +50,11 @@ def test_who_resolved_it_by_hand_is_told_without_a_note(gatebell: LiveGatebell) 
     page = browser.get(f"{url}/1")
     submit(browser, page, form_to(page, "/status"), status="resolved")
     endpoint.accepted(title="Disk full", fingerprint="disk")
-    assert "resolved #1." in said(browser.get(f"{url}/2").text)
+    assert "resolved #1." in sentences_of(browser.get(f"{url}/2").text)
 
 
 @pytest.mark.long
-def test_the_page_of_one_of_a_thousand_shows_its_item_alone(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_shows_only_its_item_of_a_large_body(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = webhook(*(item(f"Alert{number}", extra="x" * 400) for number in range(1_000)))
     assert len(endpoint.post(body).json()) == 1_000
@@ -64,7 +64,7 @@ def test_the_page_of_one_of_a_thousand_shows_its_item_alone(gatebell: LiveGatebe
     assert len(page.content) < 60_000
     assert "Alert499" in page.text
     assert "Alert498" not in page.text
-    assert "out of a larger body" in page.text
+    assert "the part of the body for this alert" in page.text
     whole = browser.get(f"{url}/payload")
     assert whole.content == body
     assert whole.headers["Content-Disposition"] == "attachment"

@@ -1,4 +1,4 @@
-"""GET /api/v4/user: who a token speaks for, and where it may stand."""
+"""Tests of `GET /api/v4/user`: the user of a token, and the places of a token in a request."""
 
 from functools import cache
 from itertools import combinations
@@ -17,7 +17,7 @@ HEADERS = {"Authorization": "Bearer {}", "PRIVATE_TOKEN": "{}"}
 
 @cache
 def token_of(gatebell: LiveGatebell, person: Person, scopes: str = "read_user") -> str:
-    """Make a personal access token, as an operator does."""
+    """Create a personal access token as an operator."""
     arguments = ("tokens", "create", person.username, "--name", "script", "--scopes", scopes)
     token: str = gatebell.cli(*arguments)["token"]
     return token
@@ -33,7 +33,7 @@ def ask(
 @pytest.mark.both_databases
 @pytest.mark.spec("G1", "M1")
 @pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.3-a")
-def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
+def test_a_token_can_be_sent_in_three_places(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     answers = [
         ask(gatebell, Authorization=f"Bearer {token}"),
@@ -53,7 +53,7 @@ def test_a_token_may_stand_in_three_places(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("G1")
-def test_the_user_is_sent_again_only_when_it_has_changed(gatebell: LiveGatebell) -> None:
+def test_an_unchanged_user_is_not_sent_again(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     first = ask(gatebell, query="?unknown=1", PRIVATE_TOKEN=token)
     assert first.status_code == 200
@@ -72,7 +72,7 @@ def test_the_user_is_sent_again_only_when_it_has_changed(gatebell: LiveGatebell)
     [*combinations(PLACES, 2), ("access_token",) * 2, ("private_token",) * 2],
     ids=" and ".join,
 )
-def test_the_same_token_twice_is_one_and_different_tokens_are_an_invalid_request(
+def test_a_repeated_token_is_accepted_and_different_tokens_are_rejected(
     gatebell: LiveGatebell, places: tuple[str, str]
 ) -> None:
     token, other = (token_of(gatebell, alice(gatebell), scopes) for scopes in ("read_user", "api"))
@@ -89,7 +89,9 @@ def test_the_same_token_twice_is_one_and_different_tokens_are_an_invalid_request
 
 @pytest.mark.spec("G1")
 @pytest.mark.rfc("rfc6750-3-a", "rfc6750-3-c", "rfc9728-5.1-a")
-def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell) -> None:
+def test_a_request_without_a_valid_token_is_rejected_with_a_challenge(
+    gatebell: LiveGatebell,
+) -> None:
     described = f"{gatebell.url}/.well-known/oauth-protected-resource/api/v4"
     challenge = f'Bearer realm="Gatebell", resource_metadata="{described}"'
     for value in (
@@ -100,13 +102,13 @@ def test_without_a_token_that_we_know_nothing_is_told(gatebell: LiveGatebell) ->
         assert answer.status_code == 401, value
         assert answer.json() == {"message": "401 Unauthorized"}
         assert answer.headers["WWW-Authenticate"].startswith(challenge)
-        # Who came without a token learns of no error (RFC 6750 section 3.1).
+        # A request without a token gets no error code (RFC 6750 section 3.1).
         is_named = "error=" in answer.headers["WWW-Authenticate"]
         assert is_named == (value.startswith("Bearer ") and value != "Bearer ")
 
 
 @pytest.mark.rfc("rfc6750-2.3-b")
-def test_what_a_token_in_the_address_opened_is_for_nobody_else(gatebell: LiveGatebell) -> None:
+def test_responses_to_a_token_in_the_address_are_private(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     for path in ("user", "version"):
         answer = ask(gatebell, path, query=f"?access_token={token}")
@@ -116,7 +118,9 @@ def test_what_a_token_in_the_address_opened_is_for_nobody_else(gatebell: LiveGat
 
 @pytest.mark.spec("G5")
 @pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "rfc9700-2.3-a")
-def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell) -> None:
+def test_a_token_without_the_scope_is_rejected_with_the_needed_scope(
+    gatebell: LiveGatebell,
+) -> None:
     answer = ask(gatebell, PRIVATE_TOKEN=token_of(gatebell, alice(gatebell), "read_repository"))
     assert answer.status_code == 403
     assert answer.json()["error"] == "insufficient_scope"
@@ -125,9 +129,7 @@ def test_a_token_without_the_scope_is_told_which_it_needs(gatebell: LiveGatebell
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
-def test_the_token_of_somebody_who_may_not_sign_in_is_worth_nothing(
-    gatebell: LiveGatebell,
-) -> None:
+def test_tokens_of_locked_and_blocked_users_are_rejected(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = token_of(gatebell, person)
     for state, status in (("active", 200), ("locked", 401), ("blocked", 401)):
@@ -136,7 +138,7 @@ def test_the_token_of_somebody_who_may_not_sign_in_is_worth_nothing(
 
 
 @pytest.mark.spec("M1")
-def test_the_release_is_told_to_those_with_a_token(gatebell: LiveGatebell) -> None:
+def test_only_requests_with_a_token_can_read_the_release(gatebell: LiveGatebell) -> None:
     token = token_of(gatebell, alice(gatebell))
     for path in ("version", "metadata"):
         assert ask(gatebell, path, PRIVATE_TOKEN=token).json()["version"] == "18.0.0"

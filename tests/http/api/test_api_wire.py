@@ -1,4 +1,4 @@
-"""What all of the API has in common: unknown addresses, tokens in addresses, and times."""
+"""Tests of behavior common to the whole API: unknown addresses, tokens in addresses, and times."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ UNKNOWN = (
 )
 
 
-def test_an_unknown_address_is_not_found_whatever_the_method(gatebell: LiveGatebell) -> None:
+def test_an_unknown_address_is_not_found_for_any_method(gatebell: LiveGatebell) -> None:
     asked = [*((method, "/nothing") for method in METHODS), *product(("GET", "POST"), UNKNOWN)]
     for method, path in asked:
         answer = machine(gatebell).request(method, f"{gatebell.url}/api/v4{path}")
@@ -38,7 +38,7 @@ def test_an_unknown_address_is_not_found_whatever_the_method(gatebell: LiveGateb
 
 
 @pytest.mark.long
-def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell) -> None:
+def test_a_project_can_have_the_name_of_a_resource(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     token = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}
     group = make_project(gatebell, owner).partition("/")[0]
@@ -57,7 +57,7 @@ def test_a_project_may_be_called_like_a_resource(gatebell: LiveGatebell) -> None
             assert f"/api/v4/projects/{group}%2F{word}/environments?" in below.headers["Link"]
 
 
-def test_links_of_lists_are_urls_whatever_the_path_holds(gatebell: LiveGatebell) -> None:
+def test_links_of_lists_are_valid_urls_for_any_path(gatebell: LiveGatebell) -> None:
     headers = {"PRIVATE-TOKEN": make_token(gatebell, make_user(gatebell)).clear}
     name = quote("名 \x18<%?", safe="")
     url = f"{gatebell.url}/api/v4/users/{name}/projects?topic_id=1"
@@ -66,13 +66,15 @@ def test_links_of_lists_are_urls_whatever_the_path_holds(gatebell: LiveGatebell)
     assert f"<{url}&page=1&" in answer.headers["Link"]
 
 
-def test_a_known_address_says_which_methods_it_has(gatebell: LiveGatebell) -> None:
+def test_an_unsupported_method_is_rejected_with_the_supported_methods(
+    gatebell: LiveGatebell,
+) -> None:
     answer = machine(gatebell).put(f"{gatebell.url}/api/v4/version")
     assert answer.status_code == 405
     assert set(answer.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
 
 
-def test_a_private_token_may_stand_in_the_address(gatebell: LiveGatebell) -> None:
+def test_a_private_token_can_be_sent_in_the_address(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = make_token(gatebell, person).clear
     answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user?private_token={token}")
@@ -85,7 +87,7 @@ def test_a_private_token_may_stand_in_the_address(gatebell: LiveGatebell) -> Non
         }
 
 
-def test_a_private_token_in_the_address_and_another_token_are_an_invalid_request(
+def test_a_private_token_in_the_address_with_another_token_is_rejected(
     gatebell: LiveGatebell,
 ) -> None:
     token, other = (make_token(gatebell, alice(gatebell)).clear for _ in range(2))
@@ -101,9 +103,7 @@ def test_a_private_token_in_the_address_and_another_token_are_an_invalid_request
     assert machine(gatebell).get(f"{address}&private_token={token}").status_code == 200
 
 
-def test_a_private_token_in_the_address_is_in_no_link_and_in_no_log(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_private_token_in_the_address_is_in_no_link_and_no_log(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     make_token(gatebell, person)
     token = make_token(gatebell, person).clear
@@ -123,24 +123,25 @@ def test_a_private_token_in_the_address_is_in_no_link_and_in_no_log(
 
 
 def times_in(value: Any, name: str = "") -> Iterator[str]:
-    """Find what the API calls a time."""
+    """Find the values of all time fields."""
     if isinstance(value, dict):
         for each, inner in value.items():
             yield from times_in(inner, each)
     elif isinstance(value, list):
         for inner in value:
             yield from times_in(inner, name)
-    elif name.endswith("_at") and name != "expires_at" and value is not None:  # that one is a day
+    # The expiry is a date.
+    elif name.endswith("_at") and name != "expires_at" and value is not None:
         yield value
 
 
-def test_every_time_is_written_in_the_same_way(gatebell: LiveGatebell) -> None:
+def test_all_times_have_the_same_format(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(
         platform_environment_name="prod", start_time="2026-11-20T10:00:00+02:00",
         end_time="2026-11-20T10:00:01.123456+02:00", fingerprint="x",
     )  # fmt: skip
-    signed_in(gatebell, root(gatebell))  # for there is an event then
+    signed_in(gatebell, root(gatebell))  # The sign-in creates an audit event.
     project = f"/projects/{quote(endpoint.project, safe='')}"
     alice_token = {"PRIVATE-TOKEN": make_token(gatebell, alice(gatebell)).clear}
     root_token = {"PRIVATE-TOKEN": make_token(gatebell, root(gatebell)).clear}

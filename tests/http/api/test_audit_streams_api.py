@@ -1,4 +1,4 @@
-"""/api/v4/audit_streams: destinations of the audit log, delivered to by the real worker."""
+"""Tests of `/api/v4/audit_streams`, destinations of the audit log, with the real worker."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -21,14 +21,14 @@ ELSEWHERE = "https://logs.invalid/in?key=of-the-collector"
 def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
-    """Call as the administrator."""
+    """Send a request as the administrator."""
     script = api_caller(gatebell, root(gatebell), "/audit_streams", scopes=granted)
     return script(method, path, json=body or None)
 
 
 @pytest.fixture
 def stream(gatebell: LiveGatebell) -> Iterator[dict[str, Any]]:
-    """A destination that is never sent anything."""
+    """A paused destination, which receives no events."""
     made = call(gatebell, "POST", url=ELSEWHERE, paused=True).json()
     assert made["state"] == "paused"
     yield made
@@ -38,7 +38,7 @@ def stream(gatebell: LiveGatebell) -> Iterator[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K1")
-def test_a_destination_gets_what_happens_after_it_was_created(gatebell: LiveGatebell) -> None:
+def test_a_destination_receives_events_from_after_its_creation(gatebell: LiveGatebell) -> None:
     thing = unique("Wiki")
     with running_receiver() as receiver:
         answer = call(gatebell, "POST", url=receiver.url)
@@ -86,7 +86,7 @@ def test_a_destination_is_listed_shown_changed_and_removed(
     assert (changed.status_code, changed.json()["url"]) == (200, new)
     event = last_event(gatebell, new)
     assert event.kind == "audit_stream.changed"
-    # The query may hold a secret of the destination.
+    # The query can contain a secret of the destination.
     assert event.details["before"] == "https://logs.invalid/in"
     assert call(gatebell, "DELETE", f"/{stream['id']}").status_code == 204
     for method in ("GET", "PUT", "DELETE"):
@@ -114,7 +114,9 @@ def test_a_secret_is_rotated_with_an_overlap(
 
 
 @pytest.mark.spec("K1")
-def test_a_test_event_is_sent_at_once_and_its_result_told(gatebell: LiveGatebell) -> None:
+def test_a_test_event_is_sent_immediately_and_its_result_is_returned(
+    gatebell: LiveGatebell,
+) -> None:
     with running_receiver() as receiver:
         made = call(gatebell, "POST", url=receiver.url).json()
         call(gatebell, "PUT", f"/{made['id']}", paused=True)
@@ -127,12 +129,12 @@ def test_a_test_event_is_sent_at_once_and_its_result_told(gatebell: LiveGatebell
     assert (sent["delivered"], sent["status"]) == (False, 302)
     assert "redirects are not followed" in sent["error"]
     gone = call(gatebell, "POST", f"/{made['id']}/test").json()
-    assert gone["error"] == "it refused the connection"
+    assert gone["error"] == "the connection was refused"
     call(gatebell, "DELETE", f"/{made['id']}")
 
 
 @pytest.mark.both_databases
-def test_what_no_request_can_be_sent_to_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_url_of_a_destination_is_rejected(gatebell: LiveGatebell) -> None:
     urls: tuple[Any, ...] = (
         "",
         5,
@@ -151,7 +153,9 @@ def test_what_no_request_can_be_sent_to_is_refused(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.long
-def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, stream: dict[str, Any]) -> None:
+def test_the_backlog_of_a_destination_is_part_of_the_metrics(
+    gatebell: LiveGatebell, stream: dict[str, Any]
+) -> None:
     call_applications(gatebell, name=unique("Wiki"))
     metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text
     label = f'{{stream="{stream["id"]}"}}'

@@ -1,4 +1,4 @@
-"""docs/differences-from-gitlab.md is true: what it calls missing is, and what it promises is so."""
+"""Checks the statements of docs/differences-from-gitlab.md."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def script(gatebell: LiveGatebell) -> Api:
     return Api(gatebell, make_token(gatebell, root(gatebell)).clear)
 
 
-def test_what_the_page_lists_as_missing_is_not_found(gatebell: LiveGatebell, script: Api) -> None:
+def test_endpoints_listed_as_missing_are_not_found(gatebell: LiveGatebell, script: Api) -> None:
     assert len(MISSING) > 12
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"]}
@@ -38,7 +38,7 @@ def test_what_the_page_lists_as_missing_is_not_found(gatebell: LiveGatebell, scr
     assert set(found.values()) == {404}, found
 
 
-def test_what_it_names_instead_is_there(script: Api) -> None:
+def test_endpoints_listed_as_alternatives_exist(script: Api) -> None:
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"]}
     number = made(script.send("POST", "/projects", json=body))["id"]
@@ -49,7 +49,7 @@ def test_what_it_names_instead_is_there(script: Api) -> None:
         assert script.send(method, at, json={}).status_code in {200, 400}, path
 
 
-def test_projects_belong_to_groups_whose_visibility_is_theirs(script: Api) -> None:
+def test_a_group_has_the_highest_visibility_of_its_projects(script: Api) -> None:
     group = new_group(script, visibility="public")
     assert group["visibility"] == "private"
     body = {"path": "shop", "namespace_id": group["id"], "visibility": "internal"}
@@ -58,7 +58,7 @@ def test_projects_belong_to_groups_whose_visibility_is_theirs(script: Api) -> No
     assert now["visibility"] == "internal"
 
 
-def test_scopes_that_only_gitlab_has_are_refused(gatebell: LiveGatebell) -> None:
+def test_scopes_that_exist_only_in_gitlab_are_rejected(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     client = make_application(gatebell, person)
     for scope in ("ai_features", "create_runner", "k8s_proxy"):
@@ -68,10 +68,8 @@ def test_scopes_that_only_gitlab_has_are_refused(gatebell: LiveGatebell) -> None
 
 
 @pytest.mark.spec("C2")
-def test_the_releases_of_the_device_grant_are_named_wherever_it_is_explained(
-    gatebell: LiveGatebell,
-) -> None:
-    words = re.compile(r"[Ii]ntroduced in release 17\.2, on by default from 17\.3")
+def test_all_descriptions_of_the_device_grant_name_its_releases(gatebell: LiveGatebell) -> None:
+    words = re.compile(r"introduced in release 17\.2\s+and is on by default from 17\.3")
     page = signed_in(gatebell, root(gatebell)).get(f"{gatebell.url}/admin/settings").text
     guide = Path("docs/device-and-password-grants.md").read_text(encoding="utf-8")
     for text in (page, guide, PAGE):

@@ -1,4 +1,4 @@
-"""Bodies of errors: every wrong parameter is named, in straight quotes and as plain text."""
+"""Tests of bodies of errors, which name each wrong parameter in backticks."""
 
 import pytest
 import requests
@@ -26,7 +26,7 @@ def test_every_wrong_parameter_of_a_query_is_named(
     named = {"page", "sort", "severity", "nothing", "nobody"}
     assert {each["field"] for each in body["errors"]} == named
     assert all(name in body["error"] for name in named)
-    assert body["error"].count("known parameters: ") == 1
+    assert body["error"].count("Known parameters: ") == 1
     assert body["error"].endswith(".")
 
 
@@ -41,9 +41,7 @@ def test_every_wrong_parameter_of_a_body_is_named(
     assert "expires_at" in answer.json()["error"]
 
 
-def test_quotes_are_straight_and_nothing_is_escaped_as_ascii(
-    gatebell: LiveGatebell,
-) -> None:
+def test_errors_have_straight_quotes_and_no_escaped_characters(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = make_project(gatebell, owner).replace("/", "%2F")
     headers = {"PRIVATE-TOKEN": make_token(gatebell, owner).clear}

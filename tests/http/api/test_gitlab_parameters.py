@@ -1,4 +1,4 @@
-"""Lists of what GitLab has as well take GitLab's parameters; lists of our own stay strict."""
+"""Tests that lists known from GitLab accept its parameters, and that other lists are strict."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -35,7 +35,7 @@ GROUPS = (
 )
 MEMBERS = "query=a&user_ids[]=1&skip_users[]=2&show_seat_info=true&state=active"
 TOKENS = "state=active&revoked=false&search=a&created_after=2026-01-01T00:00:00Z"
-#: Each list with the parameters that GitLab documents for it.
+#: Parameters that GitLab documents for each list.
 DOCUMENTED: Mapping[str, str] = {
     "/projects": PROJECTS,
     "/users/1/projects": PROJECTS.removesuffix("&license=true"),
@@ -75,9 +75,9 @@ DOCUMENTED: Mapping[str, str] = {
         "&extern_uid=&provider=x&saml_provider_id=&public_email=&with_custom_attributes=true"
     ),
 }
-#: Lists whose names of sorts GitLab documents otherwise, or not at all.
+#: Lists whose sort orders have other names in GitLab, or are not documented.
 _OTHER_SORTS = ("/access_tokens", "_tokens", "/applications", "/audit_events")
-#: What others do not know is of our own.
+#: Lists that exist only in Gatebell.
 STRICT = (
     "/projects/{project}/alert_management_alerts",
     "/projects/{project}/alert_management_integrations",
@@ -99,7 +99,7 @@ def script_of_root(gatebell: LiveGatebell) -> Api:
 
 @cache
 def shared_place(gatebell: LiveGatebell) -> dict[str, Any]:
-    """Return the names of a group, and of a project in it, which no test changes."""
+    """Return the names of a group and its project, which no test changes."""
     script = script_of_root(gatebell)
     group = new_group(script)
     body = {"name": "Shop", "path": "shop", "namespace_id": group["id"]}
@@ -127,7 +127,7 @@ def ids(answer: requests.Response) -> list[int]:
 
 
 @pytest.mark.parametrize("path", DOCUMENTED)
-def test_a_list_takes_what_gitlab_documents_and_names_what_it_ignores(
+def test_a_gitlab_list_accepts_documented_parameters_and_names_ignored_parameters(
     script: Api, place: dict[str, Any], path: str
 ) -> None:
     pages = PAGES.removesuffix("&sort=asc") if path.endswith(_OTHER_SORTS) else PAGES
@@ -143,19 +143,19 @@ def test_a_list_takes_what_gitlab_documents_and_names_what_it_ignores(
 
 
 @pytest.mark.parametrize("path", STRICT)
-def test_a_list_of_our_own_refuses_what_it_does_not_know(
+def test_a_list_that_gitlab_lacks_rejects_unknown_parameters(
     script: Api, place: dict[str, Any], path: str
 ) -> None:
     assert get(script, path.format(**place)).status_code == 200
     answer = get(script, path.format(**place), "sevrity=critical")
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert error.startswith("sevrity is not a known parameter; known parameters: ")
+    assert error.startswith("`sevrity` is not a known parameter. Known parameters: ")
     assert ("per_page" in error, "token" in error) == (True, False)
     assert IGNORED not in answer.headers
 
 
-def test_a_single_resource_refuses_no_parameter(script: Api, place: dict[str, Any]) -> None:
+def test_a_single_resource_ignores_unknown_parameters(script: Api, place: dict[str, Any]) -> None:
     query = "statistics=true&license=true&with_custom_attributes=true&with_projects=false&x=1&x=2"
     for path in (
         *("/projects/{project}", "/groups/{group}", "/users/1", "/version", "/user", "/metadata"),
@@ -165,20 +165,20 @@ def test_a_single_resource_refuses_no_parameter(script: Api, place: dict[str, An
         assert answer.status_code == 200, answer.text
 
 
-def test_a_known_parameter_with_a_wrong_value_is_still_an_error(
+def test_an_invalid_value_of_a_known_parameter_is_rejected(
     script: Api, place: dict[str, Any]
 ) -> None:
     wrong = ("min_access_level=7", "archived=perhaps", "order_by=colour", "page=x", "id_after=x")
     for query in (*wrong, "visibility=secret", "search=a&search=b"):
         answer = get(script, "/projects", query)
         assert (answer.status_code, set(answer.json())) == (400, {"error", "errors"}), query
-        assert answer.json()["error"].startswith(query.partition("=")[0])
+        assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
     states = get(script, f"/projects/{place['project']}/environments", "states=gone")
-    assert states.json()["error"] == "states must be one of available, stopping, stopped."
+    assert states.json()["error"] == "`states` must be one of available, stopping, stopped."
 
 
 @pytest.mark.both_databases
-def test_filters_by_what_nothing_here_has_find_nothing(script: Api, place: dict[str, Any]) -> None:
+def test_filters_by_unsupported_attributes_find_nothing(script: Api, place: dict[str, Any]) -> None:
     of_group = f"/groups/{place['group']}"
     everything = {
         "/projects": ("topic=x", "starred=true", "imported=true", "with_programming_language=c"),
@@ -201,7 +201,7 @@ def test_filters_by_what_nothing_here_has_find_nothing(script: Api, place: dict[
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_filters_that_have_an_effect(script: Api) -> None:
+def test_supported_filters_restrict_the_list(script: Api) -> None:
     group = new_group(script)
     path = group["path"]
     bodies = ({"path": "open", "visibility": "public"}, {"path": "old"}, {"path": "shut"})
@@ -221,7 +221,7 @@ def test_filters_that_have_an_effect(script: Api) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_level_that_only_gitlab_has_stands_for_the_next_role(
+def test_an_access_level_known_only_to_gitlab_means_the_next_role(
     gatebell: LiveGatebell, script: Api
 ) -> None:
     group, person = new_group(script), make_user(gatebell)
@@ -233,7 +233,7 @@ def test_a_level_that_only_gitlab_has_stands_for_the_next_role(
 
 
 @pytest.mark.both_databases
-def test_members_and_users_are_left_out_by_what_they_are(
+def test_members_and_users_can_be_excluded_by_attributes(
     gatebell: LiveGatebell, script: Api
 ) -> None:
     group = new_group(script)
@@ -253,7 +253,7 @@ def test_members_and_users_are_left_out_by_what_they_are(
     assert by_name == [number for _, number in expected]
 
 
-def test_zero_is_the_first_page_and_the_usual_size(script: Api, place: dict[str, Any]) -> None:
+def test_page_zero_and_size_zero_mean_the_defaults(script: Api, place: dict[str, Any]) -> None:
     for path in ("/projects", "/projects/{project}/alert_management_alerts", "/releases/changes"):
         usual = get(script, path.format(**place))
         zero = get(script, path.format(**place), "page=0&per_page=0")
@@ -263,7 +263,7 @@ def test_zero_is_the_first_page_and_the_usual_size(script: Api, place: dict[str,
 
 
 @pytest.mark.spec("M2")
-def test_a_second_page_is_refused_however_its_number_is_written(script: Api) -> None:
+def test_a_second_page_is_rejected_in_every_spelling(script: Api) -> None:
     for number in ("%2B2", "2.0", "%202", "02", "2"):
         last = script.send("GET", f"/users?page={number}", headers={"Platform-Release": "17.0"})
         assert last.status_code == 400, last.text

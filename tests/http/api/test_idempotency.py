@@ -1,4 +1,4 @@
-"""Idempotency-Key: a POST that is sent again is answered again, and done once."""
+"""Tests of `Idempotency-Key`: a repeated POST request is executed once."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -40,7 +40,9 @@ def environments(gatebell: LiveGatebell, endpoint: Endpoint, token: str) -> list
     return [each["name"] for each in found.json()]
 
 
-def test_what_is_sent_again_is_answered_again_and_done_once(gatebell: LiveGatebell) -> None:
+def test_a_repeated_request_gets_the_same_response_and_is_executed_once(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint, key = connect(gatebell), unique("key")
     token = make_token(gatebell, alice(gatebell)).clear
     first, again = (add(gatebell, endpoint, token, key, name="production") for _ in range(2))
@@ -51,7 +53,7 @@ def test_what_is_sent_again_is_answered_again_and_done_once(gatebell: LiveGatebe
     assert environments(gatebell, endpoint, token) == ["production"]
 
 
-def test_a_key_is_for_one_request_and_for_its_caller(gatebell: LiveGatebell) -> None:
+def test_a_key_belongs_to_one_request_and_one_caller(gatebell: LiveGatebell) -> None:
     endpoint, key = connect(gatebell), unique("key")
     token = make_token(gatebell, alice(gatebell)).clear
     maintainer = person_for(gatebell, Role.MAINTAINER)
@@ -65,7 +67,7 @@ def test_a_key_is_for_one_request_and_for_its_caller(gatebell: LiveGatebell) -> 
     assert environments(gatebell, endpoint, token) == ["one", "two"]
 
 
-def test_what_failed_may_be_sent_again_under_its_key(gatebell: LiveGatebell) -> None:
+def test_a_failed_request_can_be_repeated_with_its_key(gatebell: LiveGatebell) -> None:
     endpoint, key = connect(gatebell), unique("key")
     token = make_token(gatebell, alice(gatebell)).clear
     made = add(gatebell, endpoint, token, unique("key"), name="staging").json()
@@ -78,7 +80,7 @@ def test_what_failed_may_be_sent_again_under_its_key(gatebell: LiveGatebell) -> 
     assert add(gatebell, endpoint, token, key, name="staging").status_code == 201
 
 
-def test_of_many_at_once_one_is_done(gatebell: LiveGatebell) -> None:
+def test_only_one_of_parallel_requests_is_executed(gatebell: LiveGatebell) -> None:
     endpoint, key, barrier = connect(gatebell), unique("key"), Barrier(PARALLEL)
     token = make_token(gatebell, alice(gatebell)).clear
 
@@ -95,7 +97,7 @@ def test_of_many_at_once_one_is_done(gatebell: LiveGatebell) -> None:
     assert environments(gatebell, endpoint, token) == ["production"]
 
 
-def test_a_day_later_the_key_is_free_again(gatebell: LiveGatebell) -> None:
+def test_a_key_can_be_reused_after_a_day(gatebell: LiveGatebell) -> None:
     endpoint, key = connect(gatebell), unique("key")
     owner = alice(gatebell)
     token = make_token(gatebell, owner)
@@ -110,7 +112,7 @@ def test_a_day_later_the_key_is_free_again(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_key_that_cannot_be_kept_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_key_is_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     token = make_token(gatebell, alice(gatebell)).clear
     for key in ("x" * 256, "two words", "caf\xe9"):

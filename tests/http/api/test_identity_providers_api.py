@@ -1,4 +1,4 @@
-"""/api/v4/admin/identity_providers, and the commands that are made from the same actions."""
+"""Tests of `/api/v4/admin/identity_providers`, and of the commands with the same actions."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.one_database("postgres")
 def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
-    """Call as the administrator."""
+    """Send a request as the administrator."""
     script = api_caller(gatebell, root(gatebell), "/admin/identity_providers", scopes=granted)
     return script(method, path, json=body or None)
 
@@ -54,7 +54,7 @@ def test_a_provider_is_created_changed_tested_and_deleted(
     changed = call(gatebell, "PUT", one, active=False, group_roles=[]).json()
     assert changed == {**made, "active": False, "group_roles": []}
     assert call(gatebell, "GET", one).json() == changed
-    # The newest is the last one.
+    # The newest provider is on the last page.
     total = call(gatebell, "GET", "?per_page=1").headers["X-Total"]
     assert call(gatebell, "GET", f"?per_page=1&page={total}").json() == [changed]
     tested = call(gatebell, "POST", f"{one}/test").json()
@@ -64,7 +64,7 @@ def test_a_provider_is_created_changed_tested_and_deleted(
     assert call(gatebell, "GET", one).status_code == 404
 
 
-def test_a_preset_fills_what_is_left_out(gatebell: LiveGatebell) -> None:
+def test_a_preset_fills_missing_fields(gatebell: LiveGatebell) -> None:
     made = create(gatebell, preset="google", issuer="").json()
     assert made["issuer"] == "https://accounts.google.com"
     assert create(gatebell, preset="entra").json()["vouches_for_email"] is True
@@ -100,20 +100,18 @@ WRONG: tuple[dict[str, Any], ...] = (
 )
 
 
-def test_what_makes_no_sense_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_provider_is_rejected(gatebell: LiveGatebell) -> None:
     for changes in WRONG:
         answer = create(gatebell, **changes)
         assert answer.status_code in {400, 422}, (changes, answer.text)
 
 
-def test_a_slug_is_taken_once(gatebell: LiveGatebell) -> None:
+def test_a_taken_slug_is_rejected(gatebell: LiveGatebell) -> None:
     slug = unique("idp")
     assert [create(gatebell, slug=slug).status_code for _ in range(2)] == [201, 400]
 
 
-def test_a_provider_that_cannot_be_reached_is_a_result_and_no_error(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_test_of_an_unreachable_provider_returns_a_result(gatebell: LiveGatebell) -> None:
     made = create(gatebell, issuer="http://127.0.0.1:1").json()
     answer = call(gatebell, "POST", f"/{made['id']}/test")
     assert answer.status_code == 200
@@ -124,7 +122,7 @@ def test_a_provider_that_cannot_be_reached_is_a_result_and_no_error(
     assert "OUTGOING_PRIVATE_ADDRESSES" in never.text
 
 
-def test_commands_do_the_same(gatebell: LiveGatebell) -> None:
+def test_commands_create_change_show_and_delete_providers(gatebell: LiveGatebell) -> None:
     slug = unique("idp")
     made = gatebell.cli(
         *("identity-providers", "create", "--slug", slug, "--title", "By command"),
@@ -139,7 +137,7 @@ def test_commands_do_the_same(gatebell: LiveGatebell) -> None:
     assert gatebell.cli("identity-providers", "delete", number)["deleted"] is True
 
 
-def test_administrators_find_users_by_who_they_are_at_a_provider(
+def test_administrators_can_find_users_by_their_identity(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     assert_signed_in(sign_in_through(gatebell, provider, slug))
@@ -152,6 +150,6 @@ def test_administrators_find_users_by_who_they_are_at_a_provider(
         ({"extern_uid": "unknown", "provider": slug}, []),
     ):
         assert [each["username"] for each in by.done("GET", params=query)] == expected
-    # To others, nobody is known there.
+    # Other users do not find anyone by identity.
     others = api_caller(gatebell, alice(gatebell), "/users")
     assert others.done("GET", params={"extern_uid": subject, "provider": slug}) == []

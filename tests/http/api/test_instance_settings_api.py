@@ -1,4 +1,4 @@
-"""/api/v4/application: settings of the instance, and how its pages look."""
+"""Tests of `/api/v4/application`: settings of the instance, and the appearance of its pages."""
 
 from collections.abc import Iterator
 from time import monotonic, sleep
@@ -18,25 +18,25 @@ from tests.support.service.live_settings import changed_settings
 pytestmark = pytest.mark.one_database("sqlite")
 
 SETTINGS, APPEARANCE = "/application/settings", "/application/appearance"
-#: Any change is everywhere within a second; a busy machine may be slow besides.
+#: All processes notice a change within a second, but a busy machine can be slower.
 A_WHILE = 10
 
 
 @pytest.fixture(autouse=True)
-def as_before(gatebell: LiveGatebell) -> Iterator[None]:
-    """The service is shared: nothing is changed before a test, nor after it."""
+def reset_settings(gatebell: LiveGatebell) -> Iterator[None]:
+    """Reset the settings of the shared service before and after each test."""
     forget_settings(gatebell)
     yield
     forget_settings(gatebell)
 
 
 def call(gatebell: LiveGatebell, method: str, path: str, **body: Any) -> requests.Response:
-    """Call as the administrator."""
+    """Send a request as the administrator."""
     return api_caller(gatebell, root(gatebell))(method, path, json=body or None)
 
 
 def page_with(gatebell: LiveGatebell, text: str, path: str = "/users/sign_in") -> str:
-    """Return a page as soon as it has this text."""
+    """Return a page as soon as it contains a text."""
     until = monotonic() + A_WHILE
     while True:
         page = gatebell.http().get(f"{gatebell.url}{path}").text
@@ -47,9 +47,7 @@ def page_with(gatebell: LiveGatebell, text: str, path: str = "/users/sign_in") -
 
 
 @pytest.mark.both_databases
-def test_settings_are_read_and_changed_by_the_names_that_clients_know(
-    gatebell: LiveGatebell,
-) -> None:
+def test_settings_can_be_read_and_changed_by_their_gitlab_names(gatebell: LiveGatebell) -> None:
     before = call(gatebell, "GET", SETTINGS).json()
     assert before["minimum_password_length"] == 12
     assert before["max_personal_access_token_lifetime"] == 365
@@ -68,7 +66,7 @@ def test_settings_are_read_and_changed_by_the_names_that_clients_know(
     assert last_event(gatebell, "password_min_length").details == {"old": 12, "new": 14}
 
 
-def test_what_is_in_force_already_is_no_change(gatebell: LiveGatebell) -> None:
+def test_a_setting_with_its_current_value_is_not_a_change(gatebell: LiveGatebell) -> None:
     call(gatebell, "PUT", SETTINGS, page_size=33)
     forget_settings(gatebell)
     event = last_event(gatebell, "page_size").id
@@ -78,7 +76,7 @@ def test_what_is_in_force_already_is_no_change(gatebell: LiveGatebell) -> None:
     assert last_event(gatebell, "page_size").id == event
 
 
-def test_all_that_is_wrong_is_named_and_nothing_is_stored(gatebell: LiveGatebell) -> None:
+def test_all_invalid_settings_are_named_and_nothing_is_stored(gatebell: LiveGatebell) -> None:
     answer = call(
         gatebell,
         "PUT",
@@ -104,7 +102,7 @@ WRONG: tuple[tuple[str, tuple[Any, ...]], ...] = (
 
 
 @pytest.mark.long
-def test_a_value_of_another_kind_is_refused(gatebell: LiveGatebell) -> None:
+def test_a_value_of_a_wrong_type_is_rejected(gatebell: LiveGatebell) -> None:
     for name, values in WRONG:
         for value in values:
             answer = call(gatebell, "PUT", SETTINGS, **{name: value})
@@ -113,7 +111,7 @@ def test_a_value_of_another_kind_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
+def test_searches_are_limited_per_user(gatebell: LiveGatebell) -> None:
     eager, other = make_user(gatebell), bob(gatebell)
     tokens = {each: make_token(gatebell, each).clear for each in (eager, other)}
 
@@ -125,7 +123,7 @@ def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
         )
 
     with changed_settings(gatebell, search_rate_limit="1"):
-        # Each web process counts for itself, and a new minute may begin meanwhile.
+        # Each web process counts for itself, and a new minute can start in the meantime.
         until = monotonic() + A_WHILE
         while asked(tokens[eager], "search=alice") != 429:
             assert monotonic() < until
@@ -134,7 +132,7 @@ def test_searches_are_limited_for_each_user(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_the_sign_in_page_shows_title_and_description_without_harm(gatebell: LiveGatebell) -> None:
+def test_the_sign_in_page_shows_title_and_description_safely(gatebell: LiveGatebell) -> None:
     description = (
         "For **all** of Acme:\n- ask [Eve](https://acme.example/eve)\n"
         "- or <script>alert(1)</script>\n\n"
@@ -159,7 +157,7 @@ def test_the_sign_in_page_shows_title_and_description_without_harm(gatebell: Liv
 
 
 @pytest.mark.long
-def test_messages_stand_on_every_page(gatebell: LiveGatebell) -> None:
+def test_messages_are_shown_on_every_page(gatebell: LiveGatebell) -> None:
     call(gatebell, "PUT", APPEARANCE, header_message="Down on Sunday <i>", footer_message="Staging")
 
     page = page_with(gatebell, "Down on Sunday &lt;i&gt;")

@@ -1,4 +1,4 @@
-"""What holds for every operation of the API: parameters, conditional requests."""
+"""Tests of rules for every API operation: parameters and conditional requests."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def call(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_client_that_has_the_response_is_told_so_without_it(gatebell: LiveGatebell) -> None:
+def test_an_unchanged_response_is_not_sent_again(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     made = call(gatebell, endpoint, "POST", json={"name": "production"}).json()
     for query in (f"/{made['id']}", ""):
@@ -38,7 +38,7 @@ def test_a_client_that_has_the_response_is_told_so_without_it(gatebell: LiveGate
     assert (changed.status_code, len(changed.json())) == (200, 2)
 
 
-def test_what_is_wrong_with_a_body_is_said_field_by_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_field_of_a_body_is_named_with_the_reason(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for value, reason in (
         (5, "must be a string"),
@@ -48,10 +48,10 @@ def test_what_is_wrong_with_a_body_is_said_field_by_field(gatebell: LiveGatebell
         answer = call(gatebell, endpoint, "POST", json={"name": value})
         assert answer.status_code == 400
         errors = [{"field": "name", "message": reason}]
-        assert answer.json() == {"error": f"name {reason}", "errors": errors}
+        assert answer.json() == {"error": f"`name` {reason}.", "errors": errors}
 
 
-def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) -> None:
+def test_parameters_can_be_sent_as_json_as_a_form_or_in_the_query(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     sent: list[dict[str, Any]] = [
         {"json": {"name": "one", "unknown": {}}},
@@ -67,13 +67,13 @@ def test_a_body_may_be_json_or_a_form_or_in_the_query(gatebell: LiveGatebell) ->
         assert (answer.status_code, set(answer.json())) == (400, {"error"}), wrong
 
 
-def test_a_list_refuses_values_that_it_does_not_know(gatebell: LiveGatebell) -> None:
+def test_a_list_rejects_invalid_values(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for query, problem in (
-        ("?name=a&name=b", "name can be given only once."),
-        ("?page=x", "page must be a whole number."),
-        ("?per_page=-1", "per_page must be at least 0."),
-        ("?sort=desc", "sort must be one of asc."),
+        ("?name=a&name=b", "`name` can be given only once."),
+        ("?page=x", "`page` must be a whole number."),
+        ("?per_page=-1", "`per_page` must be at least 0."),
+        ("?sort=desc", "`sort` must be asc."),
     ):
         answer = call(gatebell, endpoint, "GET", query)
         assert answer.status_code == 400

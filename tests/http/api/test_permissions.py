@@ -1,9 +1,9 @@
-"""Every operation of the API is open to exactly those whom the table of permissions names.
+"""Tests that each API operation is open only to the callers in the table of permissions.
 
-The test walks over the table that the service reads (`domain/access/permissions.py`): each
-operation, for the roles on both sides of its border and each visibility, and with a token of each
-scope that opens it and one of all others. The app answers in this process: the roles and scopes of
-thousands of requests are the same over a connection.
+The tests read the same table as the service (`domain/access/permissions.py`). They send each
+operation with the roles on both sides of its border, for each visibility, with a token for each
+scope that opens it, and with a token of all other scopes. The app runs in this process, because
+roles and scopes of thousands of requests are the same over a connection.
 """
 
 import re
@@ -20,7 +20,7 @@ from werkzeug.routing import Rule
 
 from domain.access.permissions import PERMISSIONS, Permission, Target
 from domain.access.roles import Role
-from domain.access.scopes import BY_NAME
+from domain.access.scopes import SCOPES_BY_NAME
 from models import PersonalAccessToken
 from tests.support.accounts.administration import root
 from tests.support.accounts.people import Person, alice, database_of, make_project
@@ -30,7 +30,7 @@ from tests.support.service.live import SECRET_KEY, LiveGatebell, NewService
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: Of the operations `make test` asks for each third one; `make test-long` for the others as well.
+#: Number of parts of the operations: `make test` runs one, and `make test-long` all.
 PARTS = 3
 in_parts = pytest.mark.parametrize(
     "part", [0, *(pytest.param(each, marks=pytest.mark.long) for each in range(1, PARTS))]
@@ -38,10 +38,10 @@ in_parts = pytest.mark.parametrize(
 
 VISIBILITIES = ("private", "internal", "public")
 ADMINISTRATOR = "administrator"
-#: None is somebody without a role, who is signed in.
+#: Callers of operations. `None` is a signed-in user without a role.
 CALLERS: tuple[Role | str | None, ...] = (None, *Role, ADMINISTRATOR)
 ADMITTED = "admitted"
-#: No row has it.
+#: Id that no row has.
 MISSING_ID = 2**31 - 1
 VALUES = {
     "int": str(MISSING_ID),
@@ -50,9 +50,10 @@ VALUES = {
     "names": "nothing",
     "sha": "0" * 40,
 }
-#: A variable of a rule; of `any(…)` the first word.
+#: Variable of a rule, with the first word of `any(…)`.
 VARIABLE = re.compile(r"<(?P<converter>\w+)(?:\((?P<first>\w+)[^)]*\))?:(?P<name>\w+)>")
-#: Refusals by a part of what is said; whatever else is refused was admitted before.
+#: Reasons of rejections by a part of the message. Other rejections happen after the permission
+#: check.
 REFUSALS = (
     ("401", "401"),
     ("insufficient_scope", "scope"),
@@ -78,32 +79,32 @@ class Call:
     permission: Permission
     rule: Rule
     method: str
-    #: `projects` or `groups` of a rule that takes both.
+    #: Either `projects` or `groups`, for a rule that accepts both.
     kind: str = ""
 
     @property
     def least(self) -> Role | None:
-        """The lowest role that may call it."""
-        return self.permission.least_in(is_group=self.kind == "groups")
+        """Return the lowest role that may call the operation."""
+        return self.permission.get_minimum_role(is_group=self.kind == "groups")
 
     @property
     def is_of_project(self) -> bool:
-        """Whether its URL names a project."""
+        """Return whether the URL names a project."""
         return self.permission.target is Target.PROJECT or self.kind == "projects"
 
     @property
     def is_of_instance(self) -> bool:
-        """Whether its URL names neither a project nor a group."""
+        """Return whether the URL names neither a project nor a group."""
         return self.permission.target is Target.INSTANCE
 
     @property
     def may_change_something(self) -> bool:
-        """Whether a request that is admitted may do more than not find a row."""
+        """Return whether an admitted request can do more than not find a row."""
         variables = self.rule.arguments - {"reference", "kind"}
         return self.method != "GET" and not variables
 
     def path(self, project: str) -> str:
-        """Return its path, for a project or for its group, with rows that are not there."""
+        """Return the path for a project or its group, with ids of rows that do not exist."""
         reference = project if self.is_of_project else project.partition("/")[0]
         own = {"reference": quote(reference, safe=""), "kind": self.kind}
 
@@ -115,20 +116,20 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class World:
-    """A service with a project of each visibility, and a person for each role in all of them."""
+    """A service with a project of each visibility, and a user for each role in all of them."""
 
     service: LiveGatebell
     client: FlaskClient
     projects: dict[str, str] = field(default_factory=dict)
 
     def person(self, caller: Role | str | None) -> Person:
-        """Return who has this role."""
+        """Return the user with a role."""
         if caller == ADMINISTRATOR:
             return root(self.service)
         return person_for(self.service, caller if isinstance(caller, Role) else None)
 
     def new_project(self, visibility: str, roles: Iterable[Role] = ()) -> str:
-        """Create a project in a group of its own, with a member of each of these roles there."""
+        """Create a project in its own group, with a member for each of these roles."""
         made = make_project(self.service, alice(self.service), visibility=visibility)
         for role in roles:
             give_role(self.service, made.partition("/")[0], self.person(role), role)
@@ -137,7 +138,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(new_service: NewService) -> Iterator[World]:
-    """A service without limits, on which this file alone works."""
+    """A service without rate limits that only this file uses."""
     service = new_service("sqlite", SECRET_KEY=SECRET_KEY, **NO_LIMITS)
     client = service.app().test_client(use_cookies=False)
     made = World(service=service, client=client)
@@ -148,7 +149,7 @@ def world(new_service: NewService) -> Iterator[World]:
 
 @pytest.fixture(scope="module")
 def calls(world: World) -> list[Call]:
-    """Every operation of the table, at each of its URLs."""
+    """Return every operation of the table, at each of its URLs."""
     found = []
     for rule in world.service.app().url_map.iter_rules():
         name = rule.endpoint.removeprefix("api_v4.")
@@ -170,7 +171,7 @@ def token_of(service: LiveGatebell, person: Person, scopes: str) -> str:
 
 
 def answered(world: World, call: Call, project: str, token: str | None) -> str:
-    """Return how a request is answered: admitted, or the reason why it is not."""
+    """Send a request and return `ADMITTED`, or the reason of its rejection."""
     headers = {"PRIVATE-TOKEN": token} if token else {}
     answer = world.client.open(
         call.path(project), method=call.method, headers=headers, base_url=world.service.url
@@ -185,7 +186,7 @@ def answered(world: World, call: Call, project: str, token: str | None) -> str:
 
 
 def expected(call: Call, caller: Role | str | None, visibility: str) -> str:
-    """Return what the table says of somebody with a token of full scope."""
+    """Return the result that the table demands for a caller with a token of full scope."""
     if caller == ADMINISTRATOR:
         return ADMITTED
     if call.permission.is_for_administrators:
@@ -203,10 +204,10 @@ def _expected_there(call: Call, caller: Role | str | None, visibility: str) -> s
 
 
 def cases(call: Call, *, is_first: bool) -> Sequence[tuple[Role | str | None, str]]:
-    """Return who asks where: both sides of the border of the operation, and nobody.
+    """Return callers and visibilities: both sides of the border, and a user without a role.
 
-    Of the operations with one border the first is asked by everybody, since a role that is above
-    another one may do what that may.
+    The first operation with a border is called with every role, since a higher role may do
+    everything that a lower role may do.
     """
     least = call.least or call.permission.in_private
     below = [role for role in Role if least is not None and role < least]
@@ -215,12 +216,13 @@ def cases(call: Call, *, is_first: bool) -> Sequence[tuple[Role | str | None, st
     private = [(caller, "private") for caller in everywhere]
     if call.is_of_instance:
         return private
-    # Where a project is visible differs for those without a role alone; the rest is its border.
+    # The visibility of a project matters only to callers without a role; the others test its
+    # border.
     return [*private, (None, "internal"), *product(near, ("public",))]
 
 
 def all_cases(calls: Iterable[Call]) -> Iterator[tuple[Call, Role | str | None, str]]:
-    """Return each call with each of its cases."""
+    """Yield each call with each of its cases."""
     borders: set[tuple[Target, str, Role | None, bool]] = set()
     for call in calls:
         row = call.permission
@@ -233,7 +235,7 @@ def all_cases(calls: Iterable[Call]) -> Iterator[tuple[Call, Role | str | None, 
 @pytest.mark.long
 @pytest.mark.spec("G5")
 @in_parts
-def test_each_role_reaches_what_the_table_gives_it(
+def test_each_role_can_call_exactly_its_operations(
     world: World, calls: list[Call], part: int
 ) -> None:
     wrong = []
@@ -255,9 +257,9 @@ def test_each_role_reaches_what_the_table_gives_it(
 
 @cache
 def token_with(world: World, scopes: str) -> str:
-    """Return an administrator's token of some scopes, also of those that are for applications.
+    """Return an administrator's token with these scopes, including scopes for applications.
 
-    With `admin_mode`, which opens nothing alone.
+    The token also has the scope `admin_mode`, which opens nothing by itself.
     """
     made = make_token(world.service, root(world.service))
     with database_of(world.service) as session:
@@ -272,23 +274,26 @@ def token_with(world: World, scopes: str) -> str:
 @pytest.mark.long
 @pytest.mark.spec("G5")
 @in_parts
-def test_each_scope_opens_what_the_table_says(world: World, calls: list[Call], part: int) -> None:
+def test_each_scope_opens_exactly_its_operations(
+    world: World, calls: list[Call], part: int
+) -> None:
     wrong = []
     for call in calls[part::PARTS]:
-        opening = [scope for scope in BY_NAME if scope in call.permission.scopes]
-        # One token has all the others: if one of them opened it, they would together.
-        closed = " ".join(scope for scope in BY_NAME if scope not in opening)
+        opening = [scope for scope in SCOPES_BY_NAME if scope in call.permission.scopes]
+        # One token with all other scopes is enough: if any of them opened the operation, it would
+        # succeed.
+        closed = " ".join(scope for scope in SCOPES_BY_NAME if scope not in opening)
         for scopes in filter(None, (*opening, closed)):
             opens = scopes != closed
             if opens and call.may_change_something:
-                continue  # the other test has sent it
+                continue  # The test of roles has sent this request.
             found = answered(world, call, world.projects["private"], token_with(world, scopes))
             if (found == "scope") is opens:
                 wrong.append((call.name, scopes, found))
     assert wrong == []
 
 
-def test_what_only_administrators_may_needs_admin_mode(world: World, calls: list[Call]) -> None:
+def test_operations_of_administrators_need_admin_mode(world: World, calls: list[Call]) -> None:
     made = make_token(world.service, root(world.service), scopes="api", administers=False)
     administrations = [call for call in calls if call.permission.is_for_administrators]
     assert len(administrations) > 30
@@ -301,7 +306,7 @@ def test_what_only_administrators_may_needs_admin_mode(world: World, calls: list
 
 @pytest.mark.long
 @pytest.mark.spec("G1")
-def test_without_a_token_only_what_is_public_is_shown(world: World, calls: list[Call]) -> None:
+def test_only_public_data_is_shown_without_a_token(world: World, calls: list[Call]) -> None:
     wrong = []
     for call, visibility in product(calls, VISIBILITIES):
         found = answered(world, call, world.projects[visibility], None)

@@ -1,4 +1,4 @@
-"""/api/v4/releases/changes: the release schedule for programs, without signing in."""
+"""Tests of `/api/v4/releases/changes`, the release schedule for programs, without a sign-in."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ FIELDS = {
     *("id", "release", "interface", "title", "matches", "after", "replacement", "hosted"),
     *("announced", "end_of_support", "url"),
 }
-#: The rows of the specification: the release, and what each of them names.
+#: Rows of the specification: the release, and the names that each row must contain.
 ROWS = (
     ("16.0", "external ReleaseAssetLink"),
     ("16.0", "operations_access_level releases_access_level monitor_access_level"),
@@ -66,7 +66,7 @@ def changes(gatebell: LiveGatebell, query: str = "") -> list[dict[str, Any]]:
 
 @pytest.mark.spec("M2")
 @pytest.mark.both_databases
-def test_every_row_of_the_specification_is_there_with_its_names(gatebell: LiveGatebell) -> None:
+def test_every_row_of_the_specification_is_listed_with_its_names(gatebell: LiveGatebell) -> None:
     listed = changes(gatebell)
     texts = [
         (each["release"], " ".join([str(value) for value in each.values()])) for each in listed
@@ -86,7 +86,7 @@ def test_every_row_of_the_specification_is_there_with_its_names(gatebell: LiveGa
 
 @pytest.mark.long
 @pytest.mark.spec("M5")
-def test_a_change_says_where_it_stands_and_where_more_is_said(gatebell: LiveGatebell) -> None:
+def test_a_change_has_a_state_a_date_and_a_link(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release="16.11", release_dates="17.0=2024-05-16"):
         found = {each["id"]: each for each in changes(gatebell)}
     users = found["users-offset-pagination"]
@@ -99,7 +99,7 @@ def test_a_change_says_where_it_stands_and_where_more_is_said(gatebell: LiveGate
     assert (lint["state"], lint["hosted"]) == ("not_hosted", False)
 
 
-def test_a_list_is_filtered(gatebell: LiveGatebell) -> None:
+def test_the_list_of_changes_can_be_filtered(gatebell: LiveGatebell) -> None:
     listed = changes(gatebell, "?release=17.0&interface=rest&state=in_force")
     assert "users-offset-pagination" in {each["id"] for each in listed}
     assert {(each["release"], each["interface"], each["state"]) for each in listed} == {
@@ -108,18 +108,18 @@ def test_a_list_is_filtered(gatebell: LiveGatebell) -> None:
     assert changes(gatebell, "?release=99.0") == []
 
 
-def test_a_filter_that_means_nothing_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_filter_is_rejected(gatebell: LiveGatebell) -> None:
     for query, error in (
-        ("?release=soon", "release must be a release such as 18.0"),
-        ("?interface=soap", "interface must be one of rest, graphql, ci, settings, pages"),
-        ("?state=gone", "state must be one of in_force, announced, not_hosted"),
-        ("?colour=red", "colour is not a known parameter"),
+        ("?release=soon", "`release` must be a release such as 18.0"),
+        ("?interface=soap", "`interface` must be one of rest, graphql, ci, settings, pages"),
+        ("?state=gone", "`state` must be one of in_force, announced, not_hosted"),
+        ("?colour=red", "`colour` is not a known parameter"),
     ):
         found = answer(gatebell, query)
         assert (found.status_code, error in found.json()["error"]) == (400, True), query
 
 
-def test_all_are_on_one_page_and_may_be_read_in_parts(gatebell: LiveGatebell) -> None:
+def test_all_changes_are_on_one_page_and_can_be_read_in_parts(gatebell: LiveGatebell) -> None:
     whole = answer(gatebell)
     assert whole.headers["X-Total-Pages"] == "1"
     parts = [changes(gatebell, f"?per_page=20&page={number}") for number in (1, 2)]
@@ -127,7 +127,9 @@ def test_all_are_on_one_page_and_may_be_read_in_parts(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.long
-def test_anybody_may_keep_it_and_ask_whether_it_has_changed(gatebell: LiveGatebell) -> None:
+def test_the_list_of_changes_can_be_cached_and_revalidated_by_anyone(
+    gatebell: LiveGatebell,
+) -> None:
     first = answer(gatebell)
     assert first.headers["Cache-Control"] == "public, max-age=300"
     assert first.headers["Access-Control-Allow-Origin"] == "*"
@@ -138,7 +140,7 @@ def test_anybody_may_keep_it_and_ask_whether_it_has_changed(gatebell: LiveGatebe
     assert later.status_code == 200
 
 
-def test_a_token_of_any_scope_may_be_shown(gatebell: LiveGatebell) -> None:
+def test_a_token_of_any_scope_is_accepted(gatebell: LiveGatebell) -> None:
     token = make_token(gatebell, make_user(gatebell), scopes="write_registry")
     found = answer(gatebell, **{"PRIVATE-TOKEN": token.clear})
     assert (found.status_code, found.json()) == (200, changes(gatebell))

@@ -1,4 +1,4 @@
-"""/api/v4/releases/check: what breaks, for whoever hands it in; and the page of it."""
+"""Tests of `/api/v4/releases/check`, which finds breaking changes in uploads, and of its page."""
 
 import gzip
 import re
@@ -14,7 +14,7 @@ from tests.support.accounts.personal_tokens import make_token
 from tests.support.service.crowd import together
 from tests.support.service.live import LiveGatebell
 from tests.support.service.live_settings import changed_settings
-from web.api.release_checks import _AnonymousPlaces
+from web.api.release_checks import _AnonymousSlots
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -42,7 +42,7 @@ def test_each_finding_has_its_change_line_release_and_replacement(gatebell: Live
     assert requests.get(finding["url"], timeout=10).status_code == 200
 
 
-def test_a_finding_in_a_har_is_at_the_line_of_its_url(gatebell: LiveGatebell) -> None:
+def test_a_finding_in_a_har_file_has_the_line_of_its_url(gatebell: LiveGatebell) -> None:
     url = f"https://gatebell.example/api/v4/users?page=7&private_token={_SECRET}"
     content = har({"url": "https://gatebell.example/api/v4/version"}, {"url": url})
     answer = requests.post(
@@ -53,7 +53,7 @@ def test_a_finding_in_a_har_is_at_the_line_of_its_url(gatebell: LiveGatebell) ->
     assert _SECRET not in answer.text
 
 
-def test_a_release_leaves_out_what_comes_after_it(gatebell: LiveGatebell) -> None:
+def test_findings_of_later_releases_are_omitted(gatebell: LiveGatebell) -> None:
     for release, count in (("16.11", 0), ("17.0", 1)):
         found = _check(gatebell, name="a.txt", content=_LIST, release=release).json()["findings"]
         assert len(found) == count
@@ -71,15 +71,15 @@ UNREADABLE: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": "a.py", "content": "def (:"}, "a bracket is not closed (line 1)"),
     ({"name": "a.yml", "content": "a: 1\nb: ["}, "not valid YAML (line"),
     ({"name": "a.graphql", "content": "{\n a(\n"}, "not a valid GraphQL document"),
-    ({"content": ""}, "content is empty"),
-    ({"content": "  \n"}, "content is empty"),
-    ({"name": "a.py"}, "content is missing"),
+    ({"content": ""}, "`content` is empty"),
+    ({"content": "  \n"}, "`content` is empty"),
+    ({"name": "a.py"}, "`content` is missing"),
     ({"name": "a.py", "content": "x", "release": "next"}, "must be a release such as 18.0"),
-    ({"name": 7, "content": ["x"]}, "content must be a string"),
+    ({"name": 7, "content": ["x"]}, "`content` must be a string"),
 )
 
 
-def test_what_cannot_be_read_is_refused_in_words(gatebell: LiveGatebell) -> None:
+def test_unreadable_content_is_rejected_with_the_reason(gatebell: LiveGatebell) -> None:
     for given, said in UNREADABLE:
         answer = _check(gatebell, **given)
         assert (answer.status_code, said in answer.text) == (400, True), given
@@ -98,7 +98,7 @@ BODIES = (
 )
 
 
-def test_no_body_makes_it_fail(gatebell: LiveGatebell) -> None:
+def test_invalid_bodies_cause_no_server_errors(gatebell: LiveGatebell) -> None:
     for body, content_type, status in BODIES:
         headers = {"Content-Type": content_type}
         answer = requests.post(gatebell.url + PATH, data=body, headers=headers, timeout=30)
@@ -117,20 +117,20 @@ def test_no_body_makes_it_fail(gatebell: LiveGatebell) -> None:
         ),
     ],
 )
-def test_megabytes_made_to_take_long_are_refused(
+def test_content_that_would_take_too_long_is_rejected(
     gatebell: LiveGatebell, name: str, part: str, said: str
 ) -> None:
     file = (name, part * (4_800_000 // len(part)))
     answer = requests.post(gatebell.url + PATH, files={"file": file}, timeout=60)
     assert (answer.status_code, said in answer.text) == (400, True), answer.text
-    if name == "a.json":  # The page asks the same checker.
+    if name == "a.json":  # The page uses the same checker.
         page = requests.post(gatebell.url + PAGE, files={"file": file}, timeout=60)
         assert (page.status_code, said in page.text) == (400, True)
 
 
 @pytest.mark.long
-def test_callers_without_a_token_take_few_places_and_one_address_takes_one() -> None:
-    places = _AnonymousPlaces()
+def test_parallel_checks_without_a_token_are_limited_in_total_and_per_address() -> None:
+    places = _AnonymousSlots()
     with places.hold("192.0.2.1"):
         with pytest.raises(TooManyAttemptsError, match="requests without a token") as error:
             places.hold("192.0.2.1").__enter__()
@@ -144,7 +144,7 @@ def test_callers_without_a_token_take_few_places_and_one_address_takes_one() -> 
 
 
 @pytest.mark.long
-def test_parallel_checks_without_a_token_leave_the_checker_to_users(gatebell: LiveGatebell) -> None:
+def test_parallel_checks_without_a_token_do_not_block_users(gatebell: LiveGatebell) -> None:
     token = make_token(gatebell, make_user(gatebell)).clear
     slow = {"name": "a.py", "content": "[" * 3_000_000}
 
@@ -160,7 +160,7 @@ def test_parallel_checks_without_a_token_leave_the_checker_to_users(gatebell: Li
     assert {each.headers["Retry-After"] for each in refused} == {"5"}
 
 
-def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> None:
+def test_content_above_the_limit_is_rejected_in_every_format(gatebell: LiveGatebell) -> None:
     text = "x" * 20_000
     with changed_settings(gatebell, release_check_limit_bytes="16384"):
         as_json = _check(gatebell, name="a", content=text)
@@ -176,15 +176,15 @@ def test_more_than_the_limit_is_413_however_it_comes(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.long
-def test_more_than_the_usual_form_is_read(gatebell: LiveGatebell) -> None:
+def test_content_above_the_usual_form_limit_is_accepted(gatebell: LiveGatebell) -> None:
     content = "x\n" * 400_000 + "GET /api/v4/users?page=2\n"
     answer = requests.post(gatebell.url + PATH, files={"file": ("a.http", content)}, timeout=60)
     assert [each["line"] for each in answer.json()["findings"]] == [400_001]
 
 
 @pytest.mark.long
-def test_callers_are_counted(gatebell: LiveGatebell) -> None:
-    # Each process counts for itself, so that one of them is above the rate before long.
+def test_checks_are_rate_limited(gatebell: LiveGatebell) -> None:
+    # Each process counts for itself, so one of them exceeds the limit soon.
     with changed_settings(gatebell, release_check_rate_limit="2/hour"):
         statuses = {_check(gatebell, content="x").status_code for _ in range(20)}
         pages = {
@@ -195,7 +195,7 @@ def test_callers_are_counted(gatebell: LiveGatebell) -> None:
     assert 429 in pages
 
 
-def test_a_token_is_not_needed_but_has_to_be_valid(gatebell: LiveGatebell) -> None:
+def test_a_token_is_optional_but_must_be_valid(gatebell: LiveGatebell) -> None:
     token = make_token(gatebell, make_user(gatebell), scopes="read_user").clear
     for value, status in ((token, 200), ("glpat-nothing", 401)):
         headers = {"PRIVATE-TOKEN": value, "Idempotency-Key": "one"}
@@ -211,7 +211,7 @@ def test_a_token_is_not_needed_but_has_to_be_valid(gatebell: LiveGatebell) -> No
     assert again.json()["findings"] == []
 
 
-def test_nothing_of_the_content_is_logged(gatebell: LiveGatebell) -> None:
+def test_content_is_not_logged(gatebell: LiveGatebell) -> None:
     for name, content in (("a.txt", _LIST), ("a.har", f'{{"{_SECRET}": '), (_SECRET, "x")):
         _check(gatebell, name=name, content=content)
     assert _SECRET not in gatebell.log_text()
@@ -221,25 +221,25 @@ def _text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
-def test_the_page_shows_what_breaks_and_repeats_nothing_secret(gatebell: LiveGatebell) -> None:
+def test_the_page_shows_findings_but_no_secrets(gatebell: LiveGatebell) -> None:
     file = {"file": ("a.txt", _LIST)}
     page = requests.post(gatebell.url + PAGE, files=file, data={"release": "18.0"}, timeout=30)
     assert page.status_code == 200
-    assert "1 finding up to release 18.0. Read as: List of requests." in _text_of(page.text)
+    assert "1 finding up to release 18.0. Detected type: List of requests." in _text_of(page.text)
     assert f'href="{gatebell.url}' not in page.text
     assert 'href="/help/releases/users-offset-pagination"' in page.text
     assert _SECRET not in page.text
     assert "Set-Cookie" not in page.headers
     good = {"content": "GET /api/v4/users", "release": "17.0"}
     page = requests.post(gatebell.url + PAGE, data=good, timeout=30)
-    assert "Nothing breaks up to release 17.0." in page.text
+    assert "No breaking changes found up to release 17.0." in page.text
 
 
-def test_the_page_says_what_is_wrong(gatebell: LiveGatebell) -> None:
+def test_the_page_explains_errors(gatebell: LiveGatebell) -> None:
     for sent, said in (
-        ({"content": ""}, "Choose a file or paste something."),
+        ({"content": ""}, "Choose a file, or paste the content."),
         ({"content": "{", "name": "a.har"}, "not valid JSON"),
-        ({"content": "def (:", "name": "deploy.py"}, "not a whole program"),
+        ({"content": "def (:", "name": "deploy.py"}, "not a complete program"),
         ({"content": "x", "release": "1.0"}, "Not a valid choice"),
     ):
         page = requests.post(gatebell.url + PAGE, data=sent, timeout=30)

@@ -1,4 +1,4 @@
-"""Times in requests: with an offset, or local where a schedule or window has the zone."""
+"""Tests of times in requests: with an offset, or local if a schedule or window has a time zone."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ import pytest
 import requests
 from pydantic import BaseModel, ValidationError
 
-from domain.core.types.base import GivenLocalTime, GivenTime, GivenTimeOrDay
+from domain.core.types.base import RequestLocalTime, RequestTime, RequestTimeOrDay
 from tests.support.accounts.api_caller import api_caller
 from tests.support.accounts.people import make_project, make_user
 from tests.support.service.live import LiveGatebell
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 class Times(BaseModel):
-    """One field of each kind."""
+    """A model with one field of each kind."""
 
-    at: GivenTime = datetime(2030, 1, 1, tzinfo=UTC)
-    local: GivenLocalTime = datetime(2030, 1, 1, tzinfo=UTC)
-    day: GivenTimeOrDay = datetime(2030, 1, 1, tzinfo=UTC)
+    at: RequestTime = datetime(2030, 1, 1, tzinfo=UTC)
+    local: RequestLocalTime = datetime(2030, 1, 1, tzinfo=UTC)
+    day: RequestTimeOrDay = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("field", ["at", "day"])
@@ -29,13 +29,13 @@ def test_a_time_without_an_offset_is_rejected_with_an_example(field: str, value:
         Times.model_validate({field: value})
 
 
-def test_a_local_time_stays_one_until_its_zone_is_known() -> None:
+def test_a_local_time_has_no_offset_until_its_zone_is_known() -> None:
     assert Times.model_validate({"local": "2030-05-31T12:00"}).local.tzinfo is None
     read = Times.model_validate({"local": "2030-05-31T12:00+02:00"}).local
     assert read == datetime(2030, 5, 31, 10, tzinfo=UTC)
 
 
-def test_only_lists_of_gitlab_take_a_day() -> None:
+def test_only_lists_known_from_gitlab_accept_a_date() -> None:
     assert Times.model_validate({"day": "2030-05-31"}).day == datetime(2030, 5, 31, tzinfo=UTC)
     with pytest.raises(ValidationError, match="must have an offset"):
         Times.model_validate({"at": "2030-05-31"})
@@ -47,13 +47,15 @@ def test_the_api_names_the_parameter_and_the_remedy(gatebell: LiveGatebell) -> N
     call = api_caller(gatebell, alice, shop)
     silence = {"matchers": "service=web", "comment": "deploy", "ends_at": "2090-01-01T10:00"}
     said = call.refused("POST", "/silences", json=silence, status=400)
-    assert "ends_at must have an offset, such as 2090-01-01T10:00:00Z" in said
+    assert "`ends_at` must have an offset, such as 2090-01-01T10:00:00Z" in said
     said = call.refused("GET", "/audit_events?created_after=2030-01-01T10:00", status=400)
-    assert "created_after must have an offset" in said
+    assert "`created_after` must have an offset" in said
     assert call.done("GET", "/audit_events?created_after=2090-01-01") == []
 
 
-def test_the_description_says_where_a_local_time_is_allowed(gatebell: LiveGatebell) -> None:
+def test_the_openapi_document_describes_where_a_local_time_is_allowed(
+    gatebell: LiveGatebell,
+) -> None:
     schemas = requests.get(f"{gatebell.url}/api/openapi.json", timeout=60).json()["components"][
         "schemas"
     ]

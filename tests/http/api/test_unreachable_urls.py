@@ -1,11 +1,11 @@
-"""URLs on addresses that the settings exclude are rejected when somebody enters them."""
+"""Tests that URLs at excluded addresses are rejected when they are entered."""
 
 from typing import Any
 
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.delivery.outgoing.addresses import check_can_be_reached
+from domain.delivery.outgoing.addresses import check_address_allowed
 from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.accounts.administration import root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
@@ -13,12 +13,12 @@ from tests.support.accounts.people import make_project, make_user
 from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
-#: The tests' settings allow 127.0.0.0/8 and no other private network.
+#: Address outside of 127.0.0.0/8, the only private network that the settings of the tests allow.
 EXCLUDED = "https://10.1.2.3/in"
 
 
 def callers(gatebell: LiveGatebell) -> dict[str, tuple[ApiCaller, dict[str, Any], str]]:
-    """Return who creates what with a URL, and the name of its field."""
+    """Return clients that create objects with a URL, other values, and the name of its field."""
     alice = make_user(gatebell)
     shop = f"/projects/{make_project(gatebell, alice).replace('/', '%2F')}"
     provider = {"slug": "inside", "title": "Inside", "client_id": "a", "client_secret": "b" * 20}
@@ -34,18 +34,18 @@ def callers(gatebell: LiveGatebell) -> dict[str, tuple[ApiCaller, dict[str, Any]
     }
 
 
-def test_no_kind_of_url_is_stored_that_can_never_be_reached(gatebell: LiveGatebell) -> None:
+def test_unreachable_urls_are_rejected_for_all_kinds_of_objects(gatebell: LiveGatebell) -> None:
     for kind, (call, values, field) in callers(gatebell).items():
         said = call.refused("POST", json={**values, field: EXCLUDED}, status=400)
-        assert "The URL can never be reached: 10.1.2.3 is private." in said, kind
+        assert "The URL cannot be reached: 10.1.2.3 is a private address." in said, kind
         assert "OUTGOING_PRIVATE_ADDRESSES" in said, kind
 
 
-def test_a_webhook_cannot_be_changed_to_such_a_url(gatebell: LiveGatebell) -> None:
+def test_a_webhook_cannot_be_changed_to_an_unreachable_url(gatebell: LiveGatebell) -> None:
     call, _, _ = callers(gatebell)["webhook"]
     made = call.done("POST", json={"url": "https://hooks.example/in"}, status=201)
     said = call.refused("PUT", f"/{made['id']}", json={"url": EXCLUDED}, status=400)
-    assert "can never be reached" in said
+    assert "cannot be reached" in said
 
 
 @pytest.mark.parametrize(
@@ -62,16 +62,18 @@ def test_a_webhook_cannot_be_changed_to_such_a_url(gatebell: LiveGatebell) -> No
         ("http://localhost:9000/", "127.0.0.0/8", True),
         ("http://10.1.2.3/", "10.0.0.0/8", True),
         ("http://8.8.8.8/", "", True),
-        # Only DNS can tell, and it may tell something else tomorrow.
+        # The addresses of these names depend on DNS, and can change.
         ("http://chat.internal/", "", True),
         ("http://3com.example/", "", True),
     ],
 )
-def test_what_a_url_says_by_itself_decides(url: str, networks: str, is_allowed: object) -> None:
+def test_a_url_is_rejected_only_if_it_contains_an_excluded_address(
+    url: str, networks: str, is_allowed: object
+) -> None:
     parsed = parse_outgoing_url(url)
     if is_allowed:
-        check_can_be_reached(parsed, networks)
+        check_address_allowed(parsed, networks)
         return
-    with pytest.raises(InvalidError, match="can never be reached") as caught:
-        check_can_be_reached(parsed, networks)
+    with pytest.raises(InvalidError, match="cannot be reached") as caught:
+        check_address_allowed(parsed, networks)
     assert caught.value.field == "url"

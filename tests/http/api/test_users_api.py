@@ -1,4 +1,4 @@
-"""/api/v4/users: found by all, made, changed and locked by administrators."""
+"""Tests of `/api/v4/users`: searches by all users, and changes by administrators."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -57,7 +57,7 @@ def call(
     release: str = "18.0",
     **body: Any,
 ) -> requests.Response:
-    """Call as somebody, by default the administrator."""
+    """Send a request as a user, by default as the administrator."""
     token = token_of(gatebell, person or root(gatebell))
     return machine(gatebell).request(
         method,
@@ -86,7 +86,7 @@ def signs_in(gatebell: LiveGatebell, username: str, password: str) -> requests.R
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
-def test_users_find_each_other_by_name_and_see_no_address(gatebell: LiveGatebell) -> None:
+def test_users_find_each_other_by_name_but_cannot_see_addresses(gatebell: LiveGatebell) -> None:
     found_one, asking = make_user(gatebell, name="bob"), alice(gatebell)
     name = found_one.username
 
@@ -107,7 +107,7 @@ def test_users_find_each_other_by_name_and_see_no_address(gatebell: LiveGatebell
 
 
 @pytest.mark.both_databases
-def test_locked_people_and_bots_are_for_administrators_and_those_who_work_with_them(
+def test_only_administrators_and_fellow_members_see_locked_users_and_bots(
     gatebell: LiveGatebell,
 ) -> None:
     owner, locked, stranger = make_user(gatebell), make_user(gatebell), alice(gatebell)
@@ -130,7 +130,7 @@ def test_locked_people_and_bots_are_for_administrators_and_those_who_work_with_t
     assert call(gatebell, "GET", f"{query}&active=true").json() == []
 
 
-def test_administrators_narrow_the_list(gatebell: LiveGatebell) -> None:
+def test_administrators_can_filter_the_list_of_users(gatebell: LiveGatebell) -> None:
     admin, person = make_user(gatebell, name="boss", admin=True), make_user(gatebell, name="boss")
     of_person, of_admin = id_of(gatebell, person), id_of(gatebell, admin)
     since = (now() + timedelta(days=1)).isoformat().replace("+", "%2B")
@@ -149,7 +149,7 @@ def test_administrators_narrow_the_list(gatebell: LiveGatebell) -> None:
         assert call(gatebell, "GET", f"?{query}", person=alice(gatebell)).status_code == 403
 
 
-def test_a_value_that_the_list_does_not_take_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_parameter_of_the_list_is_rejected(gatebell: LiveGatebell) -> None:
     for query in (
         *("active=maybe", "active=true&blocked=true", "order_by=email", "cursor=x"),
         *("order_by=name", "pagination=keyset&cursor=x", "username=%00", "created_after=soon"),
@@ -161,7 +161,7 @@ def test_a_value_that_the_list_does_not_take_is_refused(gatebell: LiveGatebell) 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("M2")
-def test_from_release_17_on_the_list_has_no_numbered_pages(gatebell: LiveGatebell) -> None:
+def test_the_list_has_no_numbered_pages_since_release_17(gatebell: LiveGatebell) -> None:
     ids = [id_of(gatebell, make_user(gatebell, name="paged")) for _ in range(3)]
     token = make_token(gatebell, alice(gatebell)).clear
     headers = {"PRIVATE-TOKEN": token}
@@ -183,7 +183,7 @@ def test_from_release_17_on_the_list_has_no_numbered_pages(gatebell: LiveGatebel
 
 
 @pytest.mark.both_databases
-def test_an_account_is_made_whose_password_has_to_be_changed(gatebell: LiveGatebell) -> None:
+def test_an_account_is_created_with_a_password_that_must_be_changed(gatebell: LiveGatebell) -> None:
     answer = create(gatebell, admin=True)
 
     assert answer.status_code == 201, answer.text
@@ -197,7 +197,7 @@ def test_an_account_is_made_whose_password_has_to_be_changed(gatebell: LiveGateb
         assert get_user(made["username"], session=session).must_change_password
 
 
-def test_a_password_that_the_service_makes_is_shown_once(gatebell: LiveGatebell) -> None:
+def test_a_generated_password_is_shown_once(gatebell: LiveGatebell) -> None:
     given = {"force_random_password": True, "time_zone": "europe/berlin"}
     answer = create(gatebell, password=None, **given)
 
@@ -224,7 +224,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-def test_what_is_wrong_with_a_new_account_is_named(gatebell: LiveGatebell) -> None:
+def test_an_invalid_field_of_a_new_account_is_named(gatebell: LiveGatebell) -> None:
     for changes, field in WRONG:
         answer = create(gatebell, **changes)
         assert answer.status_code == 400, answer.text
@@ -232,7 +232,7 @@ def test_what_is_wrong_with_a_new_account_is_named(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.both_databases
-def test_of_accounts_with_one_name_made_at_once_one_is_made(gatebell: LiveGatebell) -> None:
+def test_only_one_of_parallel_accounts_with_a_name_is_created(gatebell: LiveGatebell) -> None:
     name = unique("twin")
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(lambda _: create(gatebell, username=name), range(4)))
@@ -240,7 +240,7 @@ def test_of_accounts_with_one_name_made_at_once_one_is_made(gatebell: LiveGatebe
 
 
 @pytest.mark.both_databases
-def test_an_administrator_changes_what_is_given_and_nothing_else(gatebell: LiveGatebell) -> None:
+def test_an_administrator_changes_only_the_given_fields(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     path = f"/{id_of(gatebell, person)}"
 
@@ -267,16 +267,16 @@ def test_an_administrator_changes_what_is_given_and_nothing_else(gatebell: LiveG
 
 
 @pytest.mark.both_databases
-def test_a_password_is_not_ignored_where_it_cannot_be_set(gatebell: LiveGatebell) -> None:
+def test_a_password_that_cannot_be_changed_is_rejected(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     path = f"/{id_of(gatebell, person)}"
     refused = call(gatebell, "PUT", path, name="Somebody Else", password=random_password())
     assert refused.status_code == 400
-    assert "A password cannot be set here" in refused.text
+    assert "`password` cannot be changed." in refused.text
     assert call(gatebell, "GET", path).json()["name"] != "Somebody Else"
 
 
-def test_what_would_lock_an_administrator_out_is_a_conflict(gatebell: LiveGatebell) -> None:
+def test_administrators_cannot_lock_themselves_out(gatebell: LiveGatebell) -> None:
     admin = make_user(gatebell, admin=True)
     own = f"/{id_of(gatebell, admin)}"
     for method, path, body in (
@@ -290,7 +290,7 @@ def test_what_would_lock_an_administrator_out_is_a_conflict(gatebell: LiveGatebe
     assert taken.status_code == 409
 
 
-def test_a_bot_is_changed_by_nobody(gatebell: LiveGatebell) -> None:
+def test_a_bot_cannot_be_changed(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     namespace = namespace_of(gatebell, "projects", make_project(gatebell, owner))
     bot = make_bot_token(script_of(gatebell, owner), namespace)
@@ -302,7 +302,7 @@ def test_a_bot_is_changed_by_nobody(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_blocked_user_is_out_at_once_until_unblocked(gatebell: LiveGatebell) -> None:
+def test_a_blocked_user_is_signed_out_until_the_unblock(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = make_token(gatebell, person)
     browser = signed_in(gatebell, person)
@@ -327,7 +327,7 @@ def test_a_blocked_user_is_out_at_once_until_unblocked(gatebell: LiveGatebell) -
 
 
 @pytest.mark.both_databases
-def test_people_change_their_own_name(gatebell: LiveGatebell) -> None:
+def test_users_can_change_their_own_name(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = make_token(gatebell, person).clear
 
@@ -347,7 +347,7 @@ def test_people_change_their_own_name(gatebell: LiveGatebell) -> None:
         assert own("PUT", name=name).status_code == 400
 
 
-def test_a_user_who_does_not_exist_is_not_found(gatebell: LiveGatebell) -> None:
+def test_an_unknown_user_is_not_found(gatebell: LiveGatebell) -> None:
     for user_id in (999_999_999, 2**200):
         assert call(gatebell, "PUT", f"/{user_id}", name="x").status_code == 404
         for method, path in (("GET", ""), ("POST", "/block")):

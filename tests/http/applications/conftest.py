@@ -1,4 +1,4 @@
-"""Bob and his application, and apps in this process with which clients register themselves."""
+"""Fixtures for Bob's application, and for apps in this process that accept registrations."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from app import create_app
 from tests.support.accounts.people import ClientCredentials, bob, make_application, signed_in
 from tests.support.oauth.registrations import Open, add_people
 from tests.support.service.live import LiveGatebell, close_app
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 _OPEN = {
     "dynamic_client_registration": True,
@@ -25,7 +25,7 @@ _OPEN = {
 
 @pytest.fixture
 def opened(make_app: Callable[[Settings], Flask], settings: Settings) -> Open:
-    """Makes a visitor of an app that lets anybody register, unless told otherwise."""
+    """A function that returns a client of a new app, by default with open registrations."""
 
     def make(**changes: object) -> FlaskClient:
         app = make_app(replace(settings, **{**_OPEN, **changes}))  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def opened(make_app: Callable[[Settings], Flask], settings: Settings) -> Open:
 def visitor(
     migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FlaskClient]:
-    """A visitor of an app that lets anybody register; tests share it and change only their own."""
+    """A client of a shared app with open registrations; tests change only their own data."""
     directory = tmp_path_factory.mktemp("registrations")
     shutil.copy(migrated_sqlite, directory / "gatebell.db")
     environment = {
@@ -47,7 +47,7 @@ def visitor(
         "INSTANCE_PATH": str(directory),
         "OAUTH_RATE_LIMIT": "1000000/minute",
     }
-    app = create_app(replace(read_settings(environment), **_OPEN))  # type: ignore[arg-type]
+    app = create_app(replace(parse_settings(environment), **_OPEN))  # type: ignore[arg-type]
     add_people(app)
     yield app.test_client()
     close_app(app)
@@ -61,5 +61,5 @@ def browser(gatebell: LiveGatebell) -> requests.Session:
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application of Bob's."""
+    """An application of Bob."""
     return make_application(gatebell, bob(gatebell))

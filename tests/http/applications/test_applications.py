@@ -1,4 +1,4 @@
-"""The user settings page 'applications': register, show, change, renew, delete; and their use."""
+"""Tests of the user settings page of applications, from registration to deletion, and their use."""
 
 import re
 from html import unescape
@@ -48,7 +48,7 @@ PAGES = "/-/user_settings/applications"
 def register(
     gatebell: LiveGatebell, browser: requests.Session, **changes: str | list[str] | None
 ) -> requests.Response:
-    """Fill in the form; by default as most would."""
+    """Submit the form with typical values and these changes."""
     page = browser.get(f"{gatebell.url}{PAGES}/new")
     fields: dict[str, str | list[str] | None] = {
         "name": "Deploy Board",
@@ -71,7 +71,7 @@ def secrets_on(page: requests.Response) -> set[str]:
 
 
 def credentials_on(page: requests.Response) -> ClientCredentials:
-    """Read what the page shows right after a registration."""
+    """Return the credentials from the page after a registration."""
     (secret,) = secrets_on(page)
     found = re.search(r"\b[0-9a-f]{64}\b", page.text)
     assert found
@@ -99,7 +99,7 @@ def test_an_application_is_registered_and_its_credentials_work(
 
 @pytest.mark.advisory("CVE-2020-10187", "CVE-2023-45151")
 @pytest.mark.spec("F2")
-def test_the_secret_is_shown_once_and_kept_by_nobody(
+def test_the_secret_is_shown_once_and_stored_as_a_digest(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     page = follow(gatebell, browser, register(gatebell, browser))
@@ -113,7 +113,7 @@ def test_the_secret_is_shown_once_and_kept_by_nobody(
         kept = repr([getattr(row, column.name) for column in row.__table__.columns])
     assert client.client_id in kept
     assert client.secret not in kept
-    # Nor does whoever authorizes the application see it.
+    # Users who authorize the application cannot see the secret, either.
     visitor = signed_in(gatebell, alice(gatebell))
     decide(visitor, ask(visitor, gatebell, client))
     listed = visitor.get(f"{gatebell.url}/-/user_settings/authorized_applications")
@@ -129,7 +129,7 @@ def test_the_page_recommends_state(
 
 @pytest.mark.long
 @pytest.mark.spec("F1")
-def test_the_list_has_ones_own_applications_only(
+def test_the_list_contains_only_the_users_own_applications(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     name = unique("mine & only <b>")
@@ -141,7 +141,7 @@ def test_the_list_has_ones_own_applications_only(
 
 
 @pytest.mark.spec("A8", "F1")
-def test_several_redirect_uris_may_be_registered_one_a_line(
+def test_several_redirect_uris_can_be_registered_one_per_line(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     uris = f"{CALLBACK}\r\n\r\n  http://127.0.0.1/cb \ncom.example.app:/cb\n{CALLBACK}"
@@ -179,7 +179,7 @@ REFUSED: tuple[dict[str, str | list[str] | None], ...] = (
 @pytest.mark.spec("F1", "F3")
 @pytest.mark.rfc("rfc6749-3.1.2.2-a")
 @pytest.mark.parametrize("changes", REFUSED, ids=range(len(REFUSED)))
-def test_what_cannot_be_registered_is_said_on_the_page(
+def test_an_invalid_registration_is_rejected_on_the_page(
     gatebell: LiveGatebell, browser: requests.Session, changes: dict[str, str | list[str] | None]
 ) -> None:
     answer = register(gatebell, browser, **changes)
@@ -188,14 +188,14 @@ def test_what_cannot_be_registered_is_said_on_the_page(
     assert secrets_on(answer) == set()
 
 
-def test_each_bad_redirect_uri_is_reported(
+def test_each_invalid_redirect_uri_is_reported(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     uris = f"nonsense\n{CALLBACK}\njavascript:alert(1)\nhttps://client.example/#here"
     page = register(gatebell, browser, redirect_uris=uris)
     assert page.status_code == 422
     for uri in ("nonsense", "javascript:alert(1)", "https://client.example/#here"):
-        assert page.text.count(f'<a href="#redirect_uris">“{uri}”') == 1
+        assert page.text.count(f'<a href="#redirect_uris">&#34;{uri}&#34;') == 1
     assert page.text.count('<a href="#redirect_uris">') == 3
     form = form_with(page, "redirect_uris")
     assert form.value("redirect_uris").split() == uris.split()
@@ -203,7 +203,7 @@ def test_each_bad_redirect_uri_is_reported(
 
 @pytest.mark.spec("A8")
 @pytest.mark.rfc("rfc6749-3.1.2.1-a", "rfc9700-2.6-c")
-def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
+def test_an_unencrypted_redirect_uri_is_accepted_with_a_warning(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     plain = register(gatebell, browser, redirect_uris="http://client.example/cb")
@@ -214,7 +214,7 @@ def test_a_redirect_uri_in_the_clear_is_accepted_with_a_warning(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
-def test_what_is_edited_counts_from_then_on(
+def test_an_edit_takes_effect_immediately(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
@@ -232,7 +232,7 @@ def test_what_is_edited_counts_from_then_on(
 
 
 @pytest.mark.spec("F4")
-def test_an_edit_that_is_refused_changes_nothing(
+def test_a_rejected_edit_changes_nothing(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}/edit")
@@ -248,7 +248,7 @@ def test_an_edit_that_is_refused_changes_nothing(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
-def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
+def test_a_renewed_secret_replaces_the_old_one_and_is_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     pair = pair_in(redeem(gatebell, client, new_code(gatebell, client)))
@@ -266,7 +266,7 @@ def test_a_renewed_secret_kills_the_old_one_and_is_shown_once(
 @pytest.mark.advisory("CVE-2024-25619")
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
-def test_deleting_an_application_kills_its_codes_and_tokens(
+def test_deleting_an_application_revokes_its_codes_and_tokens(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client)
@@ -283,7 +283,7 @@ def test_deleting_an_application_kills_its_codes_and_tokens(
 
 
 @pytest.mark.parametrize("ending", ["", "/edit", "/delete"])
-def test_an_application_of_somebody_else_is_not_there(
+def test_an_application_of_another_user_is_not_found(
     gatebell: LiveGatebell, client: ClientCredentials, ending: str
 ) -> None:
     other = signed_in(gatebell, alice(gatebell))
@@ -302,17 +302,17 @@ def test_an_application_of_somebody_else_is_not_there(
 
 
 @pytest.mark.parametrize("number", ["0", "99999999", "9" * 18, "9" * 30])
-def test_a_number_that_is_no_application_is_not_there(
+def test_an_unknown_application_id_is_not_found(
     gatebell: LiveGatebell, browser: requests.Session, number: str
 ) -> None:
     assert browser.get(f"{gatebell.url}{PAGES}/{number}").status_code == 404
 
 
-def test_an_application_for_devices_alone_needs_no_redirect_uri(
+def test_an_application_for_devices_needs_no_redirect_uri(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     page = follow(gatebell, browser, register(gatebell, browser, redirect_uris=""))
-    assert "None: users cannot sign in with it in the browser" in page.text
+    assert "None. Users cannot sign in with this application in a browser" in page.text
     telly = credentials_on(page)
     told = codes(gatebell, telly, client_secret=telly.secret)
     visitor = signed_in(gatebell, alice(gatebell))
@@ -321,13 +321,13 @@ def test_an_application_for_devices_alone_needs_no_redirect_uri(
     assert is_live(gatebell, answer.json()["access_token"])
     assert_refused_on_a_page(ask(visitor, gatebell, telly))
     assert_refused_on_a_page(ask(visitor, gatebell, telly, redirect_uri=""))
-    # The day after it gets a browser as well.
+    # An edit can add a redirect URI later.
     edit = browser.get(f"{gatebell.url}{PAGES}/{telly.id}/edit")
     submit(browser, edit, form_with(edit, "redirect_uris"), redirect_uris=CALLBACK)
     assert ask(visitor, gatebell, telly).status_code == 200
 
 
-def test_scopes_that_open_nothing_are_not_offered(
+def test_unsupported_scopes_are_not_offered(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     offered = browser.get(f"{gatebell.url}{PAGES}/new").text
@@ -335,9 +335,7 @@ def test_scopes_that_open_nothing_are_not_offered(
         assert f'value="{scope}"' not in offered
 
 
-def test_scopes_of_git_are_offered_and_kept(
-    gatebell: LiveGatebell, browser: requests.Session
-) -> None:
+def test_git_scopes_are_offered_and_kept(gatebell: LiveGatebell, browser: requests.Session) -> None:
     offered = browser.get(f"{gatebell.url}{PAGES}/new").text
     for scope in ("read_repository", "write_repository"):
         assert f'value="{scope}"' in offered
@@ -350,13 +348,13 @@ def test_scopes_of_git_are_offered_and_kept(
     assert asked.status_code == 200
 
 
-# How much an application is used: people, live tokens, and when last
+# Use of an application: users, active tokens, and time of the last use
 
 
 def authorize(
     gatebell: LiveGatebell, client: ClientCredentials, person: Person
 ) -> tuple[requests.Session, str]:
-    """Let somebody in; return their browser and the refresh token."""
+    """Authorize an application, and return the user's browser and the refresh token."""
     browser = open_browser(gatebell, person)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     return browser, pair_in(redeem(gatebell, client, code)).refresh
@@ -365,7 +363,7 @@ def authorize(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("F1")
-def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
+def test_the_pages_count_users_and_active_tokens(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner)
     page = f"{gatebell.url}{PAGES}/{client.id}"
@@ -374,23 +372,25 @@ def test_the_pages_count_people_and_live_tokens(gatebell: LiveGatebell) -> None:
 
     _, first = authorize(gatebell, client, make_user(gatebell))
     browser, second = authorize(gatebell, client, make_user(gatebell, name="bob"))
-    landing(ask(browser, gatebell, client))  # Bob once more, without a question
+    landing(ask(browser, gatebell, client))  # Bob authorizes again, without a consent page.
     refresh(gatebell, client, first)
 
     assert "Last used just now" in words(owners.get(page))
-    assert "2 users authorized it; it has 2 active tokens" in words(owners.get(page))
+    shown = words(owners.get(page))
+    assert "2 users authorized the application, which has 2 active tokens" in shown
     row = words(owners.get(gatebell.url + PAGES))
     assert re.search(r"Deploy Board .* 2 2 just now", row), row
 
     assert revoke(gatebell, client, second).status_code == 200
-    assert "2 users authorized it; it has 1 active token" in words(owners.get(page))
+    assert "2 users authorized the application, which has 1 active token" in words(owners.get(page))
     mine = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
-    assert "Approval remembered" in mine.text  # it asked for no token since, and need not ask
+    # The application used no token afterwards, but it has the user's consent.
+    assert "Approval remembered" in mine.text
 
 
 @pytest.mark.long
 @pytest.mark.spec("F5")
-def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebell) -> None:
+def test_a_user_who_revokes_an_application_is_no_longer_counted(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner)
     browser, _ = authorize(gatebell, client, make_user(gatebell))
@@ -403,7 +403,7 @@ def test_who_revokes_an_application_is_not_counted_any_more(gatebell: LiveGatebe
 
 
 @pytest.mark.long
-def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
+def test_a_password_grant_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     owner, alice = make_user(gatebell, name="owner"), make_user(gatebell)
     client = make_application(gatebell, owner, scopes="api")
     form = {
@@ -416,4 +416,4 @@ def test_a_password_counts_like_a_consent(gatebell: LiveGatebell) -> None:
     assert post_token(gatebell, form).status_code == 200
 
     shown = words(open_browser(gatebell, owner).get(f"{gatebell.url}{PAGES}/{client.id}"))
-    assert "1 user authorized it; it has 1 active token" in shown
+    assert "1 user authorized the application, which has 1 active token" in shown

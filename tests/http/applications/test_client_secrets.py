@@ -1,4 +1,4 @@
-"""Two live secrets: an application takes up the new one while the old one still works."""
+"""Tests of two valid secrets, which let an application change its secret without downtime."""
 
 import re
 from dataclasses import replace
@@ -38,7 +38,7 @@ def renew(
 
 
 def is_accepted(gatebell: LiveGatebell, client: ClientCredentials, secret: str) -> bool:
-    """Tell whether a secret proves to be the application's."""
+    """Return whether a secret of the application is accepted."""
     form = {"token": "nothing", "client_id": client.client_id, "client_secret": secret}
     status = machine(gatebell).post(f"{gatebell.url}/oauth/introspect", data=form).status_code
     assert status in {200, 401}
@@ -57,7 +57,7 @@ def set_secrets(gatebell: LiveGatebell, client: ClientCredentials, **columns: ob
 @pytest.mark.long
 @pytest.mark.spec("F4")
 @pytest.mark.parametrize(("overlap", "length"), [("1h", 1 / 24), ("1d", 1), ("7d", 7), ("30d", 30)])
-def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
+def test_the_old_secret_stays_valid_for_the_chosen_time(
     gatebell: LiveGatebell,
     browser: requests.Session,
     client: ClientCredentials,
@@ -85,7 +85,7 @@ def test_the_old_secret_works_beside_the_new_one_for_as_long_as_was_chosen(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("F4")
-def test_an_old_secret_whose_time_is_over_is_refused(
+def test_an_expired_secret_is_rejected(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     new = renew(gatebell, browser, client, "1h")
@@ -123,7 +123,7 @@ def test_a_second_renewal_replaces_the_older_of_two_secrets(
 
 
 @pytest.mark.spec("F4")
-def test_the_old_secret_can_be_ended_before_its_time(
+def test_the_old_secret_can_be_ended_early(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     new = renew(gatebell, browser, client, "30d")
@@ -155,7 +155,7 @@ def test_the_current_secret_cannot_be_ended(
     assert is_accepted(gatebell, client, client.secret)
 
 
-def test_nobody_ends_or_renews_the_secrets_of_others(
+def test_users_cannot_end_or_renew_the_secrets_of_others(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     new = renew(gatebell, browser, client, "7d")
@@ -173,7 +173,7 @@ def test_nobody_ends_or_renews_the_secrets_of_others(
     assert is_accepted(gatebell, client, new)
 
 
-def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
+def test_an_invalid_overlap_is_rejected_and_changes_nothing(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     page = open_page(gatebell, browser, client)
@@ -189,7 +189,7 @@ def test_an_overlap_that_nobody_offered_is_refused_and_changes_nothing(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_use_of_a_secret_is_noted_once_a_minute(
+def test_the_last_use_of_a_secret_is_recorded_once_a_minute(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     assert is_accepted(gatebell, client, client.secret)
@@ -212,7 +212,9 @@ def test_the_use_of_a_secret_is_noted_once_a_minute(
     assert "Last used just now" in words(open_page(gatebell, browser, client))
 
 
-def test_a_wrong_secret_is_no_use(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_a_wrong_secret_does_not_count_as_use(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     assert not is_accepted(gatebell, replace(client, secret=""), "gbs-wrong")
     assert _last_use(gatebell, client) is None
 

@@ -1,4 +1,4 @@
-"""Owners let an application act by itself, and give it keys, on its pages."""
+"""Tests of the pages where owners manage the service account and the keys of an application."""
 
 import json
 
@@ -56,7 +56,7 @@ def edit(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_owner_turns_the_service_account_on_and_off(
+def test_the_owner_can_turn_the_service_account_on_and_off(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     assert_refused(ask_as_machine(gatebell, client), "unauthorized_client")
@@ -64,7 +64,7 @@ def test_the_owner_turns_the_service_account_on_and_off(
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
     name = account_of(gatebell, client)
     assert name in page
-    assert "It has no roles yet." in page
+    assert "The service account has no roles yet." in page
     token = machine_token(gatebell, client)
     edit(gatebell, browser, client, name="Renamed", service_account="y")
     assert account_of(gatebell, client) == name
@@ -78,7 +78,7 @@ def test_the_owner_turns_the_service_account_on_and_off(
 
 
 @pytest.mark.both_databases
-def test_a_member_page_shows_and_changes_its_role(
+def test_the_members_page_shows_service_accounts(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     path, client = make_project(gatebell, alice(gatebell)), machine_application(gatebell)
@@ -94,7 +94,7 @@ def test_a_member_page_shows_and_changes_its_role(
 
 
 @pytest.mark.parametrize("field", ["service_account", "jwks"])
-def test_a_public_application_has_neither_account_nor_keys(
+def test_a_public_application_cannot_have_an_account_or_keys(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials, field: str
 ) -> None:
     value = "y" if field == "service_account" else public_part(new_key())
@@ -104,7 +104,7 @@ def test_a_public_application_has_neither_account_nor_keys(
 
 
 @pytest.mark.both_databases
-def test_the_owner_enters_keys_and_takes_them_away(
+def test_the_owner_can_enter_and_remove_keys(
     gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials
 ) -> None:
     key = new_key()
@@ -129,7 +129,7 @@ _WEAK = {"kty": "RSA", "n": "AQAB", "e": "AQAB"}
         ("5", "JSON object"),
         ("{}", "kty"),
         ('{"keys": 5}', "list"),
-        ('{"keys": []}', "between one key"),
+        ('{"keys": []}', "Enter 1 to 10 keys."),
         ("[" * 9000, "JWK Set"),
         (json.dumps({"keys": [_PRIVATE.as_dict(private=False)] * 11}), "at most 10"),
         (json.dumps(_PRIVATE.as_dict(private=True)), "private key"),
@@ -139,7 +139,7 @@ _WEAK = {"kty": "RSA", "n": "AQAB", "e": "AQAB"}
         ('{"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}', "valid public key"),
         ("-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----", "valid public key"),
         (
-            generate_private_key(65537, 1024)  # noqa: S505 - on purpose
+            generate_private_key(65537, 1024)  # noqa: S505 - a weak key on purpose
             .public_key()
             .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
             .decode(),
@@ -147,7 +147,7 @@ _WEAK = {"kty": "RSA", "n": "AQAB", "e": "AQAB"}
         ),
     ],
 )
-def test_a_text_that_is_no_public_key_is_refused_with_the_reason(
+def test_an_invalid_public_key_is_rejected_with_the_reason(
     gatebell: LiveGatebell,
     browser: requests.Session,
     client: ClientCredentials,
@@ -159,7 +159,7 @@ def test_a_text_that_is_no_public_key_is_refused_with_the_reason(
     assert words in answer.text
 
 
-def test_a_stranger_sees_neither_the_page_nor_the_account(gatebell: LiveGatebell) -> None:
+def test_a_stranger_cannot_see_the_page_or_the_service_account(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell)
     stranger = open_browser(gatebell, make_user(gatebell))
     assert stranger.get(f"{gatebell.url}{PAGES}/{client.id}").status_code == 404

@@ -1,4 +1,4 @@
-"""Owners of an application see who uses it, and how far the renewal of its secret has come."""
+"""Tests of an application's list of users, and of messages about expiring secrets."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -33,7 +33,7 @@ PAGES = "/-/user_settings/applications"
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def gatebell(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """Return a service without a background worker, which would send what is queued."""
+    """A service without a background worker, which would send the queued messages."""
     with running(new_service(request.param, only="app")) as service:
         yield service
 
@@ -49,7 +49,7 @@ def client(gatebell: LiveGatebell, owner: Person) -> ClientCredentials:
 
 
 def let_in(gatebell: LiveGatebell, client: ClientCredentials, scope: str) -> Person:
-    """Let somebody new authorize an application."""
+    """Create a user who authorizes an application."""
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     answer = decide(browser, ask(browser, gatebell, client, scope=scope))
@@ -64,10 +64,10 @@ def page_of(gatebell: LiveGatebell, person: Person, client: ClientCredentials) -
 
 
 @pytest.mark.long
-def test_the_owner_sees_those_whom_the_application_can_identify(
+def test_the_owner_sees_only_the_names_that_the_application_can_read(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:
-    assert "Nobody uses it" in page_of(gatebell, owner, client)
+    assert "No users yet" in page_of(gatebell, owner, client)
     known = let_in(gatebell, client, "read_user read_repository")
     hidden = let_in(gatebell, client, "read_repository")
     page = page_of(gatebell, owner, client)
@@ -88,12 +88,12 @@ def test_an_administrator_sees_all_names(gatebell: LiveGatebell, client: ClientC
 
 
 @pytest.mark.long
-def test_who_revokes_is_gone_from_the_list_and_a_machine_is_not_in_it(
+def test_the_list_omits_users_who_revoked_access_and_service_accounts(
     gatebell: LiveGatebell, owner: Person
 ) -> None:
     client = machine_application(gatebell, owner)
     machine_token(gatebell, client)
-    assert "Nobody uses it" in page_of(gatebell, owner, client)
+    assert "No users yet" in page_of(gatebell, owner, client)
     person = let_in(gatebell, client, "read_user")
     assert person.username in page_of(gatebell, owner, client)
     browser = open_browser(gatebell, person)
@@ -102,7 +102,7 @@ def test_who_revokes_is_gone_from_the_list_and_a_machine_is_not_in_it(
     assert person.username not in page_of(gatebell, owner, client)
 
 
-def test_a_stranger_learns_nothing(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_a_stranger_cannot_see_the_users(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     stranger = make_user(gatebell)
     browser = open_browser(gatebell, stranger)
     assert browser.get(f"{gatebell.url}{PAGES}/{client.id}/people").status_code == 404
@@ -111,7 +111,7 @@ def test_a_stranger_learns_nothing(gatebell: LiveGatebell, client: ClientCredent
 
 
 def renew(gatebell: LiveGatebell, owner: Person, client: ClientCredentials) -> None:
-    """Renew the secret with the overlap that the form proposes."""
+    """Renew the secret with the default overlap of the form."""
     browser = open_browser(gatebell, owner)
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}")
     assert submit(browser, page, form_to(page, "/renew_secret")).status_code == 302
@@ -123,7 +123,7 @@ def setup_of(gatebell: LiveGatebell, owner: Person, client: ClientCredentials) -
 
 
 def use(gatebell: LiveGatebell, client: ClientCredentials, *, is_old: bool, ago: timedelta) -> None:
-    """Let one of the two secrets have been used a while ago."""
+    """Set the time of the last use of the old or the new secret."""
     end = ApplicationSecret.expires_at
     which = end.is_not(None) if is_old else end.is_(None)
     statement = update(ApplicationSecret).where(
@@ -133,22 +133,22 @@ def use(gatebell: LiveGatebell, client: ClientCredentials, *, is_old: bool, ago:
         session.execute(statement.values(last_used_at=now() - ago))
 
 
-def test_the_page_leads_through_a_renewal_without_downtime(
+def test_the_page_guides_through_a_renewal_without_downtime(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:
     assert "of 3" not in setup_of(gatebell, owner, client)
     renew(gatebell, owner, client)
-    assert "Step 2 of 3: let the application use the new secret." in setup_of(
+    assert "Step 2 of 3: configure the application with the new secret." in setup_of(
         gatebell, owner, client
     )
     use(gatebell, client, is_old=True, ago=timedelta(minutes=5))
     use(gatebell, client, is_old=False, ago=timedelta(minutes=1))
-    assert "the old one was used within the last hour" in setup_of(gatebell, owner, client)
+    assert "the old secret was used within the last hour" in setup_of(gatebell, owner, client)
     use(gatebell, client, is_old=True, ago=timedelta(hours=2))
     assert "Step 3 of 3" in setup_of(gatebell, owner, client)
 
 
-def told(gatebell: LiveGatebell, person: Person) -> list[str]:
+def emails_to(gatebell: LiveGatebell, person: Person) -> list[str]:
     return [*texts_to(gatebell, person)]
 
 
@@ -156,24 +156,24 @@ def queue(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> None:
     queue_secret_mail(settings_of(gatebell), clock=lambda: system_clock() + later)
 
 
-def test_the_owner_is_told_once_that_a_secret_ends_which_is_still_used(
+def test_the_owner_gets_one_email_before_a_secret_in_use_expires(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:
     renew(gatebell, owner, client)
     queue(gatebell)
-    # It was not used beside the new one.
-    assert told(gatebell, owner) == []
+    # The old secret has not been used since the renewal.
+    assert emails_to(gatebell, owner) == []
     use(gatebell, client, is_old=True, ago=-timedelta(seconds=1))
     queue(gatebell)
     queue(gatebell, later=timedelta(hours=1))
-    (message,) = told(gatebell, owner)
+    (message,) = emails_to(gatebell, owner)
     assert "Deploy Board" in message
     assert f"{PAGES}/{client.id}" in message
     queue(gatebell, later=timedelta(days=2))
-    assert len(told(gatebell, owner)) == 1
+    assert len(emails_to(gatebell, owner)) == 1
 
 
-def test_nobody_is_told_of_a_secret_that_ends_later(
+def test_no_email_is_sent_days_before_a_secret_expires(
     gatebell: LiveGatebell, owner: Person, client: ClientCredentials
 ) -> None:
     renew(gatebell, owner, client)
@@ -183,6 +183,6 @@ def test_nobody_is_told_of_a_secret_that_ends_later(
         old = update(ApplicationSecret).where(mine, ApplicationSecret.expires_at.is_not(None))
         session.execute(old.values(expires_at=now() + timedelta(days=3)))
     queue(gatebell)
-    assert told(gatebell, owner) == []
+    assert emails_to(gatebell, owner) == []
     queue(gatebell, later=timedelta(days=2, hours=1))
-    assert len(told(gatebell, owner)) == 1
+    assert len(emails_to(gatebell, owner)) == 1

@@ -1,4 +1,4 @@
-"""Clients that register themselves (RFC 7591), on the wire."""
+"""Tests of dynamic client registration (RFC 7591)."""
 
 import json
 from datetime import timedelta
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from domain.core.clock import system_clock
-from domain.housekeeping.pruning import Retention, prune
+from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Application, AuditEvent, User
 from tests.support.oauth.machines import new_key, public_part
 from tests.support.oauth.oauth_wire import PKCE
@@ -32,7 +32,7 @@ from web.services import now
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_it_is_off_until_somebody_switches_it_on(opened: Open) -> None:
+def test_registration_is_off_by_default(opened: Open) -> None:
     visitor = opened(dynamic_client_registration=False)
     for method in ("post", "get", "put", "delete"):
         path = "/oauth/register" + ("" if method == "post" else "/x")
@@ -45,14 +45,14 @@ def test_it_is_off_until_somebody_switches_it_on(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3-a")
-def test_the_metadata_says_where_to_register(visitor: FlaskClient) -> None:
+def test_the_metadata_contains_the_registration_endpoint(visitor: FlaskClient) -> None:
     for name in ("oauth-authorization-server", "openid-configuration"):
         document = visitor.get(f"/.well-known/{name}").get_json()
         assert document["registration_endpoint"] == "http://localhost/oauth/register"
 
 
 @pytest.mark.rfc("rfc7591-3.2.1-a", "rfc7591-3.2.1-b", "rfc7591-2-a")
-def test_a_client_is_told_all_that_it_is_registered_with(visitor: FlaskClient) -> None:
+def test_the_response_contains_all_registered_metadata(visitor: FlaskClient) -> None:
     answer = register(visitor)
     assert answer.status_code == 201
     assert answer.headers["Content-Type"] == "application/json"
@@ -77,7 +77,7 @@ def test_a_client_is_told_all_that_it_is_registered_with(visitor: FlaskClient) -
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7591-2-b", "rfc7591-2-c", "rfc7591-2.3-a")
-def test_all_that_a_client_says_is_kept_and_what_nobody_knows_is_passed_over(opened: Open) -> None:
+def test_known_metadata_is_stored_and_unknown_metadata_is_ignored(opened: Open) -> None:
     said = {
         **GOOD,
         "scope": "api openid",
@@ -142,7 +142,7 @@ WRONG_URIS: tuple[Any, ...] = (
 
 
 @pytest.mark.both_databases
-def test_a_client_registers_its_key_instead_of_a_secret_and_moves_to_one(opened: Open) -> None:
+def test_a_client_can_register_a_key_and_replace_it_with_a_secret(opened: Open) -> None:
     visitor, key = opened(), {"keys": [json.loads(public_part(new_key()))]}
     said = {
         **GOOD,
@@ -167,13 +167,13 @@ def test_a_client_registers_its_key_instead_of_a_secret_and_moves_to_one(opened:
 
 
 @pytest.mark.rfc("rfc7591-3.2.2-a", "rfc7591-2-d")
-def test_a_wrong_redirect_uri_has_an_error_of_its_own(visitor: FlaskClient) -> None:
+def test_an_invalid_redirect_uri_has_its_own_error(visitor: FlaskClient) -> None:
     for uris in WRONG_URIS:
         answer = register(visitor, {**GOOD, "redirect_uris": uris})
         assert_wrong(answer, "invalid_redirect_uri")
 
 
-def test_the_instance_may_want_https(opened: Open) -> None:
+def test_an_instance_can_require_https(opened: Open) -> None:
     visitor = opened(require_https_redirect_uris=True)
     plain = {**GOOD, "redirect_uris": ["http://client.example/"]}
     assert_wrong(register(visitor, plain), "invalid_redirect_uri")
@@ -218,7 +218,7 @@ WRONG_METADATA: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.advisory("CVE-2021-20323", "CVE-2026-1180", "CVE-2026-70665")
 @pytest.mark.rfc("rfc7591-3.2.2-b")
-def test_wrong_metadata_is_refused(visitor: FlaskClient) -> None:
+def test_invalid_metadata_is_rejected(visitor: FlaskClient) -> None:
     for changes in WRONG_METADATA:
         assert_wrong(register(visitor, {**GOOD, **changes}), "invalid_client_metadata")
     markup = "<img src=x onerror=alert(1)>"
@@ -229,7 +229,7 @@ def test_wrong_metadata_is_refused(visitor: FlaskClient) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3.1-a")
-def test_a_body_that_is_no_json_object_is_refused(visitor: FlaskClient) -> None:
+def test_a_body_that_is_not_a_json_object_is_rejected(visitor: FlaskClient) -> None:
     for body in (b"", b"{", b"[]", b"null", b"5", b"\xff", b'"x"', b"[" * 9_000, b"{\x00}"):
         answer = visitor.post("/oauth/register", data=body, content_type="application/json")
         assert_wrong(answer, "invalid_request")
@@ -244,7 +244,7 @@ def test_a_body_that_is_no_json_object_is_refused(visitor: FlaskClient) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3-b")
-def test_without_an_open_door_a_token_is_needed_and_its_user_owns_the_client(opened: Open) -> None:
+def test_a_closed_registration_needs_a_token_and_its_user_owns_the_client(opened: Open) -> None:
     visitor = opened(open_client_registration=False)
     refused = register(visitor)
     assert refused.status_code == 401
@@ -261,7 +261,7 @@ def test_without_an_open_door_a_token_is_needed_and_its_user_owns_the_client(ope
     assert not row.is_instance_wide
 
 
-def test_a_bot_registers_nothing(opened: Open) -> None:
+def test_a_bot_cannot_register_clients(opened: Open) -> None:
     visitor = opened()
     headers = token_of(visitor, "ada")
     with visitor.application.app_context():
@@ -271,7 +271,7 @@ def test_a_bot_registers_nothing(opened: Open) -> None:
 
 
 @pytest.mark.rfc("rfc7591-3-c")
-def test_what_registers_without_a_token_belongs_to_the_instance(opened: Open) -> None:
+def test_a_client_registered_without_a_token_belongs_to_the_instance(opened: Open) -> None:
     visitor = opened()
     row = row_of(visitor, register(visitor))
     with visitor.application.app_context():
@@ -283,7 +283,7 @@ def test_what_registers_without_a_token_belongs_to_the_instance(opened: Open) ->
 
 
 @pytest.mark.long
-def test_without_an_administrator_nobody_keeps_such_clients(opened: Open) -> None:
+def test_open_registration_needs_an_active_administrator(opened: Open) -> None:
     visitor = opened()
     with visitor.application.app_context():
         db.session.execute(update(User).values(state="locked"))
@@ -292,7 +292,7 @@ def test_without_an_administrator_nobody_keeps_such_clients(opened: Open) -> Non
 
 
 @pytest.mark.rfc("rfc7591-5-a")
-def test_an_address_registers_only_so_many(opened: Open) -> None:
+def test_registrations_are_limited_per_address(opened: Open) -> None:
     visitor = opened(client_registration_rate_limit="1/hour")
     assert register(visitor).status_code == 201
     answer = register(visitor)
@@ -301,7 +301,7 @@ def test_an_address_registers_only_so_many(opened: Open) -> None:
 
 
 @pytest.mark.advisory("CVE-2026-44476")
-def test_a_client_that_was_given_a_secret_needs_it(visitor: FlaskClient) -> None:
+def test_a_client_with_a_secret_must_use_it(visitor: FlaskClient) -> None:
     told = register(visitor).get_json()
     form = {"client_id": told["client_id"], "redirect_uri": CALLBACK, "code": "x"}
     for secret in ({}, {"client_secret": ""}, {"client_secret": "x"}):
@@ -311,7 +311,7 @@ def test_a_client_that_was_given_a_secret_needs_it(visitor: FlaskClient) -> None
 
 @pytest.mark.advisory("CVE-2026-75866")
 @pytest.mark.rfc("rfc7591-2-e")
-def test_a_client_can_use_only_the_grants_that_it_named(visitor: FlaskClient) -> None:
+def test_a_client_can_use_only_its_registered_grants(visitor: FlaskClient) -> None:
     said = {**GOOD, "token_endpoint_auth_method": "none", "scope": "read_user"}
     browser_only = register(visitor, said).get_json()["client_id"]
     device_only = register(visitor, {**said, "grant_types": [DEVICE]}).get_json()
@@ -326,12 +326,13 @@ def test_a_client_can_use_only_the_grants_that_it_named(visitor: FlaskClient) ->
     assert visitor.post("/oauth/authorize_device", data=codes).status_code == 200
     query = {"client_id": device_only["client_id"], "redirect_uri": CALLBACK, **PKCE}
     answer = visitor.get("/oauth/authorize", query_string={**query, "response_type": "code"})
-    # On a page: nobody is sent to what anybody could register before they signed in.
+    # The error is on a page, because visitors must not be redirected to URIs that anyone can
+    # register.
     assert (answer.status_code, "error=unauthorized_client" in answer.text) == (400, True)
 
 
 @pytest.mark.rfc("rfc9126-6-a", "rfc9449-5.2-b")
-def test_a_client_can_tie_its_own_hands(visitor: FlaskClient) -> None:
+def test_a_client_can_require_dpop_and_pushed_requests_for_itself(visitor: FlaskClient) -> None:
     said = {
         **GOOD,
         "token_endpoint_auth_method": "none",
@@ -349,7 +350,7 @@ def test_a_client_can_tie_its_own_hands(visitor: FlaskClient) -> None:
 
 
 @pytest.mark.rfc("rfc9126-5-b")
-def test_an_instance_may_want_every_request_to_be_pushed(opened: Open) -> None:
+def test_an_instance_can_require_pushed_requests(opened: Open) -> None:
     visitor = opened(require_pushed_authorization_requests=True)
     document = visitor.get("/.well-known/oauth-authorization-server").get_json()
     assert document["require_pushed_authorization_requests"] is True
@@ -365,7 +366,7 @@ def test_an_instance_may_want_every_request_to_be_pushed(opened: Open) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
+def test_unused_clients_without_an_owner_are_pruned(opened: Open) -> None:
     visitor = opened()
     idle, used = (row_of(visitor, register(visitor)) for _ in range(2))
     owned = row_of(visitor, register(visitor, headers=token_of(visitor, "ada")))
@@ -377,7 +378,7 @@ def test_clients_of_nobody_that_never_came_are_forgotten(opened: Open) -> None:
         )
         for days, expected in ((29, {idle.id, used.id, owned.id}), (31, {used.id, owned.id})):
             later = now() + timedelta(days=days)
-            prune(kept, session=session, now=later, between=session.commit)
+            prune_expired_rows(kept, session=session, now=later, between=session.commit)
             assert set(session.scalars(select(Application.id))) == expected
 
 
@@ -399,7 +400,9 @@ NAMES = st.sampled_from(
 @pytest.mark.one_database("postgres")
 @bounded(35)
 @given(said=st.dictionaries(NAMES, JSON, max_size=4))
-def test_a_client_may_say_anything(any_visitor: FlaskClient, said: dict[str, Any]) -> None:
+def test_any_metadata_is_accepted_or_rejected_without_a_server_error(
+    any_visitor: FlaskClient, said: dict[str, Any]
+) -> None:
     for body in (said, {**GOOD, **said}):
         assert register(any_visitor, body).status_code in {201, 400}
 
@@ -409,7 +412,7 @@ def any_visitor(opened: Open) -> FlaskClient:
     return opened()
 
 
-def test_a_client_for_devices_alone_needs_no_redirect_uri(visitor: FlaskClient) -> None:
+def test_a_client_for_devices_needs_no_redirect_uri(visitor: FlaskClient) -> None:
     said = {"client_name": "Telly", "grant_types": [DEVICE], "token_endpoint_auth_method": "none"}
     answer = register(visitor, said)
     assert answer.status_code == 201, answer.text
@@ -426,7 +429,9 @@ def test_a_client_for_devices_alone_needs_no_redirect_uri(visitor: FlaskClient) 
         assert_wrong(register(visitor, wrong), "invalid_redirect_uri")
 
 
-def test_a_client_cannot_send_people_where_no_application_is(visitor: FlaskClient) -> None:
+def test_a_client_cannot_register_redirect_uris_with_forbidden_schemes(
+    visitor: FlaskClient,
+) -> None:
     for scheme in ("filesystem", "view-source", "mailto", "jar", "feed", "chrome"):
         uri = f"{scheme}:https://client.example/"
         assert_wrong(register(visitor, {**GOOD, "redirect_uris": [uri]}), "invalid_redirect_uri")

@@ -1,4 +1,4 @@
-"""Clients that look after their own registration (RFC 7592), on the wire."""
+"""Tests of client registration management (RFC 7592)."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def put(visitor: FlaskClient, registered: TestResponse, **changes: Any) -> TestR
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc7592-2.1-a", "rfc7592-3-a")
-def test_a_client_reads_its_registration_but_for_the_secret(visitor: FlaskClient) -> None:
+def test_a_client_can_read_its_registration_without_the_secret(visitor: FlaskClient) -> None:
     registered = register(visitor)
     told = registered.get_json()
     answer = managed(visitor, registered)
@@ -50,7 +50,7 @@ def test_a_client_reads_its_registration_but_for_the_secret(visitor: FlaskClient
 
 @pytest.mark.advisory("CVE-2020-27838")
 @pytest.mark.rfc("rfc7592-2-a", "rfc7592-2.1-b", "rfc7592-2.3-b")
-def test_only_its_own_token_opens_a_registration(visitor: FlaskClient) -> None:
+def test_a_registration_is_accessible_only_with_its_own_token(visitor: FlaskClient) -> None:
     registered = register(visitor)
     path = registered.get_json()["registration_client_uri"]
     other = register(visitor).get_json()["registration_access_token"]
@@ -70,7 +70,7 @@ def test_only_its_own_token_opens_a_registration(visitor: FlaskClient) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7592-2.2-a", "rfc7592-2.2-b")
-def test_what_a_client_puts_takes_the_place_of_all_that_was(opened: Open) -> None:
+def test_a_put_request_replaces_the_whole_registration(opened: Open) -> None:
     visitor = opened()
     said = {**GOOD, "client_uri": "https://client.example/", "software_id": "x"}
     registered = register(visitor, said)
@@ -104,7 +104,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.rfc("rfc7592-2.2-c", "rfc7592-2.2-d")
-def test_a_client_cannot_put_just_anything(visitor: FlaskClient) -> None:
+def test_an_invalid_put_request_is_rejected(visitor: FlaskClient) -> None:
     registered = register(visitor)
     for changes, error in WRONG:
         assert_wrong(put(visitor, registered, **changes), error)
@@ -112,7 +112,7 @@ def test_a_client_cannot_put_just_anything(visitor: FlaskClient) -> None:
 
 
 @pytest.mark.rfc("rfc7592-2.2-e")
-def test_a_client_can_become_confidential_and_gets_a_secret(visitor: FlaskClient) -> None:
+def test_a_client_that_becomes_confidential_gets_a_secret(visitor: FlaskClient) -> None:
     registered = register(visitor, {**GOOD, "token_endpoint_auth_method": "none"})
     answer = put(visitor, registered, token_endpoint_auth_method="client_secret_post")
     secret = answer.get_json()["client_secret"]
@@ -126,7 +126,7 @@ def test_a_client_can_become_confidential_and_gets_a_secret(visitor: FlaskClient
     assert not row_of(visitor, public).confidential
 
 
-def test_a_client_that_an_administrator_trusts_is_asked_about_again_once_it_changes_itself(
+def test_a_trusted_client_that_changes_its_authentication_loses_the_trust(
     visitor: FlaskClient,
 ) -> None:
     registered = register(visitor)
@@ -143,7 +143,7 @@ def set_by_its_owner(visitor: FlaskClient, **values: Any) -> None:
         db.session.commit()
 
 
-def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(visitor: FlaskClient) -> None:
+def test_a_put_request_keeps_settings_of_the_owner(visitor: FlaskClient) -> None:
     registered = register(visitor)
     set_by_its_owner(visitor, trusted=True, refresh_for_devices=True, require_pkce=False)
     row = row_of(visitor, put(visitor, registered, client_name="Androide"))
@@ -160,7 +160,7 @@ def test_what_a_client_puts_leaves_alone_what_its_owner_has_set(visitor: FlaskCl
         {"token_endpoint_auth_method": "none"},
     ],
 )
-def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
+def test_an_edit_of_a_security_setting_ends_the_trust_and_is_recorded(
     visitor: FlaskClient, changes: dict[str, Any]
 ) -> None:
     registered = register(visitor)
@@ -175,7 +175,7 @@ def test_an_edit_of_what_trust_rests_on_ends_it_and_is_written_down(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7592-2.3-a", "rfc7592-2.3-b")
-def test_a_client_can_go(opened: Open) -> None:
+def test_a_client_can_delete_its_registration(opened: Open) -> None:
     visitor = opened()
     registered = register(visitor)
     answer = managed(visitor, registered, "DELETE")

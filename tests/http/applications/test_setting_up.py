@@ -1,4 +1,4 @@
-"""What the owner of an application sees while it is being connected, and why requests fail."""
+"""Tests of the setup status of an application, and of the reasons of failed requests."""
 
 import re
 from datetime import timedelta
@@ -51,7 +51,7 @@ def words(page: requests.Response) -> str:
 
 
 def setup_of(gatebell: LiveGatebell, client: ClientCredentials, person: Person) -> str:
-    """Return what the page asks for again and again."""
+    """Return the status that the page of the application polls."""
     page = open_browser(gatebell, person).get(f"{gatebell.url}{PAGES}/{client.id}/setup")
     assert page.status_code == 200
     assert "<html" not in page.text
@@ -59,7 +59,7 @@ def setup_of(gatebell: LiveGatebell, client: ClientCredentials, person: Person) 
 
 
 def reasons_of(gatebell: LiveGatebell, client: ClientCredentials, token: str) -> list[str]:
-    """Return the reasons by the API, the newest first."""
+    """Return the reasons from the API, newest first."""
     answer = requests.get(
         f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests",
         headers={"PRIVATE-TOKEN": token},
@@ -70,7 +70,7 @@ def reasons_of(gatebell: LiveGatebell, client: ClientCredentials, token: str) ->
 
 
 @pytest.mark.parametrize(("scope", "is_told"), [("read_user openid", False), ("read_api", True)])
-def test_administrators_are_told_how_far_access_reaches_if_it_reaches_far(
+def test_administrators_see_a_warning_if_the_access_is_broad(
     gatebell: LiveGatebell, scope: str, *, is_told: bool
 ) -> None:
     admin = make_user(gatebell, admin=True)
@@ -81,7 +81,7 @@ def test_administrators_are_told_how_far_access_reaches_if_it_reaches_far(
 
 
 @pytest.mark.both_databases
-def test_the_page_waits_for_the_first_authorization_and_says_who_it_was(
+def test_the_page_waits_for_the_first_authorization_and_names_the_user(
     gatebell: LiveGatebell,
 ) -> None:
     owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
@@ -104,9 +104,7 @@ def test_the_page_waits_for_the_first_authorization_and_says_who_it_was(
     assert stranger.status_code == 404
 
 
-def test_the_owner_of_an_application_that_cannot_read_names_gets_none(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_owner_sees_no_names_that_the_application_cannot_read(gatebell: LiveGatebell) -> None:
     owner, user = make_user(gatebell, name="owner"), make_user(gatebell)
     client = make_application(gatebell, owner, scopes="read_alerts")
     browser = open_browser(gatebell, user)
@@ -116,12 +114,13 @@ def test_the_owner_of_an_application_that_cannot_read_names_gets_none(
 
 
 @pytest.mark.both_databases
-def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell) -> None:
+def test_the_owner_sees_why_token_requests_were_rejected(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner)
     token = make_token(gatebell, owner).clear
     user = signed_in(gatebell, alice(gatebell))
-    landing(decide(user, ask(user, gatebell, client)))  # Alice is not asked again
+    # Alice sees no consent page for later requests.
+    landing(decide(user, ask(user, gatebell, client)))
 
     redeem(gatebell, client, "x", client_secret="wrong")
     redeem(gatebell, client, "x", client_secret=None)
@@ -142,13 +141,13 @@ def test_the_owner_learns_why_token_requests_were_refused(gatebell: LiveGatebell
     ]
     seen = setup_of(gatebell, client, owner)
     assert "Refresh token used twice refresh_token invalid_grant Each refresh" in seen
-    assert "Wrong client secret authorization_code invalid_client Compare" in seen
+    assert "Wrong client secret authorization_code invalid_client Check the secret" in seen
     assert "Unsupported grant type implicit" in seen
     assert "127.0.0.1" in seen
 
 
 @pytest.mark.both_databases
-def test_the_owner_learns_why_authorization_requests_were_refused(gatebell: LiveGatebell) -> None:
+def test_the_owner_sees_why_authorization_requests_were_rejected(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner, scopes="read_user", require_pkce=True)
     token, browser = make_token(gatebell, owner).clear, open_browser(gatebell, owner)
@@ -159,12 +158,12 @@ def test_the_owner_learns_why_authorization_requests_were_refused(gatebell: Live
         {"response_type": "token"},
         {"scope": "read_user nonsense"},
         {},
-        {"code_challenge": "x" * 43},  # the method is plain
+        {"code_challenge": "x" * 43},  # The default method is `plain`.
         {"code_challenge": "x" * 42, "code_challenge_method": "S256"},
         {"request_uri": "urn:ietf:params:oauth:request_uri:old"},
     ):
         ask(browser, gatebell, client, **parameters)
-    # Whether somebody is signed in may be asked, and a visitor may cancel.
+    # Silent requests and cancelled requests are not recorded.
     ask(machine(gatebell), gatebell, client, prompt="none", **PKCE)
     decide(browser, ask(browser, gatebell, client, **PKCE), decision="deny")
     found = requests.get(
@@ -184,7 +183,9 @@ def test_the_owner_learns_why_authorization_requests_were_refused(gatebell: Live
     assert "Unknown scope: nonsense." in seen
 
 
-def test_only_the_owner_and_administrators_read_them_by_the_api(gatebell: LiveGatebell) -> None:
+def test_only_the_owner_and_administrators_can_read_rejected_requests_in_the_api(
+    gatebell: LiveGatebell,
+) -> None:
     client = make_application(gatebell, bob(gatebell))
     redeem(gatebell, client, "x", client_secret="wrong")
     address = f"{gatebell.url}/api/v4/applications/{client.id}/refused_requests"
@@ -203,7 +204,7 @@ def test_only_the_owner_and_administrators_read_them_by_the_api(gatebell: LiveGa
     assert asked(bob(gatebell), f"{address}?status=x").status_code == 400
 
 
-def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebell) -> None:
+def test_repeated_rejections_are_counted_and_do_not_hide_others(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client, other = make_application(gatebell, owner), make_application(gatebell, owner)
     token = make_token(gatebell, owner).clear
@@ -216,7 +217,7 @@ def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebel
     assert reasons_of(gatebell, other, token) == []
 
     def is_counted() -> bool:
-        # Once a second, with a request that is refused.
+        # A rejected request is sent once a second.
         redeem(gatebell, client, "x", client_secret="wrong")
         with database_of(gatebell) as session:
             rows, similar = session.execute(
@@ -230,7 +231,7 @@ def test_a_flood_of_one_kind_is_counted_and_hides_no_other(gatebell: LiveGatebel
     wait_until(is_counted)
 
 
-def test_an_unknown_client_and_a_waiting_device_leave_no_row(gatebell: LiveGatebell) -> None:
+def test_unknown_clients_and_waiting_devices_are_not_recorded(gatebell: LiveGatebell) -> None:
     client = television(gatebell)
     device_code = codes(gatebell, client)["device_code"]
     before = _rows(gatebell)
@@ -243,7 +244,7 @@ def test_an_unknown_client_and_a_waiting_device_leave_no_row(gatebell: LiveGateb
     assert _rows(gatebell) == before
 
 
-def test_every_endpoint_is_on_the_page_with_a_button_that_copies_it(
+def test_every_endpoint_has_a_copy_button(
     gatebell: LiveGatebell, client: ClientCredentials, browser: requests.Session
 ) -> None:
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
@@ -260,7 +261,7 @@ def test_every_endpoint_is_on_the_page_with_a_button_that_copies_it(
             assert browser.get(url, allow_redirects=False).status_code != 404, url
 
 
-def test_they_go_with_their_application(gatebell: LiveGatebell) -> None:
+def test_rejected_requests_are_deleted_with_their_application(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     client = make_application(gatebell, owner)
     redeem(gatebell, client, "x", client_secret="wrong")

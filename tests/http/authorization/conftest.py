@@ -1,4 +1,4 @@
-"""Who is asked to let applications in, and a device."""
+"""Fixtures for Alice's browser and an application for devices."""
 
 import pytest
 import requests
@@ -23,5 +23,5 @@ def tv(gatebell: LiveGatebell) -> ClientCredentials:
 
 @pytest.fixture
 def visit(gatebell: LiveGatebell, browser: requests.Session, client: ClientCredentials) -> Visit:
-    """Alice's browser, and the application of the file that sends it."""
+    """Alice's browser, with the application of the test file."""
     return Visit(gatebell=gatebell, browser=browser, client=client)

@@ -1,4 +1,4 @@
-"""GET /oauth/authorize: what is asked of the service, and where errors go."""
+"""Tests of `GET /oauth/authorize`: validation of requests, and targets of errors."""
 
 from urllib.parse import urlsplit
 
@@ -32,11 +32,11 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret and need not ask."""
+    """A trusted, confidential application."""
     return server_application(gatebell)
 
 
-#: Each is wrong in more ways than one: nothing else may matter.
+#: Requests with several errors, of which only the unknown client may matter.
 UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
     {"client_id": "0" * 64},
     {"client_id": None},
@@ -54,7 +54,7 @@ UNKNOWN_CLIENTS: tuple[dict[str, Changes], ...] = (
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-4.1.1-a", "rfc6749-4.1.1-b", "rfc6749-4.1.2.1-a", "rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", UNKNOWN_CLIENTS)
-def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
+def test_an_unknown_client_is_rejected_on_a_page_regardless_of_other_errors(
     visit: Visit, changes: dict[str, Changes]
 ) -> None:
     assert_refused_on_a_page(visit.ask(**changes))
@@ -77,7 +77,7 @@ def test_an_unknown_client_is_refused_on_a_page_whatever_else_is_wrong(
         {"redirect_uri": "https://evil.example/", "scope": "nonsense"},
     ],
 )
-def test_a_redirect_uri_that_is_not_registered_is_refused_on_a_page(
+def test_an_unregistered_redirect_uri_is_rejected_on_a_page(
     visit: Visit, changes: dict[str, Changes]
 ) -> None:
     assert_refused_on_a_page(visit.ask(**changes))
@@ -85,7 +85,7 @@ def test_a_redirect_uri_that_is_not_registered_is_refused_on_a_page(
 
 @pytest.mark.spec("A4")
 @pytest.mark.rfc("rfc6749-3.1-f")
-def test_a_client_named_twice_is_refused_on_a_page_even_if_both_are_the_same(visit: Visit) -> None:
+def test_a_repeated_client_id_is_rejected_on_a_page(visit: Visit) -> None:
     twice = visit.ask(client_id=[visit.client.client_id, visit.client.client_id])
     assert_refused_on_a_page(twice)
 
@@ -133,7 +133,7 @@ ERRORS: tuple[tuple[dict[str, Changes], str], ...] = (
 @pytest.mark.rfc("oidc-core-3.1.2.1-c", "oidc-core-3.1.2.1-j", "oidc-core-3.1.2.2-a")
 @pytest.mark.rfc("oidc-core-3.2-a")
 @pytest.mark.parametrize(("changes", "error"), ERRORS)
-def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
+def test_all_other_errors_redirect_to_the_client_with_state_and_issuer(
     visit: Visit, changes: dict[str, Changes], error: str
 ) -> None:
     answer = visit.ask(**changes)
@@ -144,9 +144,7 @@ def test_every_other_error_goes_back_to_the_client_with_state_and_issuer(
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-b", "rfc9700-4.11.2-b")
-def test_an_error_does_not_wait_for_a_sign_in(
-    gatebell: LiveGatebell, client: ClientCredentials
-) -> None:
+def test_an_error_needs_no_sign_in(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     brought = landing(ask(gatebell.http(), gatebell, client, response_type="token"))
     assert brought["error"] == "unsupported_response_type"
 
@@ -156,7 +154,7 @@ def test_an_error_does_not_wait_for_a_sign_in(
 @pytest.mark.rfc("rfc8252-6-a", "rfc8252-8.1-a", "rfc8252-8.1-b")
 @pytest.mark.rfc("rfc9700-2.1.1-a")
 @pytest.mark.parametrize("method", [None, "plain"])
-def test_a_public_application_cannot_do_without_pkce(
+def test_a_public_application_needs_pkce(
     gatebell: LiveGatebell, browser: requests.Session, method: str | None
 ) -> None:
     challenge = CHALLENGE if method else None
@@ -168,7 +166,7 @@ def test_a_public_application_cannot_do_without_pkce(
 @pytest.mark.rfc("rfc9700-2.1.1-e")
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.4.1-a", "rfc7636-5-a")
-def test_an_application_that_keeps_a_secret_can_be_held_to_pkce_all_the_same(
+def test_a_confidential_application_can_require_pkce(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     strict = make_application(gatebell, bob(gatebell), require_pkce=True, trusted=True)
@@ -194,7 +192,7 @@ STATES = (
 @pytest.mark.rfc("rfc9700-4.7.1-a")
 @pytest.mark.rfc("oidc-core-3.1.2.5-a")
 @pytest.mark.parametrize("state", STATES, ids=range(len(STATES)))
-def test_state_comes_back_unchanged(visit: Visit, state: str) -> None:
+def test_the_state_is_returned_unchanged(visit: Visit, state: str) -> None:
     approved = landing(visit.ask(state=state))
     assert (approved["state"], "code" in approved) == (state, True)
     refused = landing(visit.ask(state=state, scope="nonsense"))
@@ -203,20 +201,20 @@ def test_state_comes_back_unchanged(visit: Visit, state: str) -> None:
 
 @pytest.mark.spec("A10")
 @pytest.mark.rfc("rfc6749-4.1.2-f")
-def test_without_state_none_comes_back(visit: Visit) -> None:
+def test_no_state_is_returned_without_a_state(visit: Visit) -> None:
     assert set(landing(visit.ask(state=None))) == {"code", "iss"}
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("A2")
 @pytest.mark.rfc("rfc8252-8.10-a", "rfc9207-2-a", "rfc9700-4.4.2-a")
-def test_the_issuer_comes_with_the_code(visit: Visit) -> None:
+def test_the_issuer_is_returned_with_the_code(visit: Visit) -> None:
     assert landing(visit.ask())["iss"] == visit.gatebell.url
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("changes", [{}, {"omit_iss": True}])
-def test_an_application_written_for_gitlab_gets_no_iss(
+def test_an_application_written_for_gitlab_can_omit_iss(
     gatebell: LiveGatebell, browser: requests.Session, changes: dict[str, bool]
 ) -> None:
     wanted = {"name": "Old client", "redirect_uri": CALLBACK, "scopes": "read_user", **changes}
@@ -239,7 +237,9 @@ def test_an_application_written_for_gitlab_gets_no_iss(
 
 
 @pytest.mark.rfc("rfc9207-2-c")
-def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_headers_cannot_change_the_issuer(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil"}
     url = authorization_url(gatebell, client, scope="nonsense")
     answer = machine(gatebell).get(url, allow_redirects=False, headers=forged)
@@ -248,7 +248,7 @@ def test_no_header_changes_the_issuer(gatebell: LiveGatebell, client: ClientCred
 
 @pytest.mark.spec("A5")
 @pytest.mark.rfc("rfc6749-3.3-a")
-def test_scopes_may_be_joined_by_plus_signs(visit: Visit) -> None:
+def test_scopes_can_be_separated_by_plus_signs(visit: Visit) -> None:
     url = authorization_url(visit.gatebell, visit.client, scope=None) + "&scope=read_user+read_api"
     assert "code" in landing(visit.browser.get(url, allow_redirects=False))
 
@@ -259,7 +259,7 @@ def test_scopes_may_be_joined_by_plus_signs(visit: Visit) -> None:
     ("registered", "granted"),
     [("read_user api", "read_user"), ("read_api read_user", "read_user"), ("api", "api")],
 )
-def test_who_names_no_scope_gets_the_least_or_the_one_that_there_is(
+def test_a_request_without_a_scope_gets_read_user_or_the_only_scope(
     gatebell: LiveGatebell,
     browser: requests.Session,
     scope: str | None,
@@ -271,11 +271,12 @@ def test_who_names_no_scope_gets_the_least_or_the_one_that_there_is(
     code = landing(decide(browser, page))["code"]
     answer = redeem(gatebell, client, code)
     assert answer.json()["scope"] == granted
-    assert "code" in landing(ask(browser, gatebell, client, scope=granted))  # it is remembered
+    # The consent is remembered.
+    assert "code" in landing(ask(browser, gatebell, client, scope=granted))
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
-def test_who_names_no_scope_of_several_that_are_none_the_least_is_told_so(
+def test_a_request_without_a_scope_fails_if_the_default_is_ambiguous(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell), scopes="api openid")
@@ -284,7 +285,7 @@ def test_who_names_no_scope_of_several_that_are_none_the_least_is_told_so(
 
 
 @pytest.mark.rfc("rfc6749-3.1-e")
-def test_parameters_that_nobody_knows_are_passed_over(visit: Visit) -> None:
+def test_unknown_parameters_are_ignored(visit: Visit) -> None:
     assert "code" in landing(visit.ask(audience=["x", "y"], ui_locales="fr"))
 
 
@@ -292,7 +293,7 @@ def test_parameters_that_nobody_knows_are_passed_over(visit: Visit) -> None:
 @pytest.mark.rfc("rfc6749-3.1.2.5-a", "rfc6749-10.13-a")
 @pytest.mark.rfc("rfc9700-4.2.4-a", "rfc9700-4.16-a")
 @pytest.mark.rfc("oidc-core-3.1.2.3-c")
-def test_no_other_page_may_frame_the_question_or_read_it(
+def test_the_consent_page_cannot_be_framed_or_read_by_other_sites(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
@@ -305,14 +306,14 @@ def test_no_other_page_may_frame_the_question_or_read_it(
 
 
 @pytest.mark.rfc("rfc6749-10.12-a", "oidc-core-3.1.2.3-c")
-def test_an_answer_without_the_token_of_the_page_is_refused(
+def test_a_decision_without_the_form_token_is_rejected(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     shown = ask(browser, gatebell, make_application(gatebell, bob(gatebell)))
     form = form_with(shown, "decision")
     fields = form.filled(decision="authorize", csrf_token=None)
     answer = browser.post(f"{gatebell.url}{form.action}", fields, allow_redirects=False)
-    # The question is asked again, and nothing is decided.
+    # The consent page is shown again, without a decision.
     assert (answer.status_code, urlsplit(answer.headers["Location"]).path) == (
         303,
         "/oauth/authorize",

@@ -1,4 +1,4 @@
-"""What counts as a parameter of an authorization request, also in a form; and what errors hold."""
+"""Tests of authorization requests in URLs and in forms, and of descriptions of errors."""
 
 import re
 from urllib.parse import urljoin
@@ -32,7 +32,7 @@ from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: RFC 6749 section 4.1.2.1: no quote and no backslash.
+#: Characters that RFC 6749 section 4.1.2.1 allows, without quotes and backslashes.
 FIT_FOR_A_DESCRIPTION = re.compile(r"[\x20-\x21\x23-\x5B\x5D-\x7E]+")
 OPTIONAL = (
     *("state", "response_mode", "code_challenge", "code_challenge_method", "prompt", "max_age"),
@@ -42,7 +42,7 @@ OPTIONAL = (
 
 @pytest.mark.rfc("rfc6749-3.1-d")
 @pytest.mark.parametrize("name", OPTIONAL)
-def test_a_parameter_without_a_value_counts_as_left_out(
+def test_a_parameter_without_a_value_is_ignored(
     gatebell: LiveGatebell, browser: requests.Session, name: str
 ) -> None:
     answer = ask(browser, gatebell, server_application(gatebell), **{name: ""})
@@ -52,7 +52,7 @@ def test_a_parameter_without_a_value_counts_as_left_out(
 @pytest.mark.rfc("rfc6749-4.1.2.1-g")
 @pytest.mark.parametrize("name", ["response_type", "scope", "prompt", "max_age", "response_mode"])
 @pytest.mark.parametrize("value", ['a"b', "a\\b", "\u202e", "\x7f", "é" * 20, "a\nb"])
-def test_a_description_of_an_error_is_fit_to_be_sent(
+def test_an_error_description_contains_only_allowed_characters(
     gatebell: LiveGatebell, browser: requests.Session, name: str, value: str
 ) -> None:
     brought = landing(ask(browser, gatebell, server_application(gatebell), **{name: value}))
@@ -61,7 +61,7 @@ def test_a_description_of_an_error_is_fit_to_be_sent(
 
 
 @pytest.mark.rfc("rfc6749-4.1.2-b")
-def test_no_code_can_be_set_to_live_longer_than_ten_minutes(gatebell: LiveGatebell) -> None:
+def test_the_lifetime_of_codes_is_at_most_ten_minutes(gatebell: LiveGatebell) -> None:
     name = "authorization_code_lifetime_seconds"
     refused = gatebell.run_cli("settings", "set", name, "601")
     assert refused.returncode == 1
@@ -70,8 +70,8 @@ def test_no_code_can_be_set_to_live_longer_than_ten_minutes(gatebell: LiveGatebe
 
 @pytest.mark.rfc("rfc9700-2.1-e")
 @pytest.mark.rfc("rfc9700-4.12-a")
-def test_no_answer_sends_a_form_on_to_another_address(gatebell: LiveGatebell) -> None:
-    # 307 and 308 would have the browser post the password, or the decision, to the application.
+def test_forms_are_not_redirected_with_their_body(gatebell: LiveGatebell) -> None:
+    # With 307 and 308, browsers would send the password or the decision to the application.
     browser = open_browser(gatebell, alice(gatebell))
     page = ask(gatebell.http(), gatebell, server_application(gatebell))
     form = form_with(page, "password")
@@ -90,13 +90,13 @@ def test_no_answer_sends_a_form_on_to_another_address(gatebell: LiveGatebell) ->
     assert {answer.status_code for answer in answers[2:]} == {302}
 
 
-# POST /oauth/authorize: the same in a form (OpenID Connect Core section 3.1.2.1)
+# POST /oauth/authorize (OpenID Connect Core section 3.1.2.1)
 
 
 def posted(
     gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes
 ) -> requests.Response:
-    """Send the form from another site: the browser brings no cookie of ours along."""
+    """Send the form from another site, so that the browser sends no cookies."""
     form = {
         "client_id": client.client_id,
         "redirect_uri": client.redirect_uri,
@@ -109,14 +109,14 @@ def posted(
 
 
 def followed(browser: requests.Session, answer: requests.Response) -> requests.Response:
-    """Go on as a browser does, which has its cookie for the address that follows."""
+    """Follow the redirect in a browser, which sends its cookies."""
     assert answer.status_code == 303
     return ask_at(browser, urljoin(answer.url, answer.headers["Location"]))
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-a")
 @pytest.mark.parametrize("state", ["s", "a=b&c d+e%20f", "é☃\u202e", "\r\nX-Injected: y", None])
-def test_a_form_asks_the_same_as_an_address(
+def test_a_form_works_like_a_url(
     gatebell: LiveGatebell, browser: requests.Session, state: str | None
 ) -> None:
     answer = posted(gatebell, phone_application(gatebell), state=state, **PKCE)
@@ -125,7 +125,9 @@ def test_a_form_asks_the_same_as_an_address(
     assert brought.get("state") == state
 
 
-def test_an_error_goes_the_same_way(gatebell: LiveGatebell, browser: requests.Session) -> None:
+def test_an_error_in_a_form_is_handled_like_an_error_in_a_url(
+    gatebell: LiveGatebell, browser: requests.Session
+) -> None:
     client = server_application(gatebell)
     twice = posted(gatebell, client, scope=["read_user", "read_user"], state="s")
     brought = landing(followed(browser, twice))
@@ -135,14 +137,14 @@ def test_an_error_goes_the_same_way(gatebell: LiveGatebell, browser: requests.Se
     assert_refused_on_a_page(followed(browser, posted(gatebell, client, client_id=None)))
 
 
-def test_it_leads_nowhere_but_to_the_address_that_asks_the_same(gatebell: LiveGatebell) -> None:
+def test_a_form_redirects_only_to_the_authorization_endpoint(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     answer = posted(gatebell, client, next="https://evil.example/", request="x")
     assert answer.headers["Location"].startswith("/oauth/authorize?")
     assert "Set-Cookie" not in answer.headers
 
 
-def test_a_state_that_is_not_utf_8_is_refused_on_a_page(
+def test_a_state_that_is_not_utf_8_is_rejected_on_a_page(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = server_application(gatebell)
@@ -159,7 +161,7 @@ def test_a_state_that_is_not_utf_8_is_refused_on_a_page(
         assert (answer.status_code, "is not UTF-8" in answer.text) == (400, True)
 
 
-def test_a_form_that_fits_into_no_address_is_kept(
+def test_a_form_that_is_too_long_for_a_url_is_kept(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     state = "x" * 9_000
@@ -169,7 +171,7 @@ def test_a_form_that_fits_into_no_address_is_kept(
 
 
 @pytest.mark.parametrize("length", [20_000, 40_000])
-def test_a_state_that_fits_into_no_answer_is_refused_on_a_page(
+def test_a_state_that_is_too_long_for_a_response_is_rejected_on_a_page(
     gatebell: LiveGatebell, browser: requests.Session, length: int
 ) -> None:
     answer = posted(gatebell, server_application(gatebell), state="x" * length)
@@ -179,13 +181,13 @@ def test_a_state_that_fits_into_no_answer_is_refused_on_a_page(
 
 
 @pytest.mark.rfc("rfc6749-10.12-a")
-def test_a_form_of_another_site_decides_nothing(
+def test_a_form_of_another_site_cannot_decide(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell))
     page = ask(browser, gatebell, client)
     ticket = form_with(page, "decision").value("request")
-    # Even with a ticket that was stolen, and with the cookie, which SameSite would hold back.
+    # This holds even with a stolen ticket and with the cookie, which SameSite would omit.
     yes = {"decision": "authorize", "request": ticket}
     asked = browser.post(f"{gatebell.url}/oauth/authorize", data=yes, allow_redirects=False)
     assert_refused_on_a_page(followed(browser, asked))

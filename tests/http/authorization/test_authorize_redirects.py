@@ -1,4 +1,4 @@
-"""Where browsers are sent: to what was registered, to the letter; and the page about others."""
+"""Tests of redirect URIs, which must match exactly, and of the page about mismatches."""
 
 import pytest
 from sqlalchemy import update
@@ -37,7 +37,7 @@ _clients: dict[str, ClientCredentials] = {}
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """A trusted application with redirect URIs of every sort."""
+    """A trusted application with redirect URIs of each kind."""
     if gatebell.url not in _clients:
         _clients[gatebell.url] = make_application(
             gatebell, bob(gatebell), redirect_uris=REGISTERED, trusted=True
@@ -45,7 +45,7 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
     return _clients[gatebell.url]
 
 
-#: One of each sort; tests/domain/oauth/test_redirect_uris.py has them all.
+#: One attack of each kind; tests/domain/oauth/test_redirect_uris.py tests all of them.
 ATTACKS = (
     "https://CLIENT.example/callback",
     "https://client.example/callback/",
@@ -83,7 +83,7 @@ ATTACKS = (
 @pytest.mark.rfc("rfc8252-8.3-a", "rfc8252-8.4-b")
 @pytest.mark.rfc("rfc9700-2.1-a", "rfc9700-2.1-b")
 @pytest.mark.parametrize("uri", ATTACKS, ids=range(len(ATTACKS)))
-def test_nothing_but_what_is_registered_is_gone_to(visit: Visit, uri: str) -> None:
+def test_unregistered_redirect_uris_are_rejected(visit: Visit, uri: str) -> None:
     assert_refused_on_a_page(visit.ask(redirect_uri=uri))
 
 
@@ -91,7 +91,7 @@ def test_nothing_but_what_is_registered_is_gone_to(visit: Visit, uri: str) -> No
 @pytest.mark.rfc("rfc6749-3.1.2-b", "rfc6749-3.1.2.3-a", "rfc6749-4.1.2-a")
 @pytest.mark.rfc("rfc8252-7.1-a", "rfc8252-7.2-a")
 @pytest.mark.parametrize("uri", REGISTERED)
-def test_every_registered_uri_is_gone_to_as_it_is_written(visit: Visit, uri: str) -> None:
+def test_the_redirect_uses_the_registered_uri_unchanged(visit: Visit, uri: str) -> None:
     answer = visit.ask(redirect_uri=uri)
     joint = "&" if "?" in uri else "?"
     assert answer.headers["Location"].startswith(f"{uri}{joint}code=")
@@ -109,14 +109,14 @@ def test_every_registered_uri_is_gone_to_as_it_is_written(visit: Visit, uri: str
         "http://[::1]:49152/callback",
     ],
 )
-def test_the_port_of_a_loopback_literal_may_be_any(visit: Visit, uri: str) -> None:
+def test_a_loopback_address_can_have_any_port(visit: Visit, uri: str) -> None:
     answer = visit.ask(redirect_uri=uri)
     assert answer.headers["Location"].startswith(f"{uri}?code=")
 
 
 @pytest.mark.advisory("CVE-2026-9689")
 @pytest.mark.spec("A3", "A4")
-def test_an_error_keeps_the_parameters_that_were_registered(visit: Visit) -> None:
+def test_an_error_keeps_the_parameters_of_the_registered_uri(visit: Visit) -> None:
     brought = landing(visit.ask(redirect_uri=REGISTERED[1], scope="x"))
     assert (brought["tenant"], brought["error"]) == ("1", "invalid_scope")
 
@@ -135,7 +135,7 @@ def owned(gatebell: LiveGatebell, owner: Person) -> ClientCredentials:
     return make_application(gatebell, owner, redirect_uris=OF_OWNER)
 
 
-def test_everybody_sees_what_came_and_only_that(
+def test_other_users_see_only_the_redirect_uri_of_the_request(
     gatebell: LiveGatebell, owned: ClientCredentials
 ) -> None:
     for browser in (gatebell.http(), signed_in(gatebell, alice(gatebell))):
@@ -146,7 +146,7 @@ def test_everybody_sees_what_came_and_only_that(
         assert "/edit" not in page.text
 
 
-def test_its_owner_sees_which_are_registered_and_where_to_change_them(
+def test_the_owner_sees_the_registered_redirect_uris_and_a_link_to_edit_them(
     gatebell: LiveGatebell, owned: ClientCredentials, owner: Person
 ) -> None:
     browser = open_browser(gatebell, owner)
@@ -161,7 +161,7 @@ def test_its_owner_sees_which_are_registered_and_where_to_change_them(
 
 
 @pytest.mark.parametrize("is_instance_wide", [False, True])
-def test_an_administrator_does_so_on_their_own_page(
+def test_an_administrator_sees_them_with_a_link_to_the_admin_page(
     gatebell: LiveGatebell,
     owned: ClientCredentials,
     owner: Person,
@@ -183,7 +183,7 @@ def test_an_administrator_does_so_on_their_own_page(
 @pytest.mark.parametrize(
     "came", ["<script>alert(1)</script>", "javascript:alert(1)", "\x00", "\u202e", "x" * 4000, " "]
 )
-def test_what_came_is_shown_as_text(
+def test_the_redirect_uri_of_the_request_is_escaped(
     gatebell: LiveGatebell, owned: ClientCredentials, owner: Person, came: str
 ) -> None:
     page = ask(open_browser(gatebell, owner), gatebell, owned, redirect_uri=came)

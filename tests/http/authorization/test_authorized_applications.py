@@ -1,4 +1,4 @@
-"""The page of applications that one let in."""
+"""Tests of the page of authorized applications."""
 
 from datetime import timedelta
 
@@ -40,7 +40,7 @@ PAGE = "/-/user_settings/authorized_applications"
 @pytest.mark.both_databases
 @pytest.mark.spec("F5")
 @pytest.mark.rfc("rfc9700-4.14.2-c")
-def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
+def test_a_revocation_ends_tokens_and_the_consent_page_is_shown_again(
     gatebell: LiveGatebell,
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
@@ -56,14 +56,14 @@ def test_who_revokes_an_application_ends_its_tokens_and_is_asked_again(
     assert answer.status_code == 302
     assert token_info(gatebell, pair.access).status_code == 401
     assert refresh(gatebell, board, pair.refresh).json()["error"] == "invalid_grant"
-    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
     asked_again = ask(browser, gatebell, board)
     assert asked_again.status_code == 200
     assert "Authorize Deploy Board" in asked_again.text.replace("<bdi>", "").replace("</bdi>", "")
 
 
 @pytest.mark.spec("F5")
-def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(gatebell: LiveGatebell) -> None:
+def test_a_revocation_ends_unredeemed_codes(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     browser = open_browser(gatebell, make_user(gatebell))
     first = landing(decide(browser, ask(browser, gatebell, board)))["code"]
@@ -78,7 +78,7 @@ def test_a_code_that_was_not_redeemed_yet_dies_with_the_revocation(gatebell: Liv
 
 @pytest.mark.spec("F5")
 @pytest.mark.parametrize("is_redeemed", [False, True])
-def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_taken_back(
+def test_a_remembered_consent_without_tokens_is_listed_and_can_be_revoked(
     gatebell: LiveGatebell,
     is_redeemed: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
@@ -93,17 +93,17 @@ def test_an_approval_that_is_remembered_is_listed_without_a_token_and_can_be_tak
     assert "Deploy Board" in page.text
     assert "read_user, read_api" in words(page) or "read_api, read_user" in words(page)
     assert "Approval remembered" in page.text
-    assert "1 application can get access again without asking." in words(page)
+    assert "1 application can regain access without asking you." in words(page)
     assert submit(browser, page, form_to(page, "/revoke")).status_code == 302
 
     assert "Approval remembered" not in browser.get(gatebell.url + PAGE).text
-    assert "No application can use your account" in browser.get(gatebell.url + PAGE).text
+    assert "No application can access your account" in browser.get(gatebell.url + PAGE).text
     assert "decision" in ask(browser, gatebell, board).text
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("F5")
-def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_it(
+def test_a_remembered_consent_beyond_the_tokens_is_listed_with_the_application(
     gatebell: LiveGatebell,
 ) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
@@ -112,13 +112,13 @@ def test_what_is_remembered_beyond_the_tokens_of_an_application_is_listed_with_i
     pair_in(redeem(gatebell, board, small))
     decide(browser, ask(browser, gatebell, board))
     page = words(browser.get(gatebell.url + PAGE))
-    assert "1 application can use your account." in page
+    assert "1 application can access your account." in page
     assert "Approval remembered" not in page
     assert "read_api" in page
 
 
 @pytest.mark.spec("F5")
-def test_nobody_revokes_what_others_authorized(gatebell: LiveGatebell) -> None:
+def test_users_cannot_revoke_authorizations_of_others(gatebell: LiveGatebell) -> None:
     board = make_application(gatebell, bob(gatebell), name="Deploy Board")
     alice = open_browser(gatebell, make_user(gatebell))
     code = landing(decide(alice, ask(alice, gatebell, board)))["code"]
@@ -134,7 +134,7 @@ def test_nobody_revokes_what_others_authorized(gatebell: LiveGatebell) -> None:
 
 
 def password_token(gatebell: LiveGatebell, person: Person, user_agent: str) -> str:
-    """Get a token for a name and a password, without an application."""
+    """Get a token with a name and a password, without an application."""
     form = {"grant_type": "password", "username": person.username, "password": person.password}
     answer = post_token(gatebell, form, headers={"User-Agent": user_agent})
     assert answer.status_code == 200, answer.text
@@ -143,7 +143,7 @@ def password_token(gatebell: LiveGatebell, person: Person, user_agent: str) -> s
 
 @pytest.mark.both_databases
 @pytest.mark.spec("F5")
-def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: LiveGatebell) -> None:
+def test_the_page_shows_where_and_when_an_application_was_used(gatebell: LiveGatebell) -> None:
     name = unique("board")
     board = make_application(gatebell, bob(gatebell), name=name)
     alice = make_user(gatebell)
@@ -165,14 +165,16 @@ def test_the_page_says_from_where_an_application_was_used_and_when(gatebell: Liv
     page = words(browser.get(gatebell.url + PAGE))
 
     assert f"{name} by Bob" in page
-    # What asked, and where: the tests' own program on this machine; then where it was used.
+    # The first program authorized the application, and the second used its token.
     assert "a Python program at 2001:db8::17 a Python program at 127.0.0.1" in page
     assert "3 days ago" in page
 
 
 @pytest.mark.long
 @pytest.mark.spec("B7")
-def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGatebell) -> None:
+def test_tokens_from_passwords_without_an_application_have_their_own_row(
+    gatebell: LiveGatebell,
+) -> None:
     alice = make_user(gatebell)
     tokens = [password_token(gatebell, alice, "backup/2.1") for _ in range(2)]
     others = password_token(gatebell, make_user(gatebell), "curl/8.5")
@@ -191,7 +193,7 @@ def test_a_password_without_an_application_has_a_row_of_its_own(gatebell: LiveGa
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
-def test_the_use_of_a_token_is_noted_by_the_api_and_not_by_token_info(
+def test_api_requests_count_as_use_of_a_token_but_token_info_does_not(
     gatebell: LiveGatebell,
 ) -> None:
     alice = make_user(gatebell)
@@ -214,7 +216,7 @@ def test_the_use_of_a_token_is_noted_by_the_api_and_not_by_token_info(
     assert noted() == first
 
 
-def test_a_hostile_user_agent_is_shown_as_text(gatebell: LiveGatebell) -> None:
+def test_a_hostile_user_agent_is_escaped(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     password_token(gatebell, alice, "A<b>x</b>{{1234567*7}}" + "y" * 5000)
 

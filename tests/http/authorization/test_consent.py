@@ -1,4 +1,4 @@
-"""The question that a person is asked, when it is asked, and who may answer it."""
+"""Tests of the consent page: its contents, when it is shown, and who can answer it."""
 
 from datetime import timedelta
 from urllib.parse import urljoin
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application of Bob's that nobody has approved yet."""
+    """An application of Bob without any consents."""
     return make_application(gatebell, bob(gatebell), name="Deploy & Board")
 
 
@@ -61,9 +61,7 @@ def is_sign_in(page: requests.Response) -> bool:
 @pytest.mark.rfc("rfc9700-4.11.2-c")
 @pytest.mark.spec("A9")
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
-def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
-    visit: Visit,
-) -> None:
+def test_the_consent_page_names_application_owner_user_scopes_and_target(visit: Visit) -> None:
     text = shown_words(visit.ask(scope="read_user read_api"))
     assert "Deploy & Board" in text
     assert "By Bob" in text
@@ -74,7 +72,7 @@ def test_the_question_names_who_asks_who_is_asked_what_for_and_where_it_goes_on(
     assert "client.example" in text
 
 
-def test_scopes_that_can_change_things_look_like_it(
+def test_scopes_that_allow_changes_are_marked(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     every = make_application(gatebell, bob(gatebell), scopes="api read_user write_alerts")
@@ -88,7 +86,7 @@ def test_scopes_that_can_change_things_look_like_it(
 
 @pytest.mark.spec("A8", "A9")
 @pytest.mark.rfc("rfc6749-3.1.2.1-a")
-def test_the_question_warns_of_a_way_back_in_the_clear(visit: Visit) -> None:
+def test_the_consent_page_warns_about_an_unencrypted_redirect_uri(visit: Visit) -> None:
     assert "not encrypted" not in shown_words(visit.ask())
     plain = make_application(
         visit.gatebell, bob(visit.gatebell), redirect_uris=("http://client.example/cb",)
@@ -98,7 +96,7 @@ def test_the_question_warns_of_a_way_back_in_the_clear(visit: Visit) -> None:
 
 @pytest.mark.spec("A1", "A2")
 @pytest.mark.rfc("rfc6749-3.1-a", "rfc6749-3.1-b", "oidc-core-3.1.2.3-a")
-def test_a_person_signs_in_first_and_comes_back_to_the_question(
+def test_the_consent_page_follows_the_sign_in(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     fresh = gatebell.http()
@@ -111,7 +109,7 @@ def test_a_person_signs_in_first_and_comes_back_to_the_question(
 
 @pytest.mark.spec("A3")
 @pytest.mark.rfc("rfc6749-4.1.2.1-c", "rfc9207-2-b")
-def test_a_no_goes_back_as_access_denied(visit: Visit) -> None:
+def test_a_cancelled_request_returns_access_denied(visit: Visit) -> None:
     brought = landing(visit.decide(visit.ask(state="s"), "cancel"))
     assert brought.pop("error_description")
     assert brought == {"error": "access_denied", "state": "s", "iss": visit.gatebell.url}
@@ -119,7 +117,7 @@ def test_a_no_goes_back_as_access_denied(visit: Visit) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
-def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(visit: Visit) -> None:
+def test_the_consent_page_asks_only_for_new_scopes(visit: Visit) -> None:
     visit.decide(visit.ask(scope="read_user"))
     assert "code" in landing(visit.ask(scope="read_user"))
     page = visit.ask(scope="read_user read_api")
@@ -132,12 +130,12 @@ def test_what_was_approved_is_not_asked_again_and_only_what_is_new_is(visit: Vis
     assert "code" in landing(visit.ask(scope="read_user read_api"))
 
 
-def test_a_no_is_not_remembered_and_is_no_yes(visit: Visit) -> None:
+def test_a_cancelled_request_is_not_remembered(visit: Visit) -> None:
     visit.decide(visit.ask(), "cancel")
     assert is_question(visit.ask())
 
 
-def test_what_one_person_approved_another_is_still_asked(visit: Visit) -> None:
+def test_a_consent_does_not_count_for_other_users(visit: Visit) -> None:
     visit.decide(visit.ask())
     assert is_question(
         ask(signed_in(visit.gatebell, bob(visit.gatebell)), visit.gatebell, visit.client)
@@ -146,7 +144,7 @@ def test_what_one_person_approved_another_is_still_asked(visit: Visit) -> None:
 
 @pytest.mark.advisory("CVE-2023-34246")
 @pytest.mark.rfc("rfc6749-10.2-a", "rfc8252-8.6-a")
-def test_a_public_application_is_asked_about_each_time(
+def test_a_public_application_needs_consent_each_time(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     phone = make_application(gatebell, bob(gatebell), confidential=False)
@@ -158,14 +156,14 @@ def test_a_public_application_is_asked_about_each_time(
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.4-a")
-def test_nobody_is_asked_about_a_trusted_application(
+def test_a_trusted_application_needs_no_consent(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     assert "code" in landing(ask(browser, gatebell, server_application(gatebell)))
     assert "code" in landing(ask(browser, gatebell, phone_application(gatebell), **PKCE))
 
 
-def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
+def test_an_application_that_is_no_longer_trusted_needs_consent(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell), trusted=True)
@@ -177,9 +175,7 @@ def test_an_application_that_is_not_trusted_any_more_has_nobodys_approval(
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-f", "oidc-core-3.1.2.3-b", "oidc-core-3.1.2.6-a")
-def test_prompt_none_shows_no_page_to_who_is_signed_in_and_for_trusted_applications(
-    visit: Visit,
-) -> None:
+def test_prompt_none_shows_no_page(visit: Visit) -> None:
     trusted = make_application(visit.gatebell, bob(visit.gatebell), trusted=True)
     stranger = landing(ask(visit.gatebell.http(), visit.gatebell, trusted, prompt="none"))
     assert (stranger["error"], stranger["iss"]) == ("login_required", visit.gatebell.url)
@@ -189,33 +185,31 @@ def test_prompt_none_shows_no_page_to_who_is_signed_in_and_for_trusted_applicati
     assert "code" in landing(visit.ask(prompt="none"))
 
 
-def test_a_public_application_is_told_why_nobody_can_be_spared_the_question(
+def test_prompt_none_explains_that_public_applications_always_need_consent(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     public = make_application(gatebell, bob(gatebell), confidential=False)
     decide(browser, ask(browser, gatebell, public, **PKCE))
     told = landing(ask(browser, gatebell, public, prompt="none", **PKCE))
     assert told["error"] == "consent_required"
-    assert "asked each time" in told["error_description"]
-    assert "has not approved" not in told["error_description"]
+    assert "the consent of the user each time" in told["error_description"]
+    assert "has not granted" not in told["error_description"]
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-h", "oidc-core-3.1.2.1-i")
 @pytest.mark.parametrize("prompt", ["consent", "select_account", "consent select_account"])
-def test_a_client_can_have_the_person_asked_although_they_approved(
+def test_an_application_can_request_the_consent_page_despite_an_earlier_consent(
     visit: Visit, prompt: str
 ) -> None:
     visit.decide(visit.ask())
     page = visit.ask(prompt=prompt)
     assert is_question(page)
-    assert "You authorized the same access before." in shown_words(page)
+    assert "You have already authorized this access." in shown_words(page)
     assert "Use another account" in page.text
     assert "code" in landing(visit.decide(page))
 
 
-def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
-    gatebell: LiveGatebell,
-) -> None:
+def test_an_application_can_request_both_a_sign_in_and_a_consent(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     page = ask(browser, gatebell, server_application(gatebell), prompt="login consent")
     assert is_sign_in(page)
@@ -224,7 +218,7 @@ def test_a_client_that_wants_both_a_sign_in_and_a_question_gets_both(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-3.1.2.1-k")
-def test_max_age_lets_a_recent_sign_in_pass_and_an_old_one_not(gatebell: LiveGatebell) -> None:
+def test_max_age_accepts_a_recent_sign_in_and_rejects_an_old_one(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
@@ -253,7 +247,7 @@ def test_login_hint_fills_in_the_name(gatebell: LiveGatebell, client: ClientCred
 
 @pytest.mark.advisory("CVE-2022-39222", "CVE-2023-0264")
 @pytest.mark.rfc("rfc6749-10.12-a")
-def test_a_question_of_one_session_cannot_be_answered_in_another(visit: Visit) -> None:
+def test_a_consent_form_of_one_session_is_rejected_in_another(visit: Visit) -> None:
     asked_of_alice = form_with(visit.ask(), "decision").value("request")
     for other in (
         signed_in(visit.gatebell, bob(visit.gatebell)),
@@ -268,7 +262,7 @@ def test_a_question_of_one_session_cannot_be_answered_in_another(visit: Visit) -
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("is_pushed", [True, False], ids=["pushed", "in the URL"])
-def test_a_second_click_leads_to_the_first_code(
+def test_a_repeated_decision_redirects_with_the_first_code(
     gatebell: LiveGatebell,
     browser: requests.Session,
     is_pushed: bool,  # noqa: FBT001 - a column of the table
@@ -284,18 +278,18 @@ def test_a_second_click_leads_to_the_first_code(
     assert [each.headers["Location"] for each in again] == [first.headers["Location"]] * 2
     assert redeem(gatebell, client, landing(first)["code"]).status_code == 200
     too_late = decide(browser, page)
-    assert (too_late.status_code, "Already answered" in too_late.text) == (200, True)
+    assert (too_late.status_code, "already answered" in too_late.text) == (200, True)
 
 
-def test_a_second_click_on_cancel_leads_to_the_first_answer(visit: Visit) -> None:
+def test_a_repeated_cancellation_redirects_with_the_first_response(visit: Visit) -> None:
     page = visit.ask(prompt="consent")
     first = visit.decide(page, "cancel")
     assert visit.decide(page, "cancel").headers["Location"] == first.headers["Location"]
     changed_mind = visit.decide(page)
-    assert (changed_mind.status_code, "Already answered" in changed_mind.text) == (200, True)
+    assert (changed_mind.status_code, "already answered" in changed_mind.text) == (200, True)
 
 
-def test_a_form_that_is_an_hour_old_leads_back_to_its_question(visit: Visit) -> None:
+def test_an_expired_consent_form_shows_the_consent_page_again(visit: Visit) -> None:
     page = visit.ask(prompt="consent")
     form = form_with(page, "decision")
     key = settings_of(visit.gatebell).secret_key
@@ -306,7 +300,7 @@ def test_a_form_that_is_an_hour_old_leads_back_to_its_question(visit: Visit) -> 
     assert is_question(ask_at(visit.browser, urljoin(page.url, answer.headers["Location"])))
 
 
-def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
+def test_a_signed_out_user_returns_to_the_consent_page_after_the_sign_in(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -323,7 +317,7 @@ def test_who_was_signed_out_meanwhile_signs_in_and_is_asked_the_same(
 
 
 @pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])
-def test_a_question_that_was_tampered_with_is_refused(visit: Visit, change: str | None) -> None:
+def test_a_changed_consent_form_is_rejected(visit: Visit, change: str | None) -> None:
     page = visit.ask()
     form = form_with(page, "decision")
     forged = None if change is None else change.format(form.value("request"))
@@ -334,7 +328,7 @@ def test_a_question_that_was_tampered_with_is_refused(visit: Visit, change: str 
 
 
 @pytest.mark.advisory("CVE-2018-15758")
-def test_what_is_added_to_the_answer_changes_nothing(visit: Visit) -> None:
+def test_additional_fields_of_the_decision_are_ignored(visit: Visit) -> None:
     page = visit.ask(scope="read_user")
     form = form_with(page, "decision")
     answer = submit(
@@ -352,13 +346,13 @@ def test_what_is_added_to_the_answer_changes_nothing(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("decision", ["cancel", "deny", "Authorize", "", None, "authorize\x00"])
-def test_only_the_button_that_says_so_authorizes(visit: Visit, decision: str | None) -> None:
+def test_only_the_button_authorize_authorizes(visit: Visit, decision: str | None) -> None:
     page = visit.ask()
     answer = submit(visit.browser, page, form_with(page, "decision"), decision=decision)
     assert landing(answer)["error"] == "access_denied"
 
 
-def test_what_changed_since_the_question_counts_and_the_error_keeps_the_state(visit: Visit) -> None:
+def test_changes_since_the_consent_page_count_and_the_error_keeps_the_state(visit: Visit) -> None:
     page = visit.ask(state="s")
     with database_of(visit.gatebell) as session:
         row = Application.uid == visit.client.client_id
@@ -367,16 +361,14 @@ def test_what_changed_since_the_question_counts_and_the_error_keeps_the_state(vi
     assert (brought["error"], brought["state"]) == ("invalid_scope", "s")
 
 
-def test_an_application_that_is_gone_gets_no_answer(visit: Visit) -> None:
+def test_a_deleted_application_is_rejected_on_a_page(visit: Visit) -> None:
     page = visit.ask()
     with database_of(visit.gatebell) as session:
         session.delete(session.get_one(Application, visit.client.id))
     assert_refused_on_a_page(visit.decide(page))
 
 
-def test_a_person_who_is_locked_meanwhile_approves_nothing(
-    gatebell: LiveGatebell, client: ClientCredentials
-) -> None:
+def test_a_locked_user_cannot_authorize(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, client)
@@ -387,7 +379,7 @@ def test_a_person_who_is_locked_meanwhile_approves_nothing(
 
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-i")
-def test_somebody_else_can_take_over_and_is_asked_the_same(
+def test_another_user_can_sign_in_from_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))

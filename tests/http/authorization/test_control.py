@@ -1,4 +1,4 @@
-"""Owners of an application say which groups may use it, and for how long."""
+"""Tests of the owner's settings for allowed groups and the lifetime of authorizations."""
 
 from datetime import timedelta
 
@@ -41,7 +41,7 @@ PAGES = "/-/user_settings/applications"
 
 @pytest.fixture
 def group(gatebell: LiveGatebell) -> str:
-    """Return the path of a group that Bob owns."""
+    """The path of a group that Bob owns."""
     return make_project(gatebell, bob(gatebell)).rpartition("/")[0]
 
 
@@ -71,7 +71,7 @@ def remove(gatebell: LiveGatebell, group: str, person: Person) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_only_members_of_its_groups_use_an_application(
+def test_only_members_of_allowed_groups_can_use_an_application(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
     person = make_user(gatebell)
@@ -84,7 +84,7 @@ def test_only_members_of_its_groups_use_an_application(
     page = ask(browser, gatebell, client)
     assert page.status_code == 200
     remove(gatebell, group, person)
-    # The role was taken away while the page was open.
+    # The role was removed while the page was open.
     assert landing(decide(browser, page))["error"] == "access_denied"
     assert edit(gatebell, client, allowed_groups="").status_code == 302
     assert "code" in landing(decide(browser, ask(browser, gatebell, client)))
@@ -92,7 +92,7 @@ def test_only_members_of_its_groups_use_an_application(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
+def test_a_user_who_leaves_the_group_loses_access_at_the_next_refresh(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
     person = make_user(gatebell)
@@ -112,7 +112,7 @@ def test_who_leaves_the_group_loses_the_application_at_the_next_refresh(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
+def test_an_allowed_subgroup_includes_members_of_its_parent_but_not_the_reverse(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
     groups = api_caller(gatebell, bob(gatebell), "/groups")
@@ -128,7 +128,7 @@ def test_a_member_of_a_group_above_is_one_below_and_not_the_other_way_round(
 
 
 @pytest.mark.both_databases
-def test_a_deleted_group_opens_the_application_for_nobody(
+def test_an_application_with_a_deleted_group_is_closed_to_all_users(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
     edit(gatebell, client, allowed_groups=group)
@@ -137,21 +137,21 @@ def test_a_deleted_group_opens_the_application_for_nobody(
         session.execute(mine.values(allowed_group_ids=[999_999]))
     assert landing(ask(open_browser(gatebell, bob(gatebell)), gatebell, client))["error"]
     page = open_browser(gatebell, bob(gatebell)).get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert "The groups that could use it are gone" in page
+    assert "The allowed groups were deleted" in page
 
 
-def test_a_group_that_one_cannot_see_is_refused_like_one_that_is_not_there(
+def test_an_invisible_group_is_rejected_like_an_unknown_group(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     hidden = make_project(gatebell, alice(gatebell)).rpartition("/")[0]
     for path in (hidden, "nowhere"):
         answer = edit(gatebell, client, allowed_groups=path)
         assert answer.status_code == 422
-        assert f"There is no group {path} that you can see." in answer.text
+        assert f"Group {path} not found, or you do not have access." in answer.text
 
 
 @pytest.mark.both_databases
-def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None:
+def test_device_requests_of_other_users_are_rejected(gatebell: LiveGatebell, group: str) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
     edit(gatebell, client, allowed_groups=group)
     browser = open_browser(gatebell, make_user(gatebell))
@@ -163,7 +163,7 @@ def test_devices_are_refused_as_well(gatebell: LiveGatebell, group: str) -> None
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_passwords_are_refused_as_well(
+def test_password_requests_of_other_users_are_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, group: str
 ) -> None:
     person = make_user(gatebell)
@@ -182,7 +182,7 @@ def test_passwords_are_refused_as_well(
 
 
 def age(gatebell: LiveGatebell, client: ClientCredentials, days: int) -> None:
-    """Let tokens and consents of an application be older."""
+    """Make tokens and consents of an application older."""
     with database_of(gatebell) as session:
         for table in (AccessToken, Authorization):
             created = now() - timedelta(days=days)
@@ -192,7 +192,7 @@ def age(gatebell: LiveGatebell, client: ClientCredentials, days: int) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("field", ["refresh_idle_days", "refresh_longest_days"])
-def test_refreshing_ends_after_the_days_of_the_application(
+def test_refreshing_ends_after_the_configured_number_of_days(
     gatebell: LiveGatebell, field: str
 ) -> None:
     client = make_application(gatebell, bob(gatebell), trusted=True, **{field: 7})
@@ -216,13 +216,13 @@ def test_refreshing_ends_after_the_days_of_the_application(
 
 
 @pytest.mark.long
-def test_the_days_are_entered_and_taken_away_on_the_page(
+def test_the_owner_can_set_and_remove_the_numbers_of_days(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     edit(gatebell, client, refresh_idle_days="1", refresh_longest_days="30")
     browser = open_browser(gatebell, bob(gatebell))
     page = browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
-    assert "1 day after the last use, and 30 days after the consent" in page
+    assert "1 day after the last use, and 30 days after the authorization" in page
     edit(gatebell, client, refresh_idle_days="", refresh_longest_days="")
     assert "after the last use" not in browser.get(f"{gatebell.url}{PAGES}/{client.id}").text
     for wrong in ("0", "4000", "x"):
@@ -232,7 +232,7 @@ def test_the_days_are_entered_and_taken_away_on_the_page(
 @pytest.mark.parametrize(
     "url", ["ftp://x", "https://", "https://a.example/#x", "x" * 3000, "https://10.1.2.3/out"]
 )
-def test_a_wrong_logout_url_is_refused(
+def test_an_invalid_logout_url_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, url: str
 ) -> None:
     assert edit(gatebell, client, backchannel_logout_uri=url).status_code == 422

@@ -1,4 +1,4 @@
-"""POST /oauth/authorize_device: what a device is told, what polls bring, and what garbage does."""
+"""Tests of the device grant: requests for codes, polls, and invalid input."""
 
 import re
 from dataclasses import replace
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
-    """Change the newest device's row behind the service's back."""
+    """Change the newest device authorization in the database."""
     with database_of(gatebell) as session:
         newest = select(DeviceAuthorization.id).order_by(DeviceAuthorization.id.desc()).limit(1)
         row = DeviceAuthorization.id == newest.scalar_subquery()
@@ -63,7 +63,7 @@ def change_rows(gatebell: LiveGatebell, **values: Any) -> None:
 
 @pytest.mark.spec("C1")
 @pytest.mark.rfc("rfc8628-3.1-a", "rfc8628-3.2-a", "rfc8628-3.2-b", "rfc8628-5.2-a")
-def test_a_device_is_told_two_codes_and_where_to_go(
+def test_a_device_gets_two_codes_and_the_verification_uri(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     answer = ask_for_codes(gatebell, tv)
@@ -86,7 +86,7 @@ def test_a_device_is_told_two_codes_and_where_to_go(
 
 @pytest.mark.spec("C1")
 @pytest.mark.rfc("rfc8628-3.1-b")
-def test_a_confidential_client_has_to_prove_itself(gatebell: LiveGatebell) -> None:
+def test_a_confidential_client_must_authenticate(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     assert_refused(ask_for_codes(gatebell, client), "invalid_client", 401)
     assert_refused(ask_for_codes(gatebell, client, client_secret="x"), "invalid_client", 401)
@@ -101,21 +101,21 @@ def test_a_confidential_client_has_to_prove_itself(gatebell: LiveGatebell) -> No
 
 @pytest.mark.rfc("rfc8628-3.1-a")
 @pytest.mark.parametrize("client_id", [None, "unknown", "x\x00y"])
-def test_a_client_that_nobody_knows_gets_no_code(
+def test_an_unknown_client_gets_no_code(
     gatebell: LiveGatebell, tv: ClientCredentials, client_id: str | None
 ) -> None:
     assert_refused(ask_for_codes(gatebell, tv, client_id=client_id), "invalid_client", 401)
 
 
 @pytest.mark.parametrize("scope", ["api", "read_user api", "nonsense", " ", "\x00", "é"])
-def test_a_scope_that_the_application_may_not_have_is_refused(
+def test_a_scope_that_is_not_registered_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, scope: str
 ) -> None:
     assert_refused(ask_for_codes(gatebell, tv, scope=scope), "invalid_scope")
 
 
 @pytest.mark.rfc("rfc6749-3.3-c")
-def test_who_asks_for_no_scope_gets_the_least(
+def test_a_request_without_a_scope_gets_read_user(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv, scope=None)
@@ -127,7 +127,7 @@ def test_who_asks_for_no_scope_gets_the_least(
 
 @pytest.mark.rfc("rfc8628-3.1-c")
 @pytest.mark.parametrize("name", ["client_id", "scope"])
-def test_a_parameter_that_is_given_twice_is_refused(
+def test_a_repeated_parameter_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, name: str
 ) -> None:
     answer = ask_for_codes(gatebell, tv, **{name: [tv.client_id, "x"]})
@@ -135,7 +135,7 @@ def test_a_parameter_that_is_given_twice_is_refused(
 
 
 @pytest.mark.rfc("rfc8628-3.1-a")
-def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCredentials) -> None:
+def test_parameters_in_the_query_are_ignored(gatebell: LiveGatebell, tv: ClientCredentials) -> None:
     address = f"{gatebell.url}/oauth/authorize_device"
     answer = machine(gatebell).post(address, params={"client_id": tv.client_id})
     assert_refused(answer, "invalid_client", 401)
@@ -144,7 +144,7 @@ def test_only_a_form_that_is_posted_counts(gatebell: LiveGatebell, tv: ClientCre
 @pytest.mark.both_databases
 @pytest.mark.spec("B10", "C4", "C8")
 @pytest.mark.rfc("rfc6749-4.5-a", "rfc8628-3.3-a", "rfc8628-3.4-a", "rfc8628-3.5-a")
-def test_a_device_waits_and_is_served_once_when_it_is_approved(
+def test_a_device_polls_until_it_is_approved_and_gets_one_token(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv, scope="read_user read_api")
@@ -165,13 +165,13 @@ def test_a_device_waits_and_is_served_once_when_it_is_approved(
 @pytest.mark.both_databases
 @pytest.mark.spec("C5")
 @pytest.mark.rfc("rfc8628-3.5-b")
-def test_each_poll_that_comes_too_early_makes_the_pause_longer(
+def test_each_early_poll_extends_the_interval(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     device = codes(gatebell, tv)
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
     for pause in (10, 15, 20):
-        # To come, so that it is early even if the machine stands still for some seconds.
+        # The time is in the future, so that the poll is early even if the machine is slow.
         change_rows(gatebell, last_polled_at=now() + timedelta(seconds=20))
         early = poll(gatebell, tv, device["device_code"])
         assert_refused(early, "slow_down")
@@ -186,7 +186,7 @@ def test_each_poll_that_comes_too_early_makes_the_pause_longer(
 @pytest.mark.both_databases
 @pytest.mark.spec("C5")
 @pytest.mark.parametrize("ago", [4.0, 2.2, 3.5], ids=["on its way", "another clock", "both"])
-def test_a_poll_that_another_clock_or_the_way_makes_early_is_on_time(
+def test_a_poll_is_not_early_because_of_latency_or_clock_differences(
     gatebell: LiveGatebell, tv: ClientCredentials, ago: float
 ) -> None:
     device = codes(gatebell, tv)
@@ -196,7 +196,7 @@ def test_a_poll_that_another_clock_or_the_way_makes_early_is_on_time(
 
 
 @pytest.mark.spec("C5", "C8")
-def test_an_approved_device_is_served_at_once_however_early_it_comes(
+def test_an_approved_device_gets_its_token_despite_early_polls(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -209,7 +209,7 @@ def test_an_approved_device_is_served_at_once_however_early_it_comes(
 @pytest.mark.both_databases
 @pytest.mark.spec("C7")
 @pytest.mark.rfc("rfc8628-3.5-c")
-def test_a_device_hears_that_the_person_said_no(
+def test_a_denied_device_gets_access_denied(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -223,14 +223,14 @@ def test_a_device_hears_that_the_person_said_no(
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-3.4-a")
 @pytest.mark.parametrize("code", ["", "0" * 64, "x", "\x00", "é", "F" * 64, "0" * 9000])
-def test_what_is_no_device_code_is_refused(
+def test_an_invalid_device_code_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, code: str
 ) -> None:
     error = "invalid_grant" if code else "invalid_request"
     assert_refused(poll(gatebell, tv, code), error)
 
 
-def test_no_other_credential_passes_for_a_device_code_nor_it_for_another(
+def test_device_codes_and_other_credentials_are_not_interchangeable(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = phone_application(gatebell)
@@ -252,7 +252,7 @@ def _pkce() -> dict[str, str]:
 
 
 @pytest.mark.advisory("CVE-2023-2585")
-def test_a_device_code_of_another_client_is_refused_and_lives_on(
+def test_a_device_code_of_another_client_is_rejected_and_stays_valid(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     thief = make_application(gatebell, bob(gatebell), confidential=False)
@@ -264,7 +264,7 @@ def test_a_device_code_of_another_client_is_refused_and_lives_on(
 
 
 @pytest.mark.rfc("rfc8628-3.4-b")
-def test_a_confidential_client_proves_itself_at_each_poll(
+def test_a_confidential_client_must_authenticate_at_each_poll(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell))
@@ -276,7 +276,7 @@ def test_a_confidential_client_proves_itself_at_each_poll(
 
 
 @pytest.mark.parametrize("state", ["locked", "blocked"])
-def test_who_is_locked_after_approving_gives_nothing(
+def test_an_approval_by_a_user_who_was_locked_afterwards_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -289,9 +289,7 @@ def test_who_is_locked_after_approving_gives_nothing(
 
 
 @pytest.mark.both_databases
-def test_who_revokes_the_application_before_the_device_comes_has_taken_it_back(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_revocation_before_the_next_poll_ends_the_approval(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
     charlie = open_browser(gatebell, make_user(gatebell, name="charlie"))
     first, second = codes(gatebell, client), codes(gatebell, client)
@@ -305,7 +303,7 @@ def test_who_revokes_the_application_before_the_device_comes_has_taken_it_back(
 
 
 @pytest.mark.spec("D3")
-def test_a_device_gives_its_token_back(
+def test_a_device_can_revoke_its_token(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -317,7 +315,7 @@ def test_a_device_gives_its_token_back(
 
 @pytest.mark.rfc("rfc9700-4.14.2-e")
 @pytest.mark.both_databases
-def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_so(
+def test_a_device_gets_a_refresh_token_only_with_offline_access_or_by_setting(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv, scope="read_user offline_access")
@@ -336,13 +334,13 @@ def test_a_device_gets_a_refresh_token_only_if_its_application_or_its_user_says_
     approve(browser, gatebell, device["user_code"])
     first = poll(gatebell, client, device["device_code"]).json()["refresh_token"]
     second = refresh(gatebell, client, first, client_secret=None).json()
-    # A family as every other: a dead token of a public client ends it.
+    # The family of tokens ends if a public client reuses a refresh token.
     age_refreshes(gatebell, timedelta(minutes=1))
     assert_refused(refresh(gatebell, client, first, client_secret=None), "invalid_grant")
     assert not is_live(gatebell, second["access_token"])
 
 
-def test_a_device_that_asks_who_it_is_gets_an_id_token(
+def test_a_device_with_the_scope_openid_gets_an_id_token(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(
@@ -354,7 +352,7 @@ def test_a_device_that_asks_who_it_is_gets_an_id_token(
 
 
 @pytest.mark.spec("F1")
-def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
+def test_the_owner_can_turn_refresh_tokens_for_devices_on_and_off(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
@@ -372,7 +370,7 @@ def test_the_owner_turns_refresh_tokens_for_devices_on_and_off(
         assert ("refresh_token" in token) == bool(wanted)
 
 
-def test_an_operator_turns_them_on_when_registering(
+def test_an_operator_can_turn_on_refresh_tokens_for_devices(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     made = gatebell.cli(
@@ -387,14 +385,14 @@ def test_an_operator_turns_them_on_when_registering(
 
 
 def expire(gatebell: LiveGatebell, ago: timedelta) -> None:
-    """Let all devices' time have run out so long ago; they poll twice a minute."""
+    """Make all devices expire some time ago, with an interval of 30 seconds."""
     with database_of(gatebell) as session:
         row = {"expires_at": now() - ago, "interval": 30}
         session.execute(update(DeviceAuthorization).values(row))
 
 
 @pytest.mark.both_databases
-def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll(
+def test_a_device_approved_in_the_last_second_gets_its_token_at_the_next_poll(
     gatebell: LiveGatebell,
 ) -> None:
     telly, browser = television(gatebell), signed_in(gatebell, alice(gatebell))
@@ -402,7 +400,7 @@ def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll
     approve(browser, gatebell, served["user_code"])
     expire(gatebell, timedelta(seconds=15))
     assert poll(gatebell, telly, served["device_code"]).status_code == 200
-    # Who was not approved in time gets no more of it, and who comes much later neither.
+    # Devices without approval get no extra time, and neither do polls that are much later.
     assert_refused(poll(gatebell, telly, waiting["device_code"]), "expired_token")
     with database_of(gatebell) as session:
         session.execute(update(DeviceAuthorization).values(expires_at=now() + timedelta(minutes=1)))
@@ -411,11 +409,11 @@ def test_a_device_that_is_approved_in_the_last_second_is_served_at_its_next_poll
     assert_refused(poll(gatebell, telly, late["device_code"]), "expired_token")
 
 
-# Whatever a device or a person sends
+# Invalid input from devices and users
 
 
 @pytest.mark.parametrize("value", FEW_NASTY, ids=range(len(FEW_NASTY)))
-def test_a_typed_code_may_be_garbage(
+def test_an_invalid_user_code_is_rejected(
     gatebell: LiveGatebell, browser: requests.Session, value: str
 ) -> None:
     page = type_code(browser, gatebell, value)
@@ -427,7 +425,7 @@ def test_a_typed_code_may_be_garbage(
 
 
 @pytest.mark.rfc("rfc8628-5.4-a")
-def test_a_device_may_call_itself_anything(
+def test_the_user_agent_of_a_device_is_escaped(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     named = gatebell.http()
@@ -443,7 +441,7 @@ def test_a_device_may_call_itself_anything(
 
 @pytest.mark.rfc("rfc9700-4.9.3-b")
 @pytest.mark.rfc("rfc6749-10.3-b")
-def test_codes_are_nowhere_in_clear(
+def test_codes_are_stored_only_as_digests_and_never_logged(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)

@@ -1,4 +1,4 @@
-"""Devices and time, guesses, and the flag, on a service with short lives and few guesses."""
+"""Tests of lifetimes, limits for guesses, and the setting of the device grant."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import delete, update
 
 from domain.core.keyring import Keyring
-from domain.oauth.devices import new_user_code, shown
+from domain.oauth.devices import format_user_code, generate_user_code
 from models import AttemptCount, DeviceAuthorization
 from tests.conftest import KINDS
 from tests.support.accounts.people import (
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture(scope="module", params=KINDS)
 def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service with short pauses and few guesses."""
+    """A service with short intervals and low limits for guesses."""
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     with changed_settings(
         live,
@@ -62,7 +62,7 @@ def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
 @pytest.mark.long
 @pytest.mark.spec("C5")
 @pytest.mark.rfc("rfc8628-3.5-e")
-def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) -> None:
+def test_a_device_that_keeps_the_interval_is_never_slowed_down(own: LiveGatebell) -> None:
     with_time = make_application(own, bob(own), confidential=False)
     device = codes(own, with_time)
     assert device["interval"] == 1
@@ -74,9 +74,7 @@ def test_who_keeps_the_interval_is_never_told_to_slow_down(own: LiveGatebell) ->
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-3.5-e")
-def test_the_longest_pause_is_an_hour_and_whoever_keeps_it_is_told_how_it_stands(
-    own: LiveGatebell,
-) -> None:
+def test_the_interval_is_at_most_an_hour(own: LiveGatebell) -> None:
     client = television(own)
     device = codes(own, client)["device_code"]
     row = DeviceAuthorization.device_code_digest == (
@@ -100,7 +98,7 @@ def test_the_longest_pause_is_an_hour_and_whoever_keeps_it_is_told_how_it_stands
 
 
 def expire(gatebell: LiveGatebell, client: ClientCredentials) -> None:
-    """Let the time of an application's devices have just run out; they poll once a minute."""
+    """Make an application's devices expire now, with an interval of a minute."""
     with database_of(gatebell) as session:
         session.execute(
             update(DeviceAuthorization)
@@ -112,7 +110,7 @@ def expire(gatebell: LiveGatebell, client: ClientCredentials) -> None:
 @pytest.mark.both_databases
 @pytest.mark.spec("C6")
 @pytest.mark.rfc("rfc8628-3.5-d")
-def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveGatebell) -> None:
+def test_an_expired_device_gets_expired_token_and_cannot_be_approved(own: LiveGatebell) -> None:
     client = make_application(own, bob(own), confidential=False)
     browser = signed_in(own, alice(own))
     waiting, approved, opened = (codes(own, client) for _ in range(3))
@@ -123,11 +121,11 @@ def test_after_its_time_a_device_is_told_so_and_nobody_can_approve_it(own: LiveG
     expire(own, client)
     for device in (waiting, opened):
         assert_refused(poll(own, client, device["device_code"]), "expired_token")
-    # Its user was told that it is connected, so its next poll is served.
+    # The user saw that the device is connected, so its next poll succeeds.
     assert poll(own, client, approved["device_code"]).status_code == 200
     late = press(browser, page, "approve")
     assert late.status_code == 409
-    assert "no longer open" in words(late)
+    assert "was already answered" in words(late)
     assert type_code(browser, own, waiting["user_code"]).status_code == 422
     assert_refused(poll(own, client, opened["device_code"]), "expired_token")
 
@@ -138,17 +136,17 @@ def fresh_counts(gatebell: LiveGatebell) -> None:
 
 
 def guess(gatebell: LiveGatebell, browser: requests.Session) -> int:
-    return type_code(browser, gatebell, shown(new_user_code())).status_code
+    return type_code(browser, gatebell, format_user_code(generate_user_code())).status_code
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-5.1-a")
-def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
+def test_guesses_are_limited_per_user(own: LiveGatebell) -> None:
     fresh_counts(own)
     browser = open_browser(own, alice(own))
     right = codes(own, television(own))["user_code"]
-    # One of one's own in between does not wipe the wrong ones out.
+    # A right code in between does not reset the count.
     assert [guess(own, browser) for _ in range(3)] == [422, 422, 422]
     assert is_asking(type_code(browser, own, right))
     assert guess(own, browser) == 422
@@ -160,7 +158,7 @@ def test_guessing_is_limited_for_each_user(own: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc8628-5.1-a")
-def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
+def test_guesses_are_limited_per_address(own: LiveGatebell) -> None:
     fresh_counts(own)
     statuses = []
     for name in ("alice", "charlie"):
@@ -171,7 +169,7 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc8628-5.1-a")
-def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
+def test_guesses_are_limited_in_total(own: LiveGatebell) -> None:
     fresh_counts(own)
     with changed_settings(own, user_code_attempts_per_address="100"):
         statuses = []
@@ -182,7 +180,7 @@ def test_guessing_is_limited_for_everybody_together(own: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
+def test_an_incomplete_code_does_not_count_as_a_guess(own: LiveGatebell) -> None:
     fresh_counts(own)
     browser = open_browser(own, alice(own))
     for _ in range(6):
@@ -193,7 +191,7 @@ def test_a_slip_of_the_pen_is_no_guess(own: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.spec("C2")
 @pytest.mark.rfc("rfc8628-4-a")
-def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None:
+def test_the_endpoints_are_not_found_if_the_device_grant_is_off(own: LiveGatebell) -> None:
     client = television(own)
     browser = signed_in(own, alice(own))
     page = browser.get(f"{own.url}/oauth/device")
@@ -215,7 +213,7 @@ def test_while_the_flag_is_off_there_is_no_such_thing(own: LiveGatebell) -> None
 
 @pytest.mark.spec("C2")
 @pytest.mark.rfc("rfc8628-4-a")
-def test_the_metadata_names_the_endpoint_and_the_grant_in_full(gatebell: LiveGatebell) -> None:
+def test_the_metadata_contains_the_endpoint_and_the_full_grant_type(gatebell: LiveGatebell) -> None:
     document = _metadata(gatebell)
     endpoint = f"{gatebell.url}/oauth/authorize_device"
     assert document["device_authorization_endpoint"] == endpoint
@@ -237,7 +235,7 @@ def _metadata(gatebell: LiveGatebell) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_nobody_waits_for_any_more_is_removed(own: LiveGatebell) -> None:
+def test_old_device_authorizations_are_pruned(own: LiveGatebell) -> None:
     client = television(own)
     old, fresh = codes(own, client), codes(own, client)
     with database_of(own) as session:

@@ -1,4 +1,4 @@
-"""/oauth/device: typing a code and deciding, and a QR code for the phone of who has the device."""
+"""Tests of `/oauth/device`: entering codes, deciding, and QR codes for phones."""
 
 import re
 from typing import Any
@@ -30,14 +30,14 @@ from tests.support.oauth.oauth_wire import assert_refused, phone_application
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 from tests.support.wire.page_text import words
-from web.pages.qr_codes import qr_code
+from web.pages.qr_codes import build_qr_code
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.spec("C3")
 @pytest.mark.rfc("rfc8628-3.3-a")
-def test_a_stranger_signs_in_first_and_comes_back_with_the_code(
+def test_a_visitor_signs_in_and_returns_with_the_code(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     stranger = gatebell.http()
@@ -62,7 +62,7 @@ def test_a_stranger_signs_in_first_and_comes_back_with_the_code(
         lambda code: "-".join(code.replace("-", "")),
     ],
 )
-def test_the_field_forgives_case_spaces_and_dashes(
+def test_case_spaces_and_dashes_of_a_code_are_ignored(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: Any
 ) -> None:
     assert is_asking(type_code(browser, gatebell, change(codes(gatebell, tv)["user_code"])))
@@ -70,7 +70,7 @@ def test_the_field_forgives_case_spaces_and_dashes(
 
 @pytest.mark.spec("C3")
 @pytest.mark.rfc("rfc8628-3.3-b", "rfc8628-5.4-a")
-def test_the_request_names_all_that_a_person_needs_to_decide(
+def test_the_request_shows_application_owner_scopes_and_device(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv, scope="read_user read_api")
@@ -90,7 +90,7 @@ def test_the_request_names_all_that_a_person_needs_to_decide(
     assert device["device_code"] not in page.text
 
 
-def test_a_trusted_application_is_asked_about_as_well(
+def test_a_trusted_application_also_needs_approval(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     device = codes(gatebell, phone_application(gatebell))
@@ -109,7 +109,7 @@ def test_an_approval_is_not_remembered(gatebell: LiveGatebell, browser: requests
 
 
 @pytest.mark.rfc("rfc8628-3.3.1-a", "rfc8628-5.4-b")
-def test_opening_the_address_with_the_code_decides_nothing(
+def test_opening_the_url_with_the_code_decides_nothing(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -121,7 +121,7 @@ def test_opening_the_address_with_the_code_decides_nothing(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8628-5.5-a")
-def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
+def test_a_code_that_was_opened_by_one_user_cannot_be_used_by_another(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -129,8 +129,8 @@ def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     other = signed_in(gatebell, bob(gatebell))
     refused = type_code(other, gatebell, device["user_code"])
     assert refused.status_code == 422
-    assert "Another account has opened this code" in words(refused)
-    # Alice's sealed question is of no use to him either.
+    assert "This code was opened with another account" in words(refused)
+    # Alice's sealed form is useless to him, too.
     own_page = type_code(other, gatebell, codes(gatebell, tv)["user_code"])
     ticket = form_with(page, "decision").value("request")
     form = form_with(own_page, "decision")
@@ -140,7 +140,7 @@ def test_a_code_that_one_person_opened_no_other_can_open_or_approve(
     assert_refused(poll(gatebell, tv, device["device_code"]), "authorization_pending")
 
 
-def test_another_session_of_the_same_person_has_to_open_it_itself(
+def test_another_session_of_the_user_must_enter_the_code_itself(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -156,7 +156,7 @@ def test_another_session_of_the_same_person_has_to_open_it_itself(
 
 
 @pytest.mark.parametrize("change", ["{}x", "x{}", "", "e30", "{}\x00", "é", None])
-def test_a_question_that_was_tampered_with_is_refused(
+def test_a_changed_form_is_rejected(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, change: str | None
 ) -> None:
     device = codes(gatebell, tv)
@@ -168,7 +168,7 @@ def test_a_question_that_was_tampered_with_is_refused(
 
 
 @pytest.mark.parametrize("decision", ["deny", "Approve", "", None, "approve\x00", "authorize"])
-def test_only_the_button_that_says_so_approves(
+def test_only_the_button_approve_approves(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session, decision: str | None
 ) -> None:
     device = codes(gatebell, tv)
@@ -177,7 +177,7 @@ def test_only_the_button_that_says_so_approves(
 
 
 @pytest.mark.both_databases
-def test_pressing_twice_is_fine_and_changing_ones_mind_is_not(
+def test_approving_twice_is_allowed_but_denying_afterwards_is_not(
     gatebell: LiveGatebell, tv: ClientCredentials, browser: requests.Session
 ) -> None:
     device = codes(gatebell, tv)
@@ -190,7 +190,7 @@ def test_pressing_twice_is_fine_and_changing_ones_mind_is_not(
     assert type_code(browser, gatebell, device["user_code"]).status_code == 422
 
 
-def test_what_the_application_may_no_longer_have_nobody_can_approve(
+def test_a_request_for_removed_scopes_cannot_be_approved(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     client = make_application(gatebell, bob(gatebell), confidential=False)
@@ -203,7 +203,7 @@ def test_what_the_application_may_no_longer_have_nobody_can_approve(
     assert type_code(browser, gatebell, device["user_code"]).status_code == 422
 
 
-def test_who_signed_out_meanwhile_signs_in_and_begins_again(
+def test_a_signed_out_user_signs_in_and_enters_the_code_again(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -220,19 +220,19 @@ def test_who_signed_out_meanwhile_signs_in_and_begins_again(
 
 
 @pytest.mark.both_databases
-def test_a_code_that_the_wrong_account_opened_can_be_handed_over(
+def test_another_account_can_take_over_a_code_after_the_sign_out(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     browser, other = (open_browser(gatebell, each(gatebell)) for each in (alice, bob))
     device = codes(gatebell, tv)
     page = type_code(browser, gatebell, device["user_code"])
     form = form_with(page, "decision")
-    assert "Another account" in words(type_code(other, gatebell, device["user_code"]))
+    assert "opened with another account" in words(type_code(other, gatebell, device["user_code"]))
     away = next(each for each in forms_in(page.text) if "user_code" in each.action)
     signed_out = submit(browser, page, away)
     assert device["user_code"] in signed_out.headers["Location"]
     approve(other, gatebell, device["user_code"])
-    # The page of the first account decides nothing any more.
+    # The page of the first account can no longer decide.
     late = submit(open_browser(gatebell, alice(gatebell)), page, form, decision="deny")
     assert late.status_code == 303
     assert poll(gatebell, tv, device["device_code"]).status_code == 200
@@ -252,7 +252,7 @@ def test_a_removed_scope_is_neither_shown_nor_granted(
     assert poll(gatebell, client, device["device_code"]).json()["scope"] == "read_user"
 
 
-# The code on a phone
+# QR codes for phones
 
 
 PHONE = "/oauth/device/phone"
@@ -264,30 +264,30 @@ def draw(gatebell: LiveGatebell, typed: str) -> requests.Response:
     return submit(browser, page, form_to(page, PHONE), user_code=typed)
 
 
-def test_whoever_typed_the_code_gets_its_address_as_a_picture(gatebell: LiveGatebell) -> None:
+def test_a_valid_code_is_shown_as_a_qr_code_with_its_url(gatebell: LiveGatebell) -> None:
     device = codes(gatebell, television(gatebell))
     answer = draw(gatebell, device["user_code"].replace("-", " ").lower())
     assert answer.status_code == 200
-    picture = qr_code(device["verification_uri_complete"])
+    picture = build_qr_code(device["verification_uri_complete"])
     assert f'd="{picture.path}"' in answer.text
     assert device["verification_uri_complete"] in answer.text
 
 
 @pytest.mark.parametrize("typed", ["", "BCDF", "AEIO-UAEI", "x" * 65, "<script>", "\x00"])
-def test_what_is_no_code_is_not_drawn(gatebell: LiveGatebell, typed: str) -> None:
+def test_an_invalid_code_is_not_shown_as_a_qr_code(gatebell: LiveGatebell, typed: str) -> None:
     answer = draw(gatebell, typed)
     assert answer.status_code == 422
     assert '<svg class="qr"' not in answer.text
     assert re.search(r"eight letters|Enter the code", answer.text)
 
 
-def test_no_link_leads_to_a_picture_and_none_says_whether_a_code_is_known(
+def test_a_qr_code_cannot_be_linked_to_and_does_not_reveal_known_codes(
     gatebell: LiveGatebell,
 ) -> None:
     stranger = gatebell.http()
     page = stranger.get(f"{gatebell.url}{PHONE}?user_code=BCDF-GHJK")
     assert form_to(page, PHONE).value("user_code") == ""
-    # The way to sign in comes back to this address; nothing else knows the code.
+    # Only the link to the sign-in page contains the code, as part of the return path.
     assert "BCDF" not in page.text.split("</header>")[1]
     assert draw(gatebell, "BCDF-GHJK").status_code == 200
     code = {"user_code": "BCDFGHJK"}
@@ -295,7 +295,7 @@ def test_no_link_leads_to_a_picture_and_none_says_whether_a_code_is_known(
     assert (back.status_code, back.headers["Location"]) == (303, PHONE)
 
 
-def test_the_way_there_is_beside_the_code_and_where_one_would_sign_in(
+def test_the_link_to_the_qr_code_is_next_to_the_code_and_on_the_sign_in_page(
     gatebell: LiveGatebell,
 ) -> None:
     stranger = gatebell.http()
@@ -307,7 +307,7 @@ def test_the_way_there_is_beside_the_code_and_where_one_would_sign_in(
     assert f'href="{PHONE}"' in page.text
 
 
-def test_the_phone_decides_as_if_the_code_had_been_typed_there(gatebell: LiveGatebell) -> None:
+def test_the_phone_can_approve_the_device(gatebell: LiveGatebell) -> None:
     device = codes(gatebell, television(gatebell))
     address = re.search(r">(http[^<]*user_code=[^<]*)<", draw(gatebell, device["user_code"]).text)
     assert address
@@ -317,7 +317,7 @@ def test_the_phone_decides_as_if_the_code_had_been_typed_there(gatebell: LiveGat
     assert press(phone, type_code(phone, gatebell, code), "approve").status_code == 200
 
 
-def test_a_sign_out_in_another_browser_leaves_the_shown_request_open(
+def test_a_sign_out_in_another_browser_keeps_the_opened_request(
     gatebell: LiveGatebell, tv: ClientCredentials
 ) -> None:
     person, stranger = alice(gatebell), open_browser(gatebell, bob(gatebell))
@@ -333,7 +333,7 @@ def test_a_sign_out_in_another_browser_leaves_the_shown_request_open(
     assert not is_asking(type_code(stranger, gatebell, device["user_code"]))
 
 
-def test_a_form_decides_no_later_request_with_the_same_id(
+def test_a_form_does_not_decide_about_a_later_request_with_the_same_id(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     first, second = (
@@ -342,6 +342,6 @@ def test_a_form_decides_no_later_request_with_the_same_id(
     page = type_code(browser, gatebell, codes(gatebell, first)["user_code"])
     with database_of(gatebell) as session:
         session.execute(delete(Application).where(Application.uid == first.client_id))
-    later = codes(gatebell, second)  # SQLite gives the highest id again
+    later = codes(gatebell, second)  # SQLite reuses the highest id.
     assert press(browser, page, "approve").status_code == 409
     assert_refused(poll(gatebell, second, later["device_code"]), "authorization_pending")

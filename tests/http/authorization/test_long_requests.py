@@ -1,4 +1,4 @@
-"""Authorization requests that are long: they stay on the server while the person signs in."""
+"""Tests of long authorization requests, which are stored while the user signs in."""
 
 import json
 from datetime import timedelta
@@ -36,24 +36,24 @@ from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import code_of, give_app, give_code
 from tests.support.wire.html_forms import form_with, submit
 
-#: Such as applications of one page make it: their own URL with all filters.
+#: State of a single-page application, with its own URL and all filters.
 STATE_IN_JSON = json.dumps({"to": "/" + "a/b?c=d&" * 300, "n": "1"}, separators=(",", ":"))
 
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application of Bob's that nobody has approved yet."""
+    """An application of Bob without any consents."""
     return make_application(gatebell, bob(gatebell))
 
 
 @pytest.fixture
 def dora(gatebell: LiveGatebell) -> Person:
-    """Somebody who has never signed in."""
+    """A user who has never signed in."""
     return make_user(gatebell, name="dora")
 
 
 def assert_short(page: requests.Response) -> None:
-    """Check that every address on the way fits into another one."""
+    """Check that all URLs of a page and its redirects are short."""
     urls = [each.url for each in (*page.history, page)]
     assert max(map(len, urls[1:] or urls)) < 700, urls
 
@@ -65,7 +65,7 @@ def kept_pages(gatebell: LiveGatebell) -> int:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("changes", [{}, {"prompt": "login"}, {"max_age": "0"}])
-def test_a_long_request_comes_back_whole_after_the_sign_in(
+def test_a_long_request_is_complete_after_the_sign_in(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person, changes: dict[str, Changes]
 ) -> None:
     browser = gatebell.http()
@@ -77,7 +77,7 @@ def test_a_long_request_comes_back_whole_after_the_sign_in(
     assert landing(decide(browser, question))["state"] == STATE_IN_JSON
 
 
-def test_it_outlives_a_second_factor(
+def test_a_long_request_survives_a_second_factor(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     app = give_app(gatebell, dora)
@@ -91,7 +91,7 @@ def test_it_outlives_a_second_factor(
     assert landing(decide(browser, question))["state"] == STATE_IN_JSON
 
 
-def test_it_outlives_a_password_that_has_to_be_changed(
+def test_a_long_request_survives_a_required_password_change(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     with database_of(gatebell) as session:
@@ -109,7 +109,7 @@ def test_it_outlives_a_password_that_has_to_be_changed(
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("decision", ["authorize", "cancel"])
-def test_a_long_pushed_request_can_be_answered(
+def test_a_long_pushed_request_can_be_approved_and_denied(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person, decision: str
 ) -> None:
     browser = open_browser(gatebell, dora)
@@ -118,7 +118,7 @@ def test_a_long_pushed_request_can_be_answered(
     assert ("code" in brought) == (decision == "authorize")
 
 
-def test_what_was_pushed_never_passes_the_address_bar(
+def test_parameters_of_a_pushed_request_never_appear_in_a_url(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     browser = open_browser(gatebell, dora)
@@ -151,16 +151,16 @@ def test_slashes_do_not_make_a_request_too_long(
     assert len(answer.headers["Location"]) < 3_200
 
 
-def test_a_handle_that_nobody_has_kept_is_explained(gatebell: LiveGatebell, dora: Person) -> None:
+def test_an_unknown_handle_shows_an_explanation(gatebell: LiveGatebell, dora: Person) -> None:
     browser = open_browser(gatebell, dora)
     page = ask_at(browser, f"{gatebell.url}/oauth/authorize?kept={'0' * 32}")
     assert_refused_on_a_page(page)
     assert "has expired" in page.text
     other = browser.get(f"{gatebell.url}/users/sign_in/next/{'0' * 32}")
-    assert "was kept for an hour" in other.text
+    assert "was valid for one hour and has expired" in other.text
 
 
-def test_a_kept_request_ends_after_an_hour(
+def test_a_stored_request_expires_after_an_hour(
     gatebell: LiveGatebell, client: ClientCredentials, dora: Person
 ) -> None:
     browser = gatebell.http()
@@ -171,7 +171,7 @@ def test_a_kept_request_ends_after_an_hour(
 
 
 @pytest.mark.both_databases
-def test_a_list_with_many_filters_comes_back_after_the_sign_in(
+def test_a_list_with_many_filters_is_shown_after_the_sign_in(
     gatebell: LiveGatebell, dora: Person
 ) -> None:
     path = "/-/alerts?" + urlencode({"search": 'label="a/b" ' * 200})
@@ -192,7 +192,7 @@ def test_a_list_with_many_filters_comes_back_after_the_sign_in(
 @pytest.mark.parametrize(
     "elsewhere", ["https://evil.example/", "//evil.example/", "/\\evil.example/"]
 )
-def test_a_long_address_of_another_site_leads_home(
+def test_a_long_url_of_another_site_redirects_to_the_home_page(
     gatebell: LiveGatebell, dora: Person, elsewhere: str
 ) -> None:
     browser = open_browser(gatebell, dora)
@@ -207,7 +207,7 @@ def test_a_long_address_of_another_site_leads_home(
     assert answer.headers["Location"] == "/"
 
 
-def test_a_short_request_stores_nothing(gatebell: LiveGatebell) -> None:
+def test_a_short_request_is_not_stored(gatebell: LiveGatebell) -> None:
     before = kept_pages(gatebell)
     page = ask(gatebell.http(), gatebell, server_application(gatebell), state="s" * 500)
     assert 'name="password"' in page.text

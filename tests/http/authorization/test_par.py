@@ -1,4 +1,4 @@
-"""Pushed authorization requests (RFC 9126): POST /oauth/par, and what a browser does with them."""
+"""Tests of pushed authorization requests (RFC 9126), from `POST /oauth/par` to the code."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,12 +56,12 @@ def only(client: ClientCredentials) -> Any:
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that has to ask."""
+    """An application that needs consent."""
     return make_application(gatebell, bob(gatebell), name="Pusher")
 
 
 @pytest.mark.rfc("rfc9126-2.2-a", "rfc9126-2.2-b", "rfc9126-2.2-c")
-def test_the_answer_is_a_reference_that_nobody_can_guess(gatebell: LiveGatebell) -> None:
+def test_the_response_is_an_unpredictable_reference(gatebell: LiveGatebell) -> None:
     answer = push(gatebell, server_application(gatebell))
     assert answer.status_code == 201
     assert answer.headers["Content-Type"] == "application/json"
@@ -77,7 +77,7 @@ def test_the_answer_is_a_reference_that_nobody_can_guess(gatebell: LiveGatebell)
 @pytest.mark.advisory("CVE-2024-4540")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-a", "rfc9126-2.1-a", "rfc9126-2.1-b")
-def test_the_browser_brings_the_reference_and_goes_back_with_a_code(gatebell: LiveGatebell) -> None:
+def test_the_browser_sends_the_reference_and_returns_with_a_code(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     server, phone = server_application(gatebell), phone_application(gatebell)
     back = landing(ask_at(browser, pushed(gatebell, server)))
@@ -89,7 +89,7 @@ def test_the_browser_brings_the_reference_and_goes_back_with_a_code(gatebell: Li
 
 
 @pytest.mark.rfc("rfc9126-2-a")
-def test_a_client_may_say_who_it_is_by_basic_alone(gatebell: LiveGatebell) -> None:
+def test_a_client_can_identify_itself_only_by_basic_authentication(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     form = request_form(client, client_id=None, client_secret=None)
     auth = (client.client_id, client.secret)
@@ -103,7 +103,7 @@ def test_a_client_may_say_who_it_is_by_basic_alone(gatebell: LiveGatebell) -> No
 @pytest.mark.parametrize(
     "changes", [{"client_secret": None}, {"client_secret": "gbs-wrong"}, {"client_id": "nobody"}]
 )
-def test_a_client_that_is_not_who_it_says_leaves_nothing(
+def test_a_client_that_fails_to_authenticate_is_rejected(
     gatebell: LiveGatebell, changes: dict[str, Changes]
 ) -> None:
     answer = push(gatebell, server_application(gatebell), **changes)
@@ -132,19 +132,19 @@ def test_a_client_that_is_not_who_it_says_leaves_nothing(
         ({"nonce": "a\x00b"}, "invalid_request"),
     ],
 )
-def test_what_the_browser_could_not_ask_cannot_be_pushed(
+def test_an_invalid_authorization_request_cannot_be_pushed(
     gatebell: LiveGatebell, changes: dict[str, Changes], error: str
 ) -> None:
     assert_refused(push(gatebell, server_application(gatebell), **changes), error)
 
 
-def test_a_public_client_needs_pkce_here_too(gatebell: LiveGatebell) -> None:
+def test_a_public_client_needs_pkce_to_push_a_request(gatebell: LiveGatebell) -> None:
     answer = push(gatebell, phone_application(gatebell), client_secret=None)
     assert_refused(answer, "invalid_request")
 
 
 @pytest.mark.rfc("rfc9126-2.3-c")
-def test_only_a_form_of_a_decent_size_can_be_pushed(gatebell: LiveGatebell) -> None:
+def test_pushed_requests_have_a_maximum_size(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     answer = push(gatebell, client, state="x" * 40_000)
     assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
@@ -155,7 +155,7 @@ def test_only_a_form_of_a_decent_size_can_be_pushed(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.rfc("rfc9126-2.3-d")
-def test_who_pushes_too_often_is_told_so(
+def test_too_many_pushed_requests_are_rejected(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     visitor = make_app(replace(settings, oauth_rate_limit="1/minute")).test_client()
@@ -167,7 +167,7 @@ def test_who_pushes_too_often_is_told_so(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-b")
-def test_nothing_but_what_an_authorization_request_says_is_kept(
+def test_only_parameters_of_authorization_requests_are_stored(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pushed(gatebell, client, password="a secret", colour="green", code_verifier="x", **PKCE)
@@ -181,7 +181,7 @@ def test_nothing_but_what_an_authorization_request_says_is_kept(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-c")
-def test_the_page_may_be_loaded_again_until_it_is_answered(
+def test_the_page_can_be_reloaded_until_the_decision(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -194,7 +194,9 @@ def test_the_page_may_be_loaded_again_until_it_is_answered(
 
 
 @pytest.mark.long
-def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_a_cancellation_also_uses_up_the_request(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     url = pushed(gatebell, client)
     page = ask_at(browser, url)
@@ -204,14 +206,14 @@ def test_a_no_uses_it_up_as_well(gatebell: LiveGatebell, client: ClientCredentia
 
 
 @pytest.mark.both_databases
-def test_a_request_that_nobody_is_asked_about_works_once(gatebell: LiveGatebell) -> None:
+def test_a_request_without_a_consent_page_works_once(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     url = pushed(gatebell, server_application(gatebell))
     assert "code" in landing(ask_at(browser, url))
     assert_refused_on_a_page(ask_at(browser, url))
 
 
-def test_who_has_to_sign_in_first_is_told_for_whom_and_finds_the_question_again(
+def test_the_sign_in_page_names_the_application_and_leads_to_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = gatebell.http()
@@ -224,7 +226,7 @@ def test_who_has_to_sign_in_first_is_told_for_whom_and_finds_the_question_again(
 
 def test_prompt_none_shows_no_page(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     url = pushed(gatebell, client, prompt="none")
-    # Nobody is sent to an application of somebody before they signed in.
+    # Before the sign-in, users are not redirected to applications of other users.
     assert "login_required" in ask_at(gatebell.http(), url).text
     silent = landing(ask_at(signed_in(gatebell, alice(gatebell)), url))
     assert (silent["error"], silent["state"]) == ("consent_required", STATE)
@@ -232,7 +234,7 @@ def test_prompt_none_shows_no_page(gatebell: LiveGatebell, client: ClientCredent
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-2.2-d", "rfc9126-4-d")
-def test_only_the_client_that_pushed_it_may_use_it(
+def test_only_the_client_that_pushed_a_request_can_use_it(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -245,7 +247,7 @@ def test_only_the_client_that_pushed_it_may_use_it(
 
 
 @pytest.mark.advisory("CVE-2020-10770")
-def test_nothing_is_fetched_for_a_reference(gatebell: LiveGatebell) -> None:
+def test_references_to_other_urls_are_not_fetched(gatebell: LiveGatebell) -> None:
     browser, client = signed_in(gatebell, alice(gatebell)), server_application(gatebell)
     with running_receiver() as receiver:
         for parameter in ("request_uri", "request"):
@@ -257,9 +259,7 @@ def test_nothing_is_fetched_for_a_reference(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("rfc9126-4-e")
 @pytest.mark.parametrize("uri", ["", "x", "gbq-" + "0" * 49, "\x00", "é", "a" * 2000])
-def test_a_reference_that_stands_for_nothing_ends_on_a_page(
-    gatebell: LiveGatebell, uri: str
-) -> None:
+def test_an_unknown_reference_is_rejected_on_a_page(gatebell: LiveGatebell, uri: str) -> None:
     client = server_application(gatebell)
     url = address(gatebell, client, PREFIX + uri, redirect_uri=client.redirect_uri)
     answer = ask_at(signed_in(gatebell, alice(gatebell)), url)
@@ -269,7 +269,7 @@ def test_a_reference_that_stands_for_nothing_ends_on_a_page(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9126-4-e", "rfc9126-2.2-c")
-def test_a_reference_that_no_browser_brought_in_time_is_too_old(
+def test_an_expired_reference_is_rejected_on_a_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
@@ -278,7 +278,7 @@ def test_a_reference_that_no_browser_brought_in_time_is_too_old(
 
 
 @pytest.mark.both_databases
-def test_who_came_in_time_may_take_their_time(
+def test_an_opened_request_stays_valid_for_an_hour(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser, url = signed_in(gatebell, alice(gatebell)), pushed(gatebell, client)
@@ -293,7 +293,7 @@ def test_who_came_in_time_may_take_their_time(
 
 
 @pytest.mark.rfc("rfc9126-4-f")
-def test_what_the_address_says_besides_is_passed_over(
+def test_additional_parameters_in_the_url_are_ignored(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -309,14 +309,14 @@ def test_what_the_address_says_besides_is_passed_over(
 
 
 @pytest.mark.parametrize("extra", ["request=e30.e30.", "client_id=x", f"request_uri={PREFIX}x"])
-def test_two_requests_at_once_end_on_a_page(
+def test_a_reference_with_another_request_is_rejected_on_a_page(
     gatebell: LiveGatebell, client: ClientCredentials, extra: str
 ) -> None:
     url = f"{pushed(gatebell, client)}&{extra}"
     assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
 
 
-def test_what_changed_since_it_was_pushed_counts(
+def test_changes_of_the_application_since_the_push_count(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     url = pushed(gatebell, client)
@@ -325,7 +325,7 @@ def test_what_changed_since_it_was_pushed_counts(
     assert_refused_on_a_page(ask_at(signed_in(gatebell, alice(gatebell)), url))
 
 
-def test_somebody_else_can_take_over_and_is_asked_the_same(
+def test_another_user_can_sign_in_from_the_consent_page(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = open_browser(gatebell, alice(gatebell))
@@ -355,7 +355,7 @@ def test_a_proof_binds_the_request_and_its_code_to_the_key(gatebell: LiveGatebel
 
 
 @pytest.mark.rfc("rfc9449-10.1-c")
-def test_a_proof_of_another_key_than_the_named_one_is_refused(gatebell: LiveGatebell) -> None:
+def test_a_proof_with_another_key_than_dpop_jkt_is_rejected(gatebell: LiveGatebell) -> None:
     phone, key, endpoint = phone_application(gatebell), Prover(), f"{gatebell.url}/oauth/par"
     for named, status in ((key.thumbprint, 201), (Prover().thumbprint, 400)):
         form = request_form(phone, client_secret=None, dpop_jkt=named, **PKCE)
@@ -364,7 +364,7 @@ def test_a_proof_of_another_key_than_the_named_one_is_refused(gatebell: LiveGate
 
 
 @pytest.mark.rfc("rfc9126-5-a", "rfc9126-5-b")
-def test_the_metadata_says_where_to_push(gatebell: LiveGatebell) -> None:
+def test_the_metadata_contains_the_endpoint_for_pushed_requests(gatebell: LiveGatebell) -> None:
     for name in ("oauth-authorization-server", "openid-configuration"):
         document = machine(gatebell).get(f"{gatebell.url}/.well-known/{name}").json()
         assert document["pushed_authorization_request_endpoint"] == f"{gatebell.url}/oauth/par"
@@ -372,9 +372,7 @@ def test_the_metadata_says_where_to_push(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_used_and_old_requests_do_not_stay(
-    gatebell: LiveGatebell, client: ClientCredentials
-) -> None:
+def test_used_requests_are_deleted(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     assert "code" in landing(decide(browser, ask_at(browser, pushed(gatebell, client))))
     with database_of(gatebell) as session:

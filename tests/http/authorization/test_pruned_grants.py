@@ -1,4 +1,4 @@
-"""Which grants are pruned: those without tokens, of which no code can be redeemed any more."""
+"""Tests that authorizations without tokens are pruned as soon as their codes are useless."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -12,13 +12,11 @@ from tests.support.accounts.people import database_of, make_application, make_us
 from tests.support.service.live import LiveGatebell
 
 
-def test_a_grant_goes_with_its_last_token_and_an_unused_code_by_itself(
-    gatebell: LiveGatebell,
-) -> None:
+def test_authorizations_without_tokens_or_usable_codes_are_pruned(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     client = make_application(gatebell, alice)
     long_ago, lately = now() - timedelta(days=31), now() - timedelta(days=29)
-    # Whether the code was redeemed, when it expired, and when each of its tokens was revoked.
+    # Flag for a redeemed code, time of its expiry, and times of the revocations of its tokens.
     grants: dict[str, tuple[bool, datetime, list[datetime | None]]] = {
         "dead": (True, long_ago, [long_ago, long_ago]),
         "one lives": (True, long_ago, [long_ago, None]),

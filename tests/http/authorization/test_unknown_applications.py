@@ -1,4 +1,4 @@
-"""What people are told of an application that registered itself, and what it may do."""
+"""Tests of warnings about applications that registered themselves, and of their restrictions."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ OWN_WORDS = {
 
 @pytest.fixture
 def robot(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that registered itself, without anybody's token."""
+    """An application that registered itself without a token."""
     made = make_application(gatebell, bob(gatebell), name="Robot")
     values = {"client_metadata": OWN_WORDS, "is_instance_wide": True}
     change(gatebell, update(Application).where(Application.id == made.id).values(values))
@@ -48,14 +48,14 @@ def robot(gatebell: LiveGatebell) -> ClientCredentials:
 
 
 @pytest.mark.rfc("rfc7591-2-f", "rfc7591-5-b")
-def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
+def test_users_are_warned_about_a_self_registered_application_and_see_its_metadata(
     gatebell: LiveGatebell, robot: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = ask(browser, gatebell, robot)
     assert "This application is not verified." in page.text
     assert "Registered itself" in page.text
-    assert "an application of" not in page.text.lower()
+    assert "managed by gatebell" not in page.text.lower()
     assert 'href="https://client.example/?a=b&amp;c=&#39;d&#39;"' in page.text
     assert "https://client.example/privacy" in page.text
     assert "Terms of service" not in page.text
@@ -64,7 +64,7 @@ def test_people_are_warned_of_who_registered_itself_and_see_what_it_says(
 
 @pytest.mark.long
 @pytest.mark.parametrize("registrar", ["nobody", "somebody"])
-def test_no_page_takes_it_for_an_application_of_the_instance(
+def test_no_page_shows_a_self_registered_application_as_verified(
     gatebell: LiveGatebell, robot: ClientCredentials, registrar: str
 ) -> None:
     values = {
@@ -78,15 +78,15 @@ def test_no_page_takes_it_for_an_application_of_the_instance(
     assert "Registered itself" in page.text
     assert "This application is not verified." in page.text
     assert "https://robot.example/" in page.text
-    assert "an application of" not in page.text.lower()
+    assert "managed by gatebell" not in page.text.lower()
     approve(browser, gatebell, device["user_code"])
     form = {"client_secret": robot.secret}
     assert poll(gatebell, robot, device["device_code"], **form).status_code == 200
     listed = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     assert "registered itself, not verified" in listed.text
-    assert "of Gatebell itself" not in listed.text
+    assert "managed by Gatebell" not in listed.text
     asked = ask(gatebell.http(), gatebell, robot)
-    assert "which registered itself and asks for access" in asked.text
+    assert "which registered itself and requests access" in asked.text
 
 
 WRONG: tuple[dict[str, Changes], ...] = (
@@ -103,14 +103,14 @@ WRONG: tuple[dict[str, Changes], ...] = (
 @pytest.mark.parametrize(
     "values",
     [
-        {},  # registered itself
+        {},  # The application registered itself.
         {"is_instance_wide": False},
         {"is_instance_wide": False, "client_metadata": null()},
         {"is_instance_wide": False, "client_metadata": null(), "trusted": True},
         {"client_metadata": null()},
     ],
 )
-def test_nobody_is_sent_to_an_application_with_an_error_before_they_signed_in(
+def test_visitors_are_not_redirected_to_an_untrusted_application_with_an_error(
     gatebell: LiveGatebell,
     robot: ClientCredentials,
     values: dict[str, Any],
@@ -120,15 +120,15 @@ def test_nobody_is_sent_to_an_application_with_an_error_before_they_signed_in(
         change(gatebell, update(Application).where(Application.id == robot.id).values(values))
     page = ask(gatebell.http(), gatebell, robot, **changes)
     assert_refused_on_a_page(page)
-    assert "that no administrator of this service has checked" in page.text
-    assert f'href="{robot.redirect_uri}?error=' in page.text  # for who wants to go there
+    assert "that no administrator of this instance has verified" in page.text
+    assert f'href="{robot.redirect_uri}?error=' in page.text  # The page offers a link instead.
     known = landing(ask(signed_in(gatebell, alice(gatebell)), gatebell, robot, **changes))
     assert known["error"]
 
 
 @pytest.mark.rfc("rfc9700-4.11.2-a")
 @pytest.mark.parametrize("changes", WRONG)
-def test_the_errors_of_trusted_applications_go_back_to_them(
+def test_errors_redirect_to_trusted_applications(
     gatebell: LiveGatebell, robot: ClientCredentials, changes: dict[str, Changes]
 ) -> None:
     values = {"is_instance_wide": True, "trusted": True}
@@ -136,7 +136,7 @@ def test_the_errors_of_trusted_applications_go_back_to_them(
     assert landing(ask(gatebell.http(), gatebell, robot, **changes))["error"]
 
 
-def test_who_is_not_signed_in_is_asked_to_and_then_asked_about_it(
+def test_visitors_sign_in_before_the_consent_page(
     gatebell: LiveGatebell, robot: ClientCredentials
 ) -> None:
     browser = gatebell.http()
@@ -144,17 +144,17 @@ def test_who_is_not_signed_in_is_asked_to_and_then_asked_about_it(
     assert landing(decide(browser, question, "cancel"))["error"] == "access_denied"
 
 
-def test_what_an_administrator_registered_is_of_the_instance(gatebell: LiveGatebell) -> None:
+def test_an_application_of_an_administrator_belongs_to_the_instance(gatebell: LiveGatebell) -> None:
     made = make_application(gatebell, bob(gatebell), confidential=False)
     values = {"is_instance_wide": True}
     change(gatebell, update(Application).where(Application.id == made.id).values(values))
     browser = signed_in(gatebell, alice(gatebell))
     page = type_code(browser, gatebell, codes(gatebell, made)["user_code"])
-    assert "An application of Gatebell itself" in page.text
+    assert "Managed by Gatebell" in page.text
     assert "Nobody has checked" not in page.text
 
 
-def test_people_are_not_warned_of_an_application_that_somebody_registered(
+def test_users_are_not_warned_about_an_application_registered_by_a_user(
     gatebell: LiveGatebell,
 ) -> None:
     page = ask(
@@ -170,11 +170,11 @@ def test_administrators_see_which_applications_registered_themselves(
     listed = browser.get(f"{gatebell.url}/admin/applications?search={robot.client_id}")
     assert "Registered itself" in listed.text
     shown = browser.get(f"{gatebell.url}/admin/applications/{robot.id}")
-    assert "It registered itself." in shown.text
+    assert "This application registered itself." in shown.text
 
 
 @pytest.mark.long
-def test_the_owner_of_an_application_can_have_its_tokens_bound(gatebell: LiveGatebell) -> None:
+def test_the_owner_can_require_bound_tokens(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     mine = make_application(gatebell, person)
     browser = open_browser(gatebell, person)

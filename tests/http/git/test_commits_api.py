@@ -1,4 +1,4 @@
-"""GET /api/v4/projects/:id/repository/commits/:revision: a commit that was pushed."""
+"""GET /api/v4/projects/:id/repository/commits/:revision shows a pushed commit."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.ci_cd.combined_status import combine
+from domain.ci_cd.combined_status import combine_job_states
 from tests.support.accounts.people import Person, make_project, make_user, signed_in
 from tests.support.accounts.personal_tokens import make_token
 from tests.support.accounts.team import give_role
@@ -85,7 +85,7 @@ def test_a_commit_is_shown_by_hash_branch_and_tag(
         assert answer.status_code == 404, (revision, answer.text)
 
 
-def test_a_commit_says_what_its_statuses_say(
+def test_the_status_of_a_commit_combines_its_jobs(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:
     project = make_project(gatebell, alice)
@@ -98,7 +98,7 @@ def test_a_commit_says_what_its_statuses_say(
         assert requests.post(at, json=sent, headers=headers, timeout=30).status_code == 201
 
     report(state="running", name="build")
-    # The statuses of a commit that was not pushed are kept; the commit is not found.
+    # Statuses can be stored for a commit that is not pushed yet.
     assert ask(gatebell, project, sha, git.token).status_code == 404
     assert git.push(work, project).status == 0
     assert ask(gatebell, project, sha, git.token).json()["status"] == "running"
@@ -122,10 +122,10 @@ def test_a_commit_says_what_its_statuses_say(
     ],
 )
 def test_states_of_jobs_are_combined(jobs: list[tuple[str, bool]], state: str | None) -> None:
-    assert combine(jobs) == state
+    assert combine_job_states(jobs) == state
 
 
-def test_whoever_may_clone_sees_commits_and_nobody_else(
+def test_only_users_with_read_access_see_commits(
     gatebell: LiveGatebell, alice: Person, git: GitClient
 ) -> None:
     work = git.new_work({"a": b"a"})

@@ -1,4 +1,4 @@
-"""Who is served by Git's addresses, with which token, and what others are told."""
+"""Access to repositories over Git's HTTP protocol: roles, tokens and errors."""
 
 import base64
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
 
 READ, WRITE = "git-upload-pack", "git-receive-pack"
-#: Roles of members, somebody who is none, and nobody.
+#: Roles of members, a signed-in user without a role, and an anonymous client.
 MEMBERS: tuple[Role, ...] = tuple(Role)
 STRANGER, NOBODY = "stranger", "nobody"
 READERS: dict[str, set[Role | str]] = {
@@ -55,13 +55,13 @@ def token_of(gatebell: LiveGatebell, person: Person, scopes: str) -> str:
 def refs(
     gatebell: LiveGatebell, project: str, service: str | None = READ, **options: object
 ) -> requests.Response:
-    """Ask for the branches of a project."""
+    """Request the branches of a project."""
     query = f"?service={service}" if service else ""
     url = f"{gatebell.url}/{project}.git/info/refs{query}"
     return machine(gatebell).get(url, allow_redirects=False, **options)  # type: ignore[arg-type]
 
 
-def assert_asks_for_credentials(answer: requests.Response) -> None:
+def assert_requires_credentials(answer: requests.Response) -> None:
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == 'Basic realm="Gatebell", charset="UTF-8"'
     assert answer.headers["Content-Type"].startswith("text/plain")
@@ -70,7 +70,7 @@ def assert_asks_for_credentials(answer: requests.Response) -> None:
 
 
 def expected(visibility: str, who: Role | str, service: str) -> int:
-    """Return the status that somebody gets with a token that may do everything."""
+    """Return the expected status of a request with a token that has all scopes."""
     if service == READ and who in READERS[visibility]:
         return 200
     if service == WRITE and who in WRITERS:
@@ -82,7 +82,9 @@ def expected(visibility: str, who: Role | str, service: str) -> int:
 
 @pytest.mark.spec("G2")
 @pytest.mark.parametrize("visibility", VISIBILITIES)
-def test_each_role_reads_and_pushes_where_it_may(gatebell: LiveGatebell, visibility: str) -> None:
+def test_each_role_reads_and_pushes_only_where_it_is_allowed(
+    gatebell: LiveGatebell, visibility: str
+) -> None:
     project = project_of(gatebell, visibility)
     everybody: tuple[Role | str, ...] = (*MEMBERS, STRANGER, NOBODY)
     for who in everybody:
@@ -96,7 +98,7 @@ def test_each_role_reads_and_pushes_where_it_may(gatebell: LiveGatebell, visibil
             answer = refs(gatebell, project, service, auth=auth)
             assert answer.status_code == expected(visibility, who, service), (who, service)
             if answer.status_code == 401:
-                assert_asks_for_credentials(answer)
+                assert_requires_credentials(answer)
 
 
 @pytest.mark.advisory("CVE-2026-28699")
@@ -111,7 +113,7 @@ def test_each_role_reads_and_pushes_where_it_may(gatebell: LiveGatebell, visibil
         ("read_user read_registry write_registry write_alerts", 403, 403),
     ],
 )
-def test_each_scope_opens_what_it_says(
+def test_each_scope_allows_only_its_services(
     gatebell: LiveGatebell, scopes: str, reads: int, pushes: int
 ) -> None:
     auth = ("anybody", token_of(gatebell, alice(gatebell), scopes))
@@ -121,35 +123,35 @@ def test_each_scope_opens_what_it_says(
         refused = refs(gatebell, project, WRITE, auth=auth)
         assert refused.status_code == pushes
         if pushes == 403:
-            assert "needs one of these scopes: api, write_repository." in refused.text
-    # A token that is too small does not tell which projects there are.
+            assert "must have one of these scopes: api, write_repository." in refused.text
+    # An insufficient token gets the same answer for existing and missing projects.
     nowhere = refs(gatebell, "acme/nowhere", WRITE, auth=auth)
     assert nowhere.status_code == (403 if pushes == 403 else 404)
 
 
-def a_wrong_checksum(gatebell: LiveGatebell) -> str:
+def a_token_with_a_wrong_checksum(gatebell: LiveGatebell) -> str:
     clear = token_of(gatebell, alice(gatebell), "api")
     return clear[:-1] + ("a" if clear[-1] != "a" else "b")
 
 
-def an_expired_one(gatebell: LiveGatebell) -> str:
+def an_expired_token(gatebell: LiveGatebell) -> str:
     made = make_token(gatebell, alice(gatebell))
     change(gatebell, made.id, expires_at=now() - timedelta(seconds=1))
     return made.clear
 
 
-def a_revoked_one(gatebell: LiveGatebell) -> str:
+def a_revoked_token(gatebell: LiveGatebell) -> str:
     return make_token(gatebell, alice(gatebell), revoked_at=now()).clear
 
 
-def one_of_somebody_locked(gatebell: LiveGatebell) -> str:
+def a_token_of_a_locked_user(gatebell: LiveGatebell) -> str:
     person = make_user(gatebell)
     made = make_token(gatebell, person)
     set_state(gatebell, person, "locked")
     return made.clear
 
 
-def one_that_is_bound_to_a_key(gatebell: LiveGatebell) -> str:
+def a_key_bound_token(gatebell: LiveGatebell) -> str:
     made = make_token(gatebell, alice(gatebell))
     bound = update(PersonalAccessToken).where(PersonalAccessToken.id == made.id)
     with database_of(gatebell) as session:
@@ -161,18 +163,18 @@ WRONG: dict[str, tuple[Callable[[LiveGatebell], str], str]] = {
     "a word": (lambda _: "secret", "is invalid"),
     "nothing": (lambda _: "", "is invalid"),
     "the account's password": (lambda gatebell: alice(gatebell).password, "is invalid"),
-    "a mistyped token": (a_wrong_checksum, "is invalid"),
-    "an expired token": (an_expired_one, "expired"),
-    "a revoked token": (a_revoked_one, "was revoked"),
-    "the token of somebody locked": (one_of_somebody_locked, "is invalid"),
-    "a bound token": (one_that_is_bound_to_a_key, "Git cannot do that: use a personal"),
+    "a mistyped token": (a_token_with_a_wrong_checksum, "is invalid"),
+    "an expired token": (an_expired_token, "expired"),
+    "a revoked token": (a_revoked_token, "was revoked"),
+    "the token of somebody locked": (a_token_of_a_locked_user, "is invalid"),
+    "a bound token": (a_key_bound_token, "Git does not support this. Use a personal"),
     "another kind of credential": (lambda _: f"gbr-{'a' * 50}", "is invalid"),
 }
 
 
 @pytest.mark.spec("G2")
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_wrong_token_is_refused_everywhere_alike(gatebell: LiveGatebell, wrong: str) -> None:
+def test_a_wrong_token_gets_the_same_error_everywhere(gatebell: LiveGatebell, wrong: str) -> None:
     make, why = WRONG[wrong]
     token = make(gatebell)
     public = project_of(gatebell, PUBLIC)
@@ -181,18 +183,18 @@ def test_a_wrong_token_is_refused_everywhere_alike(gatebell: LiveGatebell, wrong
         *((project_of(gatebell, PRIVATE), READ), ("acme/nowhere", WRITE)),
     ):
         answer = refs(gatebell, project, service, auth=("alice", token))
-        assert_asks_for_credentials(answer)
+        assert_requires_credentials(answer)
         assert why in answer.text
     url = f"{gatebell.url}/{public}.git/{READ}"
-    assert_asks_for_credentials(machine(gatebell).post(url, auth=("alice", token)))
+    assert_requires_credentials(machine(gatebell).post(url, auth=("alice", token)))
 
 
-def test_nobody_is_told_which_projects_there_are(gatebell: LiveGatebell) -> None:
+def test_errors_do_not_reveal_which_projects_exist(gatebell: LiveGatebell) -> None:
     hidden, nowhere = project_of(gatebell, PRIVATE), "acme/deep/er/nowhere"
     for service in (READ, WRITE, None):
         answers = [refs(gatebell, project, service) for project in (hidden, nowhere)]
         for answer in answers:
-            assert_asks_for_credentials(answer)
+            assert_requires_credentials(answer)
         assert answers[0].text == answers[1].text
     stranger = ("x", token_of(gatebell, bob(gatebell), "api"))
     answers = [refs(gatebell, each, WRITE, auth=stranger) for each in (hidden, nowhere)]
@@ -201,7 +203,7 @@ def test_nobody_is_told_which_projects_there_are(gatebell: LiveGatebell) -> None
     assert "not found, or you do not have access" in answers[0].text
 
 
-def test_the_token_may_come_as_a_bearer_token_and_the_user_name_may_be_any(
+def test_bearer_tokens_and_any_user_name_are_accepted(
     gatebell: LiveGatebell,
 ) -> None:
     project, token = project_of(gatebell, PRIVATE), token_of(gatebell, alice(gatebell), "api")
@@ -213,18 +215,18 @@ def test_the_token_may_come_as_a_bearer_token_and_the_user_name_may_be_any(
     assert refs(gatebell, project.upper(), auth=("x", token)).status_code == 200
 
 
-def test_a_header_that_cannot_be_read_is_a_wrong_token(gatebell: LiveGatebell) -> None:
+def test_a_malformed_authorization_header_is_rejected(gatebell: LiveGatebell) -> None:
     project = project_of(gatebell, PUBLIC)
     for header in (
         *("Basic", "Basic !!!", "Basic bm9jb2xvbg==", "Digest x", "Basic /////w==", "Bearer"),
     ):
-        assert_asks_for_credentials(refs(gatebell, project, headers={"Authorization": header}))
+        assert_requires_credentials(refs(gatebell, project, headers={"Authorization": header}))
 
 
 def test_only_the_smart_protocol_is_served(gatebell: LiveGatebell) -> None:
     project = project_of(gatebell, PUBLIC)
     dumb = refs(gatebell, project, None)
-    assert (dumb.status_code, "Only the smart protocol" in dumb.text) == (403, True)
+    assert (dumb.status_code, "Only the smart HTTP protocol" in dumb.text) == (403, True)
     assert refs(gatebell, project, "git-upload-archive").status_code == 403
     for file in ("HEAD", "config", "objects/info/packs", "info/refs/", "hooks/post-update"):
         for method in ("GET", "POST", "DELETE"):
@@ -235,7 +237,7 @@ def test_only_the_smart_protocol_is_served(gatebell: LiveGatebell) -> None:
             assert "Set-Cookie" not in answer.headers
 
 
-def test_large_file_storage_is_refused_in_the_words_of_its_api(gatebell: LiveGatebell) -> None:
+def test_git_lfs_is_rejected_in_the_format_of_its_api(gatebell: LiveGatebell) -> None:
     project, token = project_of(gatebell, PRIVATE), token_of(gatebell, alice(gatebell), "api")
     for path in ("objects/batch", "locks", "locks/verify"):
         url = f"{gatebell.url}/{project}.git/info/lfs/{path}"

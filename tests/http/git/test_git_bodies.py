@@ -1,4 +1,4 @@
-"""Bodies of Git's requests as clients send them, and as they should not, and too many requests."""
+"""Bodies of Git's requests: valid and malformed ones, and the rate limit."""
 
 import gzip
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.support.service.live_settings import changed_settings
 pytestmark = pytest.mark.one_database("sqlite")
 
 TYPE = "application/x-git-upload-pack-request"
-#: A request of version 2 for the names of branches.
+#: A request for the branches in version 2 of the protocol.
 LS_REFS = b"0014command=ls-refs\n0001" + b"0009peel\n" + b"0000"
 
 
@@ -40,7 +40,7 @@ def in_pieces(body: bytes) -> Iterator[bytes]:
         yield body[start : start + 5]
 
 
-def test_a_body_may_come_plain_chunked_and_compressed(gatebell: LiveGatebell) -> None:
+def test_plain_chunked_and_compressed_bodies_are_accepted(gatebell: LiveGatebell) -> None:
     packed = gzip.compress(LS_REFS)
     for body, encoding in (
         (LS_REFS, {}),
@@ -55,17 +55,17 @@ def test_a_body_may_come_plain_chunked_and_compressed(gatebell: LiveGatebell) ->
 
 
 def packed(body: bytes) -> dict[str, Any]:
-    """Return a body and its header."""
+    """Return a compressed body and its header."""
     return {"body": body, "Content_Encoding": "gzip"}
 
 
 WORDS = {"Content-Type": "text/plain; charset=utf-8"}
 BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
-    "no gzip": (packed(LS_REFS), 400, "The body is not gzip, as its Content-Encoding says."),
-    "a wrong checksum": (packed(gzip.compress(LS_REFS)[:-8] + b"x" * 8), 400, "is not gzip"),
+    "no gzip": (packed(LS_REFS), 400, "The body is not valid gzip, but Content-Encoding is gzip."),
+    "a wrong checksum": (packed(gzip.compress(LS_REFS)[:-8] + b"x" * 8), 400, "is not valid gzip"),
     "cut short": (packed(gzip.compress(LS_REFS)[:-9]), 400, "The gzip body is incomplete."),
     "nothing": (packed(b""), 400, "The gzip body is incomplete."),
-    "more behind the end": (packed(gzip.compress(LS_REFS) + b"x"), 400, "goes on behind its end"),
+    "more behind the end": (packed(gzip.compress(LS_REFS) + b"x"), 400, "followed by other data"),
     **{
         coding: (
             {"body": LS_REFS, "Content_Encoding": coding},
@@ -78,7 +78,7 @@ BROKEN: dict[str, tuple[dict[str, Any], int, str]] = {
 
 
 @pytest.mark.long
-def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
+def test_an_error_explains_a_body_that_contradicts_its_headers(
     gatebell: LiveGatebell,
 ) -> None:
     large = b"0014command=ls-refs\n0001" + b"0009peel\n" * 9_000_000
@@ -92,7 +92,7 @@ def test_a_body_that_is_not_what_its_headers_say_is_refused_in_words(
 
 
 @pytest.mark.long
-def test_a_body_of_nonsense_is_answered_by_git(gatebell: LiveGatebell) -> None:
+def test_git_answers_malformed_bodies(gatebell: LiveGatebell) -> None:
     assert ask(gatebell, LS_REFS, Content_Type="text/plain").status_code == 415
     for protocol in ("version=9", "x" * 1000, "$(touch x)"):
         assert ask(gatebell, LS_REFS, Git_Protocol=protocol).status_code == 200
@@ -109,7 +109,7 @@ def test_a_body_of_nonsense_is_answered_by_git(gatebell: LiveGatebell) -> None:
         ("git-receive-pack", ["Content-Length: 4", "Content-Encoding: br"], b"0000", 415),
     ],
 )
-def test_a_body_that_cannot_be_read_is_refused_at_once(
+def test_an_unreadable_body_is_rejected_immediately(
     gatebell: LiveGatebell, service: str, lines: list[str], body: bytes, status: int
 ) -> None:
     person = alice(gatebell)

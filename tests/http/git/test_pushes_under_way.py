@@ -1,4 +1,4 @@
-"""Pushes whose sender or project changes between the first byte and the last."""
+"""Pushes whose sender or project changes between the first and the last byte."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,10 +27,10 @@ NO_COMMIT = "0" * 40
 
 
 class Push:
-    """A push of one commit, in two halves."""
+    """A push of one commit, sent in two parts."""
 
     def __init__(self, gatebell: LiveGatebell, home: Path) -> None:
-        """Make a project with an owner, and a developer who pushes."""
+        """Create a project with an owner, and a developer who pushes."""
         self.gatebell = gatebell
         self.owner, self.sender = make_user(gatebell, name="owner"), make_user(gatebell)
         self.project = make_project(gatebell, self.owner)
@@ -48,14 +48,14 @@ class Push:
     def body(
         self, old: str = NO_COMMIT, new: str | None = None, *, answer: str = "report-status"
     ) -> bytes:
-        """Return the whole body; `answer` is how Git is asked to answer."""
+        """Return the whole body; `answer` is the report that the client requests."""
         line = f"{old} {new or self.commit} refs/heads/main\0{answer} delete-refs".encode()
         pack = b"" if new == NO_COMMIT else self.pack
         return b"%04x" % (len(line) + 4) + line + b"0000" + pack
 
     @contextmanager
     def begun(self, *, part: float = 0.5, body: bytes | None = None) -> Iterator["Begun"]:
-        """Send a part of it; all of it still lacks the last chunk."""
+        """Send a part of the push. A part of 1 sends everything but the last chunk."""
         whole = self.body() if body is None else body
         half = int(len(whole) * part)
         lines = ("Transfer-Encoding: chunked",)
@@ -72,14 +72,14 @@ class Push:
             return token.last_used_at is not None
 
     def branches(self) -> str:
-        """Return what the owner sees."""
+        """Return the branches that the owner sees."""
         token = make_token(self.gatebell, self.owner, scopes="read_repository").clear
         owner = GitClient(gatebell=self.gatebell, home=self.git.home, token=token)
         return owner.do("ls-remote", owner.url(self.project))
 
 
 class Begun:
-    """A push of which a part has been sent."""
+    """A push whose first part is sent."""
 
     def __init__(self, connection: KeptConnection, rest: bytes) -> None:
         self._connection = connection
@@ -122,7 +122,7 @@ def removed(push: Push) -> None:
 
 
 HALF, ALL_BUT_THE_LAST_CHUNK = 0.5, 1
-#: What happens meanwhile, when, and what the sender is told of it.
+#: Changes during a push: the change, the part that is sent before, and the sender's message.
 ENDS: dict[str, tuple[Callable[[Push], None], float, str]] = {
     "the sender is blocked": (
         lambda push: set_state(push.gatebell, push.sender, "blocked"),
@@ -142,7 +142,7 @@ ENDS: dict[str, tuple[Callable[[Push], None], float, str]] = {
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", ENDS)
-def test_what_ended_meanwhile_keeps_a_push_from_moving_a_branch(push: Push, end: str) -> None:
+def test_a_push_is_rejected_when_its_sender_loses_access(push: Push, end: str) -> None:
     comes_to_pass, part, why = ENDS[end]
     body = push.body(answer="report-status side-band-64k")
     with push.begun(part=part, body=body) as begun:
@@ -153,7 +153,7 @@ def test_what_ended_meanwhile_keeps_a_push_from_moving_a_branch(push: Push, end:
     assert push.branches() == ""
 
 
-def test_a_push_to_a_project_that_was_deleted_meanwhile_moves_no_branch(push: Push) -> None:
+def test_a_push_to_a_project_deleted_meanwhile_updates_no_branch(push: Push) -> None:
     with push.begun() as begun:
         owner_sends(push, "DELETE", "")
         report = begun.finish()
@@ -161,7 +161,7 @@ def test_a_push_to_a_project_that_was_deleted_meanwhile_moves_no_branch(push: Pu
 
 
 @pytest.mark.long
-def test_a_deletion_of_a_branch_is_asked_about_as_well(push: Push) -> None:
+def test_a_demoted_sender_cannot_delete_a_branch(push: Push) -> None:
     with push.begun() as begun:
         assert "ok refs/heads/main" in begun.finish()
     with push.begun(part=1, body=push.body(push.commit, NO_COMMIT)) as begun:
@@ -177,7 +177,7 @@ def test_a_token_that_expires_meanwhile_completes_its_push(push: Push) -> None:
 
 
 @pytest.mark.long
-def test_a_project_with_another_name_meanwhile_gets_its_push(push: Push) -> None:
+def test_a_push_to_a_project_renamed_meanwhile_completes(push: Push) -> None:
     with push.begun() as begun:
         project, token = push.project.replace("/", "%2F"), make_token(push.gatebell, push.owner)
         Api(push.gatebell, token.clear).send("PUT", f"/projects/{project}", json={"path": "store"})

@@ -1,4 +1,4 @@
-"""What an operator does with repositories: check, backup, restoration, upkeep."""
+"""CLI commands for repositories (check, backup, restore), and the worker's packing."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.support.database.postgres import Postgres
 from tests.support.git.client import GitClient
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.repositories import pack_repositories
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 FILES = {"a.txt": b"a\n", "b.txt": b"b\n"}
 
@@ -57,27 +57,27 @@ def test_a_backup_is_restored_into_another_directory(
     assert git.head(copy) == git.head(work)
     assert git.do("-C", str(copy), "symbolic-ref", "--short", "HEAD").strip() == "trunk"
     assert git.do("-C", str(copy), "tag").strip() == "v1"
-    # What has branches is left as it is.
+    # A repository that has branches is not overwritten.
     again = own.cli("repositories", "restore", str(backup))
     assert project in again["kept"]
     refused = own.run_cli("repositories", "restore", str(tmp_path / "nothing"))
     assert refused.returncode == 1
-    assert "has no backup" in refused.stderr
+    assert "does not contain a backup" in refused.stderr
 
 
 @pytest.mark.long
-def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
+def test_the_worker_writes_a_bitmap_for_a_large_repository(
     own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a clone costs little memory: a pack as it was pushed has no bitmap."""
+    """Check the bitmap, which saves memory during a clone; a pushed pack has no bitmap."""
     project = make_project(own, make_user(own))
     work = git.new_work({f"a/{each}": b"%d" % each for each in range(120)})
     assert git.push(work, project).status == 0
     packs = repository_of(own, project) / "objects" / "pack"
-    settings = read_settings(own.environment)
+    settings = parse_settings(own.environment)
     pack_repositories(settings)
-    assert list(packs.glob("*.bitmap")) == []  # it is small
-    monkeypatch.setattr("domain.git.maintenance._MANY_OBJECTS", 100)
+    assert list(packs.glob("*.bitmap")) == []  # The repository is small.
+    monkeypatch.setattr("domain.git.maintenance._MIN_OBJECTS_FOR_BITMAP", 100)
     seen = set()
     for name in ("b", "c"):
         files = {f"{name}/{each}": f"{name} {each}".encode() for each in range(120)}
@@ -85,7 +85,7 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
         assert git.push(work, project).status == 0
         pack_repositories(settings)
         seen |= set(packs.glob("*.bitmap"))
-    # The second took the place of the first; without a push nothing is to be done.
+    # The second bitmap replaces the first; without a push nothing changes.
     assert len(seen) == 2
     pack_repositories(settings)
     (bitmap,) = packs.glob("*.bitmap")
@@ -95,7 +95,7 @@ def test_the_worker_notes_what_the_branches_of_a_large_repository_have(
 
 
 @pytest.mark.long
-def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
+def test_a_lost_host_is_restored_from_backups_of_postgres_and_repositories(
     new_service: NewService, postgres: Postgres, tmp_path: Path
 ) -> None:
     backup = tmp_path / "backup"
@@ -117,7 +117,7 @@ def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
         assert outcome == {"restored": [project], "kept": [], "missing": []}
         git = replace(git, gatebell=found)
         assert git.head(git.clone(project)) == kept
-        # Whoever has what came after the backup brings it back.
+        # A user with commits that are newer than the backup can push them again.
         assert git.push(work, project).status == 0
         assert later in git.do("ls-remote", git.url(project))
         checked = found.cli("repositories", "check")
@@ -125,7 +125,7 @@ def test_a_lost_host_comes_back_from_backups_of_postgres_and_of_repositories(
 
 
 @pytest.mark.long
-def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(
+def test_a_check_finds_broken_objects_and_orphaned_repositories(
     own: LiveGatebell, git: GitClient
 ) -> None:
     whole, broken = (make_project(own, make_user(own)) for _ in range(2))
@@ -149,22 +149,22 @@ def test_a_check_finds_broken_objects_and_what_belongs_to_no_project(
 
 
 @pytest.mark.long
-def test_the_worker_packs_what_was_pushed_to(
+def test_the_worker_packs_repositories_after_pushes(
     own: LiveGatebell, git: GitClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = make_project(own, make_user(own))
     work = git.new_work(FILES)
     for number in range(2):
-        # So many that Git keeps each push as a pack.
+        # Git stores a push with this number of files as a pack.
         files = {f"{number}/{each}": b"%d %d" % (number, each) for each in range(120)}
         git.commit(work, files, message=f"Add {number}")
         assert git.push(work, project).status == 0
     path = repository_of(own, project)
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 2
     few = ("-c", "gc.auto=1", "-c", "gc.autoPackLimit=1")
-    monkeypatch.setattr("domain.git.maintenance._PACKING", few)
+    monkeypatch.setattr("domain.git.maintenance._REPACK_OPTIONS", few)
     assert (path / "gatebell-pushed").exists()
-    pack_repositories(read_settings(own.environment))
+    pack_repositories(parse_settings(own.environment))
     assert not (path / "gatebell-pushed").exists()
     assert len(list((path / "objects" / "pack").glob("*.pack"))) == 1
     assert git.head(git.clone(project)) == git.head(work)

@@ -1,4 +1,4 @@
-"""The pages of heartbeats: a list, a page for each with its log and snippets."""
+"""The pages of heartbeats: the list, and a page for each heartbeat with its log and snippets."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.heartbeats.states import milliseconds
+from domain.heartbeats.states import convert_to_unix_ms
 from models import Heartbeat
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.accounts.team import browser_of
@@ -26,7 +26,7 @@ def project(gatebell: LiveGatebell) -> str:
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell, project: str) -> requests.Session:
-    """A maintainer's."""
+    """The browser of a maintainer."""
     return browser_of(gatebell, project, Role.MAINTAINER)
 
 
@@ -35,7 +35,7 @@ def at(gatebell: LiveGatebell, project: str, rest: str = "") -> str:
 
 
 @pytest.mark.long
-def test_a_maintainer_creates_one_and_pastes_its_snippet(
+def test_a_maintainer_creates_a_heartbeat_and_copies_its_url(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
     empty = browser.get(at(gatebell, project))
@@ -56,7 +56,7 @@ def test_a_maintainer_creates_one_and_pastes_its_snippet(
     assert "1 heartbeat is down" in browser.get(at(gatebell, project)).text
 
 
-def test_an_alert_that_the_worker_has_not_opened_yet_is_shown_as_such(
+def test_a_late_heartbeat_shows_that_its_alert_is_not_processed_yet(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
     job = heartbeat(gatebell, "--every", "5m", "--grace", "1m", project=project)
@@ -64,7 +64,8 @@ def test_an_alert_that_the_worker_has_not_opened_yet_is_shown_as_such(
     with database_of(gatebell) as session:
         row = session.get_one(Heartbeat, job.id)
         row.counted_from = now() - timedelta(minutes=10)
-        row.due_ms = milliseconds(now() + timedelta(seconds=50))  # The worker does not look yet.
+        # The worker does not check this heartbeat yet.
+        row.due_ms = convert_to_unix_ms(now() + timedelta(seconds=50))
         session.commit()
     assert "1 heartbeat is late." in browser.get(at(gatebell, project)).text
     shown = words(browser.get(at(gatebell, project, f"/{job.id}")).text)
@@ -73,7 +74,7 @@ def test_an_alert_that_the_worker_has_not_opened_yet_is_shown_as_such(
 
 
 @pytest.mark.long
-def test_wrong_fields_are_told_beside_them(
+def test_the_form_marks_invalid_fields(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
     page = browser.get(at(gatebell, project, "/new"))
@@ -91,7 +92,7 @@ def test_wrong_fields_are_told_beside_them(
 
 
 @pytest.mark.long
-def test_it_is_changed_paused_resumed_and_deleted(
+def test_a_heartbeat_is_changed_paused_resumed_and_deleted(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
     job = heartbeat(gatebell, project=project, name="backup")
@@ -128,7 +129,7 @@ def test_a_developer_sees_states_and_logs_and_no_url(gatebell: LiveGatebell, pro
     assert "/-/ping/" not in page.text
 
 
-def test_its_alert_has_a_page_that_explains_it(
+def test_the_page_of_the_alert_of_a_heartbeat_shows_the_failed_ping(
     gatebell: LiveGatebell, project: str, browser: requests.Session
 ) -> None:
     job = heartbeat(gatebell, project=project, name="backup")
@@ -136,6 +137,6 @@ def test_its_alert_has_a_page_that_explains_it(
     page = browser.get(f"{gatebell.url}/{project}/-/alerts/1")
     assert page.status_code == 200
     assert "Heartbeat failed: backup" in page.text
-    assert "It ended with exit status 3." in page.text
+    assert "The job ended with exit status 3." in page.text
     assert "no space left" in page.text
     assert "Gatebell heartbeat" in page.text

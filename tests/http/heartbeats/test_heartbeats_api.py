@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/heartbeats, and the command line."""
+"""The API /api/v4/projects/:id/heartbeats, and its audit events."""
 
 from urllib.parse import quote
 

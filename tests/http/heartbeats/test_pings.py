@@ -1,4 +1,4 @@
-"""The URLs that jobs request, with the signals that Healthchecks has."""
+"""Ping URLs of heartbeats, with the same signals as Healthchecks."""
 
 import uuid
 
@@ -43,7 +43,7 @@ SIGNALS = {
 }
 
 
-def test_a_ping_is_answered_ok_and_kept_in_the_log(gatebell: LiveGatebell) -> None:
+def test_a_ping_is_answered_and_logged(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     for method in ("GET", "HEAD", "POST"):
         for signal in SIGNALS:
@@ -61,13 +61,13 @@ def test_a_ping_is_answered_ok_and_kept_in_the_log(gatebell: LiveGatebell) -> No
     assert all(ping.user_agent.startswith("python-requests/") for ping in found)
 
 
-def test_a_failure_opens_an_alert_at_once_and_a_success_resolves_it(gatebell: LiveGatebell) -> None:
+def test_a_failure_opens_an_alert_and_a_success_resolves_it(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell, name="nightly backup")
     assert job.ping("/fail", method="POST", body=b"no space left").status_code == 200
     (alert,) = alerts_of(gatebell, job.project)
     assert (alert.title, alert.status) == ("Heartbeat failed: nightly backup", "triggered")
     assert "no space left" in (alert.description or "")
-    # Further failures are events of it.
+    # Further failures are counted in the same alert.
     assert job.ping("/fail").status_code == job.ping().status_code == 200
     (alert,) = alerts_of(gatebell, job.project)
     assert (alert.status, alert.events) == ("resolved", 2)
@@ -92,7 +92,7 @@ def test_a_run_id_is_a_uuid(gatebell: LiveGatebell) -> None:
     assert job.ping("/start", rid=str(uuid.uuid4())).status_code == 200
 
 
-def test_durations_are_those_of_the_run_with_the_same_id(gatebell: LiveGatebell) -> None:
+def test_the_duration_of_a_run_is_measured_by_its_id(gatebell: LiveGatebell) -> None:
     job, first, second = heartbeat(gatebell), str(uuid.uuid4()), str(uuid.uuid4())
     job.ping("/start", rid=first)
     job.ping(rid=second)
@@ -107,7 +107,7 @@ def test_durations_are_those_of_the_run_with_the_same_id(gatebell: LiveGatebell)
     assert (found.started_ms, found.last_duration_ms) == (None, ended.duration_ms)
 
 
-def test_the_beginning_of_a_long_body_is_kept_and_the_ping_counts(gatebell: LiveGatebell) -> None:
+def test_only_the_beginning_of_a_long_body_is_stored(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     sent = b"\xff\x00" + b"x" * 200_000
     assert job.ping(method="POST", body=sent).status_code == 200
@@ -117,7 +117,7 @@ def test_the_beginning_of_a_long_body_is_kept_and_the_ping_counts(gatebell: Live
 
 
 @ON_POSTGRES
-def test_unknown_urls_are_not_found_and_all_look_alike(gatebell: LiveGatebell) -> None:
+def test_all_unknown_urls_get_the_same_answer(gatebell: LiveGatebell) -> None:
     keys = (str(uuid.uuid4()), "x", "0" * 4_000, "%00", str(uuid.uuid4()).upper())
     with requests.Session() as session:
         session.trust_env = False
@@ -151,7 +151,7 @@ def test_pings_are_limited_by_address(gatebell: LiveGatebell) -> None:
         assert 429 in [job.ping().status_code for _ in range(40)]
 
 
-def test_an_old_url_works_for_as_long_as_was_chosen(gatebell: LiveGatebell) -> None:
+def test_an_old_url_works_until_its_overlap_ends(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     command = ("heartbeats", "reset-url", job.project, str(job.id))
     kept = Job(job.id, job.project, gatebell.cli(*command, "--overlap", "1h")["url"])
@@ -161,7 +161,7 @@ def test_an_old_url_works_for_as_long_as_was_chosen(gatebell: LiveGatebell) -> N
     assert [each.ping().status_code for each in (job, kept, last)] == [404, 404, 200]
 
 
-def test_a_paused_heartbeat_logs_pings_and_opens_nothing(gatebell: LiveGatebell) -> None:
+def test_a_paused_heartbeat_logs_pings_and_opens_no_alert(gatebell: LiveGatebell) -> None:
     job = heartbeat(gatebell)
     job.ping("/fail")
     gatebell.cli("heartbeats", "pause", job.project, str(job.id))

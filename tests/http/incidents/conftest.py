@@ -1,4 +1,4 @@
-"""A project with incidents."""
+"""Fixture for a project with incidents."""
 
 import pytest
 from flask import Flask
@@ -9,5 +9,5 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def project(app: Flask, settings: Settings) -> IncidentProject:
-    """A project of a test's own, on each kind of database in turn."""
+    """A new project for the test, on each kind of database."""
     return IncidentProject(app, settings)

@@ -1,4 +1,4 @@
-"""The pages of incidents: opened from an alert, worked on in place, and commented."""
+"""The pages of incidents: creation from an alert, changes, and comments."""
 
 import re
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 class Pages:
-    """The pages of a project's incidents, in the browser of somebody with a role."""
+    """The pages of a project's incidents, in the browser of a member with a role."""
 
     def __init__(self, endpoint: Endpoint, role: Role, gatebell: LiveGatebell) -> None:
         self.at = f"{endpoint.service}/{endpoint.project}/-"
@@ -49,10 +49,10 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
         address = ("--type", "email", "--address", f"{me}@pager.example")
         gatebell.cli("contacts", "create", me, *address)
         shown = pages.do("/incidents/1", "/1/assignees", add=me, page_now="y")
-    waits = f"A page waits to be sent to <strong><bdi>@{me}</bdi></strong>"
+    waits = f"A page is waiting to be sent to <strong><bdi>@{me}</bdi></strong>"
     assert waits in shown
     shown = pages.do("/incidents/1", "/1/page", user=me)
-    # A second tap pages nobody again.
+    # A second click does not page again.
     assert shown.count(waits) == 1
     report = pages.get("/on_call/reports?period=last_week")
     link = f'<a href="{pages.at.removeprefix(pages.service)}/incidents/1"><bdi>Checkout is down<'
@@ -62,7 +62,7 @@ def test_an_assignee_is_paged_when_assigned_and_later(gatebell: LiveGatebell) ->
     own = f"{pages.service}/-/on_call"
     wait_until(lambda: link in pages.browser.get(own).text, "the incident is listed")
     page = pages.do("/incidents/1", "/1/edit", title="Checkout", quiet_alerts="y")
-    assert "page nobody while it is acknowledged" in page
+    assert "do not page while the incident is acknowledged" in page
     script = incident_script(gatebell, endpoint.project)
     assert script.get("/1")["quiet_alerts"] is True
 
@@ -96,7 +96,7 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     pages.do("/incidents/1", "/incidents/1/edit", title="No orders", description="*All* shops")
     pages.do("/incidents/1", "/incidents/1/notes", text="Rolling **back**")
     shown = pages.do("/incidents/1", "/incidents/1/status", status="resolved")
-    assert "The incident is resolved now." in shown
+    assert "The incident is now resolved." in shown
     timeline = shown[shown.index('id="timeline"') :]
     entry = r'<li[^>]*>\s*<p><strong>@[^<]+</strong>(.*?)<span class="muted">'
     lines = [re.sub(r"<[^>]+>", "", line) for line in re.findall(entry, timeline, re.DOTALL)]
@@ -114,7 +114,7 @@ def test_a_developer_opens_an_incident_from_an_alert_and_closes_it(
     assert "<em>All</em> shops" in shown
     assert "resolved" in pages.get("/alerts?status=all")
 
-    # Taken apart again.
+    # The alert and the assignee are removed, and the alert is linked again.
     pages.do("/incidents/1", "/alerts/1/unlink")
     pages.do("/incidents/1", "/incidents/1/assignees", remove=me)
     shown = pages.do("/incidents/1", "/incidents/1/alerts", alert="#1")
@@ -144,7 +144,7 @@ def test_the_list_is_filtered_sorted_and_searched(gatebell: LiveGatebell) -> Non
     pages.get("/incidents?sort=title", status=400)
 
 
-def test_who_may_do_less_sees_less(gatebell: LiveGatebell) -> None:
+def test_incident_pages_offer_only_allowed_actions(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     create_incident(gatebell, endpoint.project, alerts=[1])
@@ -182,7 +182,7 @@ def test_comments_are_changed_by_their_author_and_by_maintainers(gatebell: LiveG
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_maintainer_makes_rules(gatebell: LiveGatebell) -> None:
+def test_a_maintainer_manages_incident_rules(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     pages = Pages(endpoint, Role.MAINTAINER, gatebell)
     rules = "/incidents/rules"

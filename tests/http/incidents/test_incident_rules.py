@@ -1,4 +1,4 @@
-"""Rules open incidents from alerts; alerts join them, and close them when they recover."""
+"""Incident rules: alerts open incidents, join them, and close them on recovery."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from tests.support.alerts.senders import item
 
 @pytest.mark.long
 @pytest.mark.spec("J2")
-def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) -> None:
+def test_an_alert_that_matches_a_rule_opens_an_incident(project: IncidentProject) -> None:
     rule = project.rule(severities=["critical"], environments=["prod*"], labels={"team": "db"})
     met = {"severity": "critical", "platform_environment_name": "production", "team": "db"}
     for left_out in met:
@@ -28,7 +28,7 @@ def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) 
         )
     )
     project.run()
-    # "without severity" is of a word that no one knows, and so critical.
+    # The severity of "without severity" is an unknown word, which counts as critical.
     (unknown, incident) = project.incidents()
     assert unknown["title"] == "without severity"
     assert incident["title"] == "Disk full"
@@ -53,7 +53,7 @@ def test_an_alert_that_meets_a_rule_opens_an_incident(project: IncidentProject) 
         "## What to do\n\n- free **space**"
     )
     assert project.timeline(2) == ["opened by the rule “all” from alert #4"]
-    # GitLab's spelling is read as well.
+    # GitLab's name of the annotation is accepted too.
     project.rule("every other")
     project.send(item("a", annotations={"gitlab_incident_markdown": "Call *Bob*"}))
     project.run()
@@ -85,7 +85,7 @@ def test_an_incident_is_closed_when_all_of_its_alerts_are_resolved(
     project.api("POST", "/incidents/1/alerts", code=409, alerts=[2])
     project.api("PUT", "/incidents/2", status="resolved")
     assert project.alert_status(2) == "resolved"
-    project.fire("b")  # what an incident closed opens a new one
+    project.fire("b")  # An alert that was closed with its incident opens a new incident.
     project.api("DELETE", "/incidents/3/alerts/3", code=204)
     project.api("POST", "/incidents/1/alerts", code=201, alerts=[3])
 
@@ -107,7 +107,7 @@ def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProj
     project.fire("a")
     project.recover("a")
     (incident,) = project.incidents()
-    # Its rule does not close it.
+    # The rule does not close its incidents.
     assert (incident["status"], incident["close_when_resolved"]) == ("triggered", False)
     project.fire("a")
     (incident,) = project.incidents()
@@ -115,14 +115,14 @@ def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProj
     assert incident["alerts_count"] == 2
     assert project.timeline(1)[-1] == "added alert #2, received again"
 
-    # Alert 2 is reopened by somebody: it is in its incident already.
+    # A user reopens alert 2, which already belongs to the incident.
     project.recover("a")
     assert project.alert_status(2) == "resolved"
     project.api("PUT", "/alert_management_alerts/2", status="triggered")
     project.run()
     assert [each["alerts"] for each in project.incidents()] == [[1, 2]]
 
-    # One made by hand is joined as well.
+    # Alerts also join an incident that a user created.
     project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
     project.fire("b")
     project.api("POST", "/incidents", code=201, alerts=[3])
@@ -132,7 +132,7 @@ def test_an_alert_that_fires_again_joins_the_open_incident(project: IncidentProj
 
 
 @pytest.mark.long
-def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> None:
+def test_an_alert_closed_with_its_incident_opens_a_new_incident(project: IncidentProject) -> None:
     project.rule()
     project.fire("a")
     project.api("PUT", "/incidents/1", status="resolved")
@@ -141,7 +141,7 @@ def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> No
     project.fire("a")
     assert [each["alerts"] for each in project.incidents()] == [[1], [2]]
 
-    # The same when somebody opens the first alert again.
+    # The same happens when a user reopens the first alert.
     project.api("PUT", "/incidents/2", status="resolved")
     project.api("PUT", "/alert_management_alerts/1", status="triggered")
     project.run()
@@ -149,7 +149,7 @@ def test_what_an_incident_closed_opens_a_new_one(project: IncidentProject) -> No
 
 
 @pytest.mark.long
-def test_an_alert_that_becomes_more_urgent_meets_a_rule_then(project: IncidentProject) -> None:
+def test_an_alert_that_becomes_more_severe_is_matched_again(project: IncidentProject) -> None:
     project.rule("grave", severities=["critical"])
     project.fire("a", severity="low")
     assert project.incidents() == []
@@ -166,7 +166,7 @@ def test_an_alert_that_becomes_more_urgent_meets_a_rule_then(project: IncidentPr
 
 
 @pytest.mark.long
-def test_the_first_rule_that_is_met_opens_the_incident(project: IncidentProject) -> None:
+def test_the_first_matching_rule_opens_the_incident(project: IncidentProject) -> None:
     project.rule("first", severities=["critical"], close_when_resolved=True)
     second = project.rule("second")
     project.fire("a", severity="low")
@@ -175,7 +175,7 @@ def test_the_first_rule_that_is_met_opens_the_incident(project: IncidentProject)
 
 
 @pytest.mark.long
-def test_a_changed_rule_applies_to_alerts_that_come_later(project: IncidentProject) -> None:
+def test_a_changed_rule_applies_to_later_alerts(project: IncidentProject) -> None:
     rule = project.rule(close_when_resolved=True)
     project.fire("a")
     changed = project.api(
@@ -196,7 +196,7 @@ def test_a_changed_rule_applies_to_alerts_that_come_later(project: IncidentProje
 
 
 @pytest.mark.long
-def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: IncidentProject) -> None:
+def test_a_storm_of_alerts_is_collected_in_one_incident(project: IncidentProject) -> None:
     project.rule()
     names = [f"a{number}" for number in range(STORM_SIZE + 230)]
     project.fire(*names[:30], severity="low")
@@ -206,9 +206,10 @@ def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: Incident
     assert [each["alerts_count"] for each in found] == [*[1] * (STORM_SIZE - 1), 231]
     assert len(found[-1]["alerts"]) == 100
     assert found[-1]["severity"] == "high"
-    assert any("and 180 more: the rule “all”" in said for said in project.timeline(STORM_SIZE))
+    joined = "and 180 more, because the rule “all”"
+    assert any(joined in said for said in project.timeline(STORM_SIZE))
 
-    # Closing it is one change for all of its alerts.
+    # Closing the incident changes all of its alerts in one step.
     project.api("PUT", f"/incidents/{STORM_SIZE}", status="resolved")
     assert project.alert_status(STORM_SIZE + 230) == "resolved"
     project.fire("one more")
@@ -222,10 +223,10 @@ def test_a_storm_of_alerts_becomes_a_list_that_people_can_read(project: Incident
 
 
 @pytest.mark.long
-def test_rules_are_refused_that_could_never_be_met(project: IncidentProject) -> None:
+def test_invalid_rules_are_rejected(project: IncidentProject) -> None:
     for values, said in (
-        ({}, "name is missing"),
-        ({"name": " "}, "A name has 1 to 255 characters."),
+        ({}, "`name` is missing"),
+        ({"name": " "}, "The name must have 1 to 255 characters."),
         ({"name": "x", "severities": ["fatal"]}, '"fatal" is not a severity'),
         ({"name": "x", "labels": "team"}, "Character"),
         ({"name": "x", "labels": 'host=~"["'}, "regular expression"),

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/incidents: opened, listed, changed and commented by scripts."""
+"""The API /api/v4/projects/:id/incidents."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from tests.support.service.commands import operate
 
 
 def member(project: IncidentProject, name: str, role: str, scopes: str = "api") -> str:
-    """Return a token of a new member with this role."""
+    """Create a member with this role and return a token of the member."""
     operate(project.app, "users", "create", name, "--email", f"{name}@people.example")
     operate(project.app, "members", "add", PROJECT, name, role)
     return project.token_of(name, scopes)
 
 
 def refused(project: IncidentProject, method: str, path: str, code: int, **json: Any) -> str:
-    """Return the error of a request that is refused with this status."""
+    """Return the error of a request that is rejected with this status."""
     answer = project.api(method, path, code=code, **json)
     return str(answer.get("error") or answer["message"])
 
@@ -44,17 +44,19 @@ def test_an_incident_is_composed_from_its_first_alert(project: IncidentProject) 
 
 
 @pytest.mark.long
-def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) -> None:
+def test_the_api_explains_why_it_rejects_an_incident(project: IncidentProject) -> None:
     project.fire("a")
     project.api("POST", "/incidents", code=201, alerts=[1])
-    assert "Give a title" in refused(project, "POST", "/incidents", 400, severity="low")
+    assert "The incident has no title." in refused(
+        project, "POST", "/incidents", 400, severity="low"
+    )
     for code, said, json in (
         (400, "255", {"title": "x" * 256}),
         (400, "50,000", {"title": "x", "description": "y" * 50_001}),
-        (400, "severity must be one of", {"title": "x", "severity": "fatal"}),
-        (400, "can be assigned to members", {"title": "x", "assignees": ["bob"]}),
+        (400, "`severity` must be one of", {"title": "x", "severity": "fatal"}),
+        (400, "Assignees must be members", {"title": "x", "assignees": ["bob"]}),
         (400, "mutually exclusive", {"title": "x", "assignees": [], "assignee_ids": [1]}),
-        (400, "at most 200", {"alerts": list(range(1, 203))}),
+        (400, "At most 200", {"alerts": list(range(1, 203))}),
         (404, "Alert 7 not found", {"alerts": [1, 7]}),
         (409, "belongs to the open incident 1", {"alerts": [1]}),
     ):
@@ -66,7 +68,7 @@ def test_what_makes_no_incident_is_refused_in_words(project: IncidentProject) ->
 
 
 @pytest.mark.long
-def test_a_change_takes_the_alerts_with_it(project: IncidentProject) -> None:
+def test_a_status_change_of_an_incident_changes_its_alerts(project: IncidentProject) -> None:
     project.fire("a", "b", "c", "d")
     project.api("PUT", "/alert_management_alerts/2", status="acknowledged")
     project.api("PUT", "/alert_management_alerts/3", status="ignored")
@@ -88,7 +90,7 @@ def test_a_change_takes_the_alerts_with_it(project: IncidentProject) -> None:
         "closed it and its 2 alerts",
         "reopened it",
     ]
-    # It holds the fingerprints again.
+    # The reopened incident collects alerts with the same fingerprints again.
     project.fire("a")
     assert project.api("GET", "/incidents/1")["alerts"] == [1, 2, 3, 5]
 
@@ -177,7 +179,7 @@ def _guest_who_sees_alerts(project: IncidentProject) -> str:
 
 
 @pytest.mark.long
-def test_a_request_that_is_sent_again_opens_one_incident(project: IncidentProject) -> None:
+def test_a_repeated_request_opens_only_one_incident(project: IncidentProject) -> None:
     headers = {"PRIVATE-TOKEN": project.token, "Idempotency-Key": "night-1"}
     answers = [
         project.app.test_client().post(f"{AT}/incidents", headers=headers, json={"title": "x"})
@@ -193,7 +195,7 @@ def test_every_change_is_in_the_audit_log(project: IncidentProject) -> None:
     rule = project.rule(close_when_resolved=True)
     project.fire("a")
     project.api("PUT", "/incidents/1", severity="low")
-    project.api("PUT", "/incidents/1", severity="low")  # no change
+    project.api("PUT", "/incidents/1", severity="low")  # The severity is already low.
     project.api("POST", "/incidents/1/notes", code=201, body="A secret? No.")
     project.recover("a")
     project.api("DELETE", "/incidents/1", code=204)
@@ -216,11 +218,11 @@ def test_every_change_is_in_the_audit_log(project: IncidentProject) -> None:
         "incident.removed",
         "incident_rule.removed",
     ]
-    # Numbers are not used again.
+    # Numbers are not reused.
     assert project.api("POST", "/incidents", code=201, title="y")["iid"] == 2
 
 
-def test_hostile_words_stay_words(project: IncidentProject) -> None:
+def test_markdown_in_alert_fields_is_escaped(project: IncidentProject) -> None:
     evil = "*x* [y](javascript:alert(1)) `z` <b>\n# H\n\n\n1. n _u_ a_b C:\\dir ~~s~~"
     project.send(
         item(

@@ -1,9 +1,9 @@
-"""The second day of an incident: people, projects and payloads are gone, and alerts come again."""
+"""Incidents after removed members, deleted users, archived projects and deleted payloads."""
 
 import pytest
 from sqlalchemy import delete, select
 
-from domain.housekeeping.deletion import remove_deleted
+from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
 from models import AlertFollower, Delivery, Incident, IncidentAlert, IncidentNote
 from tests.support.accounts.namespaces import get_namespace
@@ -12,7 +12,7 @@ from tests.support.service.commands import operate
 from web.extensions import db
 
 
-def test_somebody_who_left_stays_assigned_until_taken_away(project: IncidentProject) -> None:
+def test_a_former_member_stays_assigned_until_removed(project: IncidentProject) -> None:
     operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
     operate(project.app, "members", "add", PROJECT, "bob", "Developer")
     project.api("POST", "/incidents", code=201, title="x", assignees="alice,bob")
@@ -27,7 +27,7 @@ def test_somebody_who_left_stays_assigned_until_taken_away(project: IncidentProj
 
 
 @pytest.mark.long
-def test_an_erased_person_leaves_no_name_behind(project: IncidentProject) -> None:
+def test_a_deleted_user_is_anonymized_in_incidents(project: IncidentProject) -> None:
     operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
     operate(project.app, "members", "add", PROJECT, "bob", "Developer")
     bob = project.token_of("bob")
@@ -43,7 +43,7 @@ def test_an_erased_person_leaves_no_name_behind(project: IncidentProject) -> Non
 
 
 @pytest.mark.long
-def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
+def test_incidents_of_an_archived_project_are_read_only(
     project: IncidentProject,
 ) -> None:
     project.api("POST", "/incidents", code=201, title="x")
@@ -58,13 +58,13 @@ def test_an_archived_project_shows_its_incidents_and_takes_no_changes(
     assert done.exit_code == 1
     project.api("POST", "/unarchive", code=201)
     project.api("PUT", "/incidents/1", status="resolved")
-    # And where monitoring is turned off, none is shown.
+    # Incidents are hidden while monitoring is turned off.
     project.api("PUT", "", monitor_access_level="disabled")
     project.api("GET", "/incidents", code=403)
 
 
 @pytest.mark.long
-def test_an_alert_whose_payload_is_no_longer_stored_opens_one_as_well(
+def test_an_alert_without_a_stored_payload_opens_an_incident(
     project: IncidentProject,
 ) -> None:
     project.fire("a")
@@ -77,11 +77,11 @@ def test_an_alert_whose_payload_is_no_longer_stored_opens_one_as_well(
     project.api("PUT", "/incidents/1", status="resolved")
     project.api("PUT", "/alert_management_alerts/1", status="triggered")
     project.run()
-    assert len(project.incidents()) == 1  # without its payload it has no labels
+    assert len(project.incidents()) == 1  # Without its payload the alert has no labels.
 
 
 @pytest.mark.long
-def test_nobody_follows_alerts_that_no_rule_and_no_incident_is_about(
+def test_alerts_are_followed_only_while_rules_or_open_incidents_exist(
     project: IncidentProject,
 ) -> None:
     def follows() -> bool:
@@ -102,7 +102,7 @@ def test_nobody_follows_alerts_that_no_rule_and_no_incident_is_about(
 
 
 @pytest.mark.long
-def test_a_storm_of_thousands_is_opened_and_closed_in_bulk(project: IncidentProject) -> None:
+def test_a_thousand_alerts_are_opened_and_closed_in_bulk(project: IncidentProject) -> None:
     project.rule(close_when_resolved=True)
     names = [f"a{number}" for number in range(1_000)]
     project.fire(*names)
@@ -121,7 +121,7 @@ def test_incidents_of_a_deleted_project_are_removed(project: IncidentProject) ->
         session = db.session()
         delete_project(get_namespace(PROJECT, session=session), session=session, now=project.now)
         session.commit()
-        removed = remove_deleted(
+        removed = remove_deleted_namespaces(
             remove_files=lambda *_: None,
             session=session,
             between=session.commit,

@@ -1,4 +1,4 @@
-"""The responders of a rule: named on every face, and never lost without a word."""
+"""Responders of incident rules in the API, the CLI and the audit log, and their deletion."""
 
 import pytest
 
@@ -35,9 +35,9 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     at = f"/incident_rules/{rule['id']}"
     assert shown(rule) == ["schedule:Primary", "user:alice"]
     for value, says in (
-        ("user:nobody", '"nobody" is not a member here who can see the alerts.'),
-        ("schedule:none", 'There is no schedule "none" here or in the groups above.'),
-        ("channel:chat", "Responders are people and schedules."),
+        ("user:nobody", '"nobody" is not a member who can see the alerts.'),
+        ("schedule:none", 'Schedule "none" not found here or in the groups above.'),
+        ("channel:chat", "Responders must be users or schedules."),
         ("alice", '"alice" is not a target'),
     ):
         answer = project.api("PUT", at, code=400, responders=[value])
@@ -60,7 +60,7 @@ def test_responders_are_users_and_schedules_of_the_project_or_a_group_above(
     ]
 
 
-def test_who_has_left_does_not_stand_in_the_way_of_other_changes(project: IncidentProject) -> None:
+def test_a_rule_with_a_former_member_can_be_changed(project: IncidentProject) -> None:
     operate(project.app, "users", "create", "bob", "--email", "bob@people.example")
     operate(project.app, "members", "add", PROJECT, "bob", "Developer")
     rule = project.rule(responders=["user:bob"])
@@ -75,7 +75,7 @@ def test_who_has_left_does_not_stand_in_the_way_of_other_changes(project: Incide
 
 @pytest.mark.long
 @pytest.mark.parametrize("of_group", [False, True])
-def test_a_schedule_that_a_rule_calls_is_not_taken_away(
+def test_a_schedule_used_by_a_rule_cannot_be_deleted(
     project: IncidentProject,
     of_group: bool,  # noqa: FBT001
 ) -> None:
@@ -86,11 +86,11 @@ def test_a_schedule_that_a_rule_calls_is_not_taken_away(
         args=("schedules", "delete", place, str(schedule))
     )
     where = f" of {PROJECT}" if of_group else ""
-    says = f"The incident rule Outage{where} calls the schedule Primary."
+    says = f"The incident rule Outage{where} pages the schedule Primary."
     assert (refused.exit_code, says in refused.output) == (1, True), refused.output
     operate(project.app, "groups", "create", "other", "--owner", "alice")
     moved = project.api("PUT", "/transfer", code=409 if of_group else 200, namespace="other")
     if of_group:
-        assert "The incident rule Outage calls the schedule Primary." in str(moved)
+        assert "The incident rule Outage pages the schedule Primary." in str(moved)
         project.api("PUT", f"/incident_rules/{rule['id']}", responders=[])
         operate(project.app, "schedules", "delete", place, str(schedule))

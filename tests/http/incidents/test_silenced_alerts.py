@@ -1,4 +1,4 @@
-"""Silenced alerts open no incident by a rule, unless the rule says so; they do once it is over."""
+"""Incident rules and silences: a silenced alert opens an incident only after the silence."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -31,8 +31,8 @@ def _window(project: IncidentProject) -> Any:
     )
 
 
-def _look_again(project: IncidentProject) -> None:
-    """Do what the worker does every minute."""
+def _open_waiting(project: IncidentProject) -> None:
+    """Open waiting incidents, as the worker does every minute."""
     open_waiting_incidents(project.settings)
 
 
@@ -42,28 +42,28 @@ def _titles(project: IncidentProject) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("hold", [_silence, _window])
-def test_what_is_silenced_opens_an_incident_only_when_that_is_over(
+def test_a_silenced_alert_opens_an_incident_after_the_silence(
     project: IncidentProject, hold: Any
 ) -> None:
     project.rule(close_when_resolved=True)
     held = hold(project)
     project.fire("stays", "ends meanwhile")
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == []
     project.recover("ends meanwhile")
     where = "silences" if hold is _silence else "maintenance_windows"
     project.api("DELETE", f"/{where}/{held['id']}", code=204)
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == ["stays"]
     assert project.timeline(1) == ["opened by the rule “all” from alert #1"]
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == ["stays"]
     project.recover("stays")
     assert [each["status"] for each in project.incidents()] == ["resolved"]
 
 
 @pytest.mark.long
-def test_a_rule_that_says_so_opens_an_incident_for_a_silenced_alert(
+def test_a_rule_with_open_when_silenced_opens_an_incident_for_a_silenced_alert(
     project: IncidentProject,
 ) -> None:
     assert project.rule("first")["open_when_silenced"] is False
@@ -92,7 +92,7 @@ def test_a_silenced_alert_joins_the_incident_that_holds_its_fingerprint(
 
 
 @pytest.mark.long
-def test_what_waits_for_a_silence_waits_no_more_where_its_rule_is_gone(
+def test_a_silenced_alert_opens_no_incident_after_its_rule_was_deleted(
     project: IncidentProject,
 ) -> None:
     rule = project.rule()
@@ -100,27 +100,27 @@ def test_what_waits_for_a_silence_waits_no_more_where_its_rule_is_gone(
     project.fire("a")
     project.api("DELETE", f"/incident_rules/{rule['id']}", code=204)
     project.api("DELETE", f"/silences/{silence['id']}", code=204)
-    _look_again(project)
+    _open_waiting(project)
     project.rule("later")
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == []
 
 
 @pytest.mark.long
-def test_an_archived_project_opens_what_waited_when_it_is_back(project: IncidentProject) -> None:
+def test_a_waiting_incident_opens_when_its_project_is_unarchived(project: IncidentProject) -> None:
     project.rule()
     silence = _silence(project)
     project.fire("a")
     project.api("DELETE", f"/silences/{silence['id']}", code=204)
     project.api("POST", "/archive", code=201)
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == []
     project.api("POST", "/unarchive", code=201)
-    _look_again(project)
+    _open_waiting(project)
     assert _titles(project) == ["a"]
 
 
-def test_the_command_line_has_the_switch_and_writes_the_same_event(
+def test_the_command_line_sets_open_when_silenced_and_logs_the_change(
     project: IncidentProject,
 ) -> None:
     app = project.app

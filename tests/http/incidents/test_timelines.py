@@ -1,4 +1,4 @@
-"""What happened to an alert and to an incident, each in one list."""
+"""Timelines of alerts and of incidents."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,7 +15,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
 def deploy(project: IncidentProject, environment: str, ref: str, *, minutes_ago: int) -> None:
-    """Report a deployment that was so long ago."""
+    """Report a deployment that started the given number of minutes ago."""
     body: dict[str, Any] = {
         "environment": environment,
         "sha": SHA,
@@ -31,8 +31,8 @@ def deploy(project: IncidentProject, environment: str, ref: str, *, minutes_ago:
         db.session.commit()
 
 
-def told(line: dict[str, Any]) -> tuple[str, object]:
-    """Return the kind of a line, and what tells it from others of its kind."""
+def summary_of(line: dict[str, Any]) -> tuple[str, object]:
+    """Return the kind of a line, and its text or its main value."""
     if line["kind"] == "report":
         return "report", [each["action"] for each in line["reports"]]
     if line["kind"] == "deployment":
@@ -41,7 +41,7 @@ def told(line: dict[str, Any]) -> tuple[str, object]:
 
 
 @pytest.mark.long
-def test_an_alert_tells_its_story_with_deployments_near_by(project: IncidentProject) -> None:
+def test_the_timeline_of_an_alert_includes_recent_deployments(project: IncidentProject) -> None:
     for environment, ref, minutes in (
         ("prod", "long-before", 90),
         ("prod", "suspect", 30),
@@ -57,7 +57,7 @@ def test_an_alert_tells_its_story_with_deployments_near_by(project: IncidentProj
     deploy(project, "prod", "afterwards", minutes_ago=-60)
 
     story = project.api("GET", "/alerts/1/timeline?sort=asc")
-    assert [told(each) for each in story] == [
+    assert [summary_of(each) for each in story] == [
         ("deployment", "suspect"),
         ("report", ["opened"]),
         ("report", ["joined", "joined"]),
@@ -68,13 +68,13 @@ def test_an_alert_tells_its_story_with_deployments_near_by(project: IncidentProj
     ]
     assert story[2]["until"] > story[2]["at"] > story[1]["at"]
     newest_first = project.api("GET", "/alerts/1/timeline")
-    assert [told(each) for each in newest_first] == [told(each) for each in story[::-1]]
+    assert [summary_of(each) for each in newest_first] == [summary_of(each) for each in story[::-1]]
     assert operate(project.app, "alerts", "timeline", PROJECT, "1")["timeline"] == newest_first
     assert project.api("GET", "/alerts/2/timeline", code=404)
 
 
 @pytest.mark.long
-def test_pages_of_a_timeline_have_each_line_once(project: IncidentProject) -> None:
+def test_pages_of_a_timeline_contain_each_line_once(project: IncidentProject) -> None:
     deploy(project, "prod", "before", minutes_ago=5)
     for number in range(6):
         project.now_fire("Disk full", platform_environment_name="prod")
@@ -96,7 +96,9 @@ def test_pages_of_a_timeline_have_each_line_once(project: IncidentProject) -> No
         project.api("GET", f"/alerts/1/timeline?cursor={cursor}", code=400)
 
 
-def test_who_may_not_see_environments_sees_no_deployments(project: IncidentProject) -> None:
+def test_timelines_hide_deployments_without_access_to_environments(
+    project: IncidentProject,
+) -> None:
     deploy(project, "prod", "suspect", minutes_ago=5)
     project.fire("Disk full", platform_environment_name="prod")
     project.api("POST", "/incidents", code=201, alerts=[1])
@@ -109,7 +111,7 @@ def test_who_may_not_see_environments_sees_no_deployments(project: IncidentProje
 
 
 @pytest.mark.long
-def test_an_incident_tells_the_story_of_its_alerts(project: IncidentProject) -> None:
+def test_the_timeline_of_an_incident_includes_its_alerts(project: IncidentProject) -> None:
     deploy(project, "prod", "suspect", minutes_ago=10)
     runbook = {"runbook_url": "https://wiki.example/disk"}
     project.fire("Disk full", "Slow", platform_environment_name="prod", **runbook)
@@ -120,7 +122,7 @@ def test_an_incident_tells_the_story_of_its_alerts(project: IncidentProject) -> 
     project.recover("Disk full")
 
     story = project.api("GET", "/incidents/1/timeline?sort=asc")
-    assert [(*told(each), each["alerts"]) for each in story] == [
+    assert [(*summary_of(each), each["alerts"]) for each in story] == [
         ("deployment", "suspect", []),
         ("opened", "Disk full", [1, 2]),
         ("incident", "opened from alerts #1, #2", [1, 2]),

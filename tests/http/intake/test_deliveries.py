@@ -1,4 +1,4 @@
-"""The delivery log of an integration: its entries, its filters, and sending a body again."""
+"""The delivery log of an integration: its entries, its filters, and processing a body again."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_shows_the_result_of_each_delivery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
     endpoint.post(b'{"title": "<script>1</script>"}')
@@ -38,7 +38,7 @@ def test_the_delivery_log_tells_what_became_of_each(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.both_databases
-def test_the_delivery_log_has_pages(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_is_paginated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(23):
         endpoint.send(title=str(number))
@@ -78,7 +78,7 @@ def test_the_delivery_log_is_filtered(gatebell: LiveGatebell) -> None:
     assert "No matching deliveries" in nothing.text
 
 
-def test_a_filter_or_a_place_that_is_none_is_refused(gatebell: LiveGatebell) -> None:
+def test_invalid_filters_and_cursors_are_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/deliveries")
     asked = [
@@ -91,7 +91,7 @@ def test_a_filter_or_a_place_that_is_none_is_refused(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.both_databases
-def test_every_delivery_tells_how_long_it_took(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_shows_the_duration_of_each_delivery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for body in (webhook(item("a")), webhook(item("a"), item("b")), b"{"):
         endpoint.post(body)
@@ -102,7 +102,7 @@ def test_every_delivery_tells_how_long_it_took(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I19")
-def test_a_body_that_was_too_large_to_read_is_told_of(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_contains_bodies_over_the_limit(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     too_large = b"x" * (1024 * 1024 + 5)
     assert endpoint.post(too_large, Authorization="").status_code == 413
@@ -124,7 +124,7 @@ def test_a_body_that_was_too_large_to_read_is_told_of(gatebell: LiveGatebell) ->
         ),
     ],
 )
-def test_wrong_formats_are_told_with_each_and_once_above_the_log(
+def test_the_delivery_log_explains_bodies_of_another_format(
     gatebell: LiveGatebell, kind: str, body: str, told: str, sentence: str
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
@@ -140,13 +140,13 @@ def test_wrong_formats_are_told_with_each_and_once_above_the_log(
 
 
 @pytest.mark.both_databases
-def test_alerts_that_were_left_out_are_told_once_above_the_log(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_counts_alerts_that_senders_left_out(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a")))
     assert "Senders left out" not in log_of(gatebell, endpoint)
     for _ in range(2):
         endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
-    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, the last time ") == 1
+    assert log_of(gatebell, endpoint).count("Senders left out 6 alerts, most recently ") == 1
 
 
 def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
@@ -154,7 +154,7 @@ def log_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
     return words(opened(gatebell, endpoint, "{id}/deliveries")[1].text).replace(" ,", ",")
 
 
-def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_explains_why_each_item_was_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = webhook(item("x", labels={}), "nonsense")
     assert endpoint.post(body).status_code == 422
@@ -171,13 +171,13 @@ def test_the_log_says_of_each_item_why_it_was_refused(gatebell: LiveGatebell) ->
     assert (again.status_code, again.parse_warnings) == (422, first.parse_warnings)
 
 
-def test_of_very_many_warnings_the_log_says_how_many_there_were(gatebell: LiveGatebell) -> None:
+def test_the_delivery_log_counts_warnings_beyond_its_limit(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     strange = [item(f"t{number}", startsAt="soon") for number in range(120)]
     assert endpoint.post(webhook(*strange, *["nonsense"] * 30)).status_code == 200
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert len(delivery.parse_warnings) == 100
-    # What is lost comes before what is only strange.
+    # Warnings about rejected items come before other warnings.
     assert [" was rejected: " in warning for warning in delivery.parse_warnings[:31]] == [
         True
     ] * 30 + [False]
@@ -185,7 +185,7 @@ def test_of_very_many_warnings_the_log_says_how_many_there_were(gatebell: LiveGa
 
 
 @pytest.mark.both_databases
-def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> None:
+def test_a_body_is_processed_again_with_the_current_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.send(event="Disk full", id=7)
     mapping = {"title": [["event"]], "fingerprint": [["id"]]}
@@ -197,7 +197,7 @@ def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> 
     assert [answer.status_code for answer in answers] == [302, 302]
     second = browser.get(gatebell.url + answers[1].headers["Location"])
     assert "1 added to open alerts" in second.text
-    assert f"Sent again: first received as delivery {first.id}." in second.text
+    assert f"Sent again from delivery {first.id}." in second.text
     assert [(alert.title, alert.events) for alert in alerts_of(gatebell, endpoint.project)] == [
         ("New: Alert", 1),
         ("Disk full", 2),
@@ -207,7 +207,7 @@ def test_a_body_is_sent_again_by_the_present_mapping(gatebell: LiveGatebell) -> 
     assert log[-1].sender.startswith("maintainer")
 
 
-def test_what_was_not_kept_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
+def test_a_delivery_without_a_stored_body_cannot_be_sent_again(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post(b"{}", Authorization="Bearer wrong")
     endpoint.send()

@@ -1,4 +1,4 @@
-"""Pruning of the delivery log: recent deliveries stay, and those that alerts refer to."""
+"""Pruning of the delivery log: recent deliveries and deliveries that opened alerts are kept."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -7,25 +7,25 @@ import pytest
 from sqlalchemy import insert, select, text, update
 
 from domain.alerts.storing.lifecycle import Action
-from domain.housekeeping.pruning import KeptDeliveries, Retention, prune
+from domain.housekeeping.pruning import CheckedDeliveries, Retention, prune_expired_rows
 from models import Alert, Delivery
 from tests.support.accounts.people import alice, database_of, now, signed_in
 from tests.support.alerts.senders import connect, item, webhook
 from tests.support.database.stored import change, deliveries_of, occurrences_of
 from tests.support.service.live import LiveGatebell, NewService, running
 from web.jobs.retention import prune_database
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def gatebell(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service whose deliveries are as old as their order says, and of which few are kept."""
+    """A service that keeps few deliveries."""
     with running(new_service(request.param, only="app", DELIVERY_KEEP_COUNT="10")) as live:
         yield live
 
 
 @pytest.mark.spec("J5")
-def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebell) -> None:
+def test_a_delivery_that_opened_an_alert_is_not_pruned(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for _ in range(14):
         endpoint.accepted(title="Disk full", note="kept whole", fingerprint="d")
@@ -42,14 +42,14 @@ def test_what_opened_an_alert_outlives_the_rest_of_the_log(gatebell: LiveGatebel
 
 
 @pytest.mark.long
-def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGatebell) -> None:
+def test_a_long_log_is_pruned_past_kept_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(*(item(f"a{number}") for number in range(3))))
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     with database_of(gatebell) as session:
         alerts = session.scalars(select(Alert.id).where(Alert.delivery_id == delivery.id)).all()
         row = session.execute(select(Delivery.__table__).where(Delivery.id == delivery.id)).one()
-        # More than are removed at once lie before, between and behind what opened an alert.
+        # Kept deliveries lie before, between and after more rows than one step deletes.
         old = {**row._asdict(), "received_at": now() - timedelta(days=400)}
         first = delivery.id + 1
         rows = [{**old, "id": first + number} for number in range(1_800)]
@@ -59,25 +59,25 @@ def test_a_long_log_is_pruned_to_its_end_past_all_that_stays(gatebell: LiveGateb
         openers = [first + 600 * (number + 1) for number in range(2)]
         for opener, alert in zip(openers, alerts, strict=False):
             session.execute(update(Alert).where(Alert.id == alert).values(delivery_id=opener))
-    prune_database(read_settings(gatebell.environment))
+    prune_database(parse_settings(gatebell.environment))
     kept = [each.id for each in deliveries_of(gatebell, endpoint.project)]
     assert kept == [delivery.id, *openers, *range(first + 1_790, first + 1_800)]
 
 
 @pytest.mark.long
-def test_a_worker_looks_again_at_deliveries_of_alerts_after_a_day(gatebell: LiveGatebell) -> None:
+def test_the_worker_checks_kept_deliveries_again_after_a_day(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(6):
         endpoint.accepted(title="Disk full" if number == 0 else f"alert {number}")
     log = [each.id for each in deliveries_of(gatebell, endpoint.project)]
     long_ago = now() - timedelta(days=400)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=30))
-    kept, began = KeptDeliveries(), now()
+    kept, began = CheckedDeliveries(), now()
 
     def left_after(**later: float) -> list[int]:
         with database_of(gatebell) as session:
             at = began + timedelta(**later)
-            prune(retention, kept=kept, session=session, now=at, between=session.flush)
+            prune_expired_rows(retention, kept=kept, session=session, now=at, between=session.flush)
         return [log.index(each.id) for each in deliveries_of(gatebell, endpoint.project)]
 
     def remove_alert_of(index: int) -> None:
@@ -93,7 +93,7 @@ def test_a_worker_looks_again_at_deliveries_of_alerts_after_a_day(gatebell: Live
     change(gatebell, update(Delivery).values(received_at=long_ago))
     assert left_after(hours=1) == [0, 1, 2, 3, 5]
     assert left_after(days=1) == [0, 2, 3, 5]
-    # Neither does a clock that was set back keep it from looking.
+    # A clock that was set back does not delay the check either.
     remove_alert_of(0)
     assert left_after(hours=25) == [0, 2, 3, 5]
     assert left_after(days=-1) == [2, 3, 5]

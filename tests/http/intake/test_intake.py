@@ -1,4 +1,4 @@
-"""The receivers: keys, the order of the checks, and the responses."""
+"""Alert receivers: keys, the order of the checks, and the responses."""
 
 import json
 
@@ -35,7 +35,7 @@ def test_an_alert_is_answered_with_its_number_and_title(gatebell: LiveGatebell, 
 
 
 WRONG_KEY, NO_KEY = "The authorization key is wrong.", "The Authorization header has no key"
-# What a header presents, in all its spellings: tests/domain/alerts/test_receivers.py.
+# tests/domain/alerts/test_receivers.py tests more spellings of the header.
 REFUSED_HEADERS = (
     ("", "The authorization key is missing"),
     ("Bearer wrong", WRONG_KEY),
@@ -51,7 +51,7 @@ REFUSED_HEADERS = (
 
 @pytest.mark.spec("I2")
 @ON_POSTGRES
-def test_without_the_key_a_sender_is_refused_and_told_how_to_send_it(
+def test_a_sender_without_the_key_is_rejected_with_a_hint(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -67,7 +67,7 @@ def test_without_the_key_a_sender_is_refused_and_told_how_to_send_it(
         assert "Basic " in answer.headers["WWW-Authenticate"]
         assert answer.json()["message"].startswith(f"401 Unauthorized: {reason}"), header
     assert alerts_of(gatebell, endpoint.project) == []
-    # A refused stranger leaves no body in the log.
+    # The log stores no body of a sender without the key.
     log = {(row.status_code, row.body) for row in deliveries_of(gatebell, endpoint.project)}
     assert log == {(401, None)}
     for header in (f"bearer  {endpoint.key}", basic("", endpoint.key)):
@@ -76,7 +76,7 @@ def test_without_the_key_a_sender_is_refused_and_told_how_to_send_it(
 
 @pytest.mark.spec("I1")
 @ON_SQLITE
-def test_the_slug_is_for_people_and_the_path_in_any_case(gatebell: LiveGatebell) -> None:
+def test_receivers_ignore_the_slug_and_the_case_of_the_path(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for slug in ("renamed", "100%25", "%C3%A9", "a.json"):
         url = endpoint.url.replace("/hook/", f"/{slug}/")
@@ -89,7 +89,7 @@ def test_the_slug_is_for_people_and_the_path_in_any_case(gatebell: LiveGatebell)
 @pytest.mark.parametrize(
     ("kind", "short"), [("http", "alerts/notify"), ("prometheus", "prometheus/alerts/notify")]
 )
-def test_a_short_address_is_the_oldest_endpoint_of_that_type(
+def test_a_short_url_leads_to_the_oldest_endpoint_of_its_type(
     gatebell: LiveGatebell, kind: str, short: str
 ) -> None:
     other = connect(gatebell, kind="prometheus" if kind == "http" else "http")
@@ -126,7 +126,7 @@ def test_the_type_of_the_integration_decides_how_the_body_is_read(gatebell: Live
 
 @pytest.mark.spec("H4", "I1")
 @ON_POSTGRES
-def test_an_integration_that_is_turned_off_takes_nothing(gatebell: LiveGatebell) -> None:
+def test_an_integration_that_is_turned_off_rejects_alerts(gatebell: LiveGatebell) -> None:
     off = connect(gatebell, active=False)
     answer = off.post(b"{}")
     assert answer.status_code == 403
@@ -153,7 +153,7 @@ def test_the_first_check_that_fails_is_the_answer(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.spec("I1", "I2")
 @ON_POSTGRES
-def test_packed_nonsense_is_no_reason_to_skip_the_other_checks(gatebell: LiveGatebell) -> None:
+def test_a_malformed_compressed_body_does_not_skip_other_checks(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for encoding, last in (("gzip", 400), ("br", 415)):
         packed = {"Content_Encoding": encoding}
@@ -167,13 +167,13 @@ def test_packed_nonsense_is_no_reason_to_skip_the_other_checks(gatebell: LiveGat
 
 
 @pytest.mark.spec("H11", "I1")
-def test_while_the_link_to_an_external_tool_is_active_no_other_endpoint_is(
+def test_an_active_external_tool_turns_off_all_other_endpoints(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
     pager = connect(gatebell, endpoint.project, kind="external", active=False)
     assert endpoint.post(b"{}").status_code == 200
-    # No page makes both active, but nothing in the database forbids it.
+    # Pages never activate both, but the database does not prevent it.
     change(gatebell, update(Integration).where(Integration.id == pager.id).values(active=True))
     answer = endpoint.post(b"{}")
     assert answer.status_code == 403
@@ -183,7 +183,7 @@ def test_while_the_link_to_an_external_tool_is_active_no_other_endpoint_is(
 
 @pytest.mark.spec("I1")
 @ON_POSTGRES
-def test_json_has_these_media_types(gatebell: LiveGatebell) -> None:
+def test_json_media_types_are_accepted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     types = (
         *("application/json", "application/json; charset=utf-8", "APPLICATION/JSON"),
@@ -195,7 +195,7 @@ def test_json_has_these_media_types(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.spec("I1")
 @ON_SQLITE
-def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell) -> None:
+def test_other_media_types_are_rejected_with_a_message(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     types = (
         *("", "text/plain", "application/x-www-form-urlencoded", "application/xml"),
@@ -214,7 +214,7 @@ def test_anything_else_is_refused_with_a_sentence(gatebell: LiveGatebell) -> Non
 
 
 @ON_POSTGRES
-def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> None:
+def test_receivers_never_set_cookies(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     answers = [
         endpoint.post(b"{}"),
@@ -228,7 +228,7 @@ def test_machines_get_no_cookie_whatever_the_answer(gatebell: LiveGatebell) -> N
 
 
 @ON_SQLITE
-def test_another_method_is_refused_and_told_the_right_one(gatebell: LiveGatebell) -> None:
+def test_another_method_is_rejected_with_the_allowed_one(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     answer = requests.put(endpoint.url, headers=endpoint.bearer, timeout=60)
     assert answer.status_code == 405
@@ -237,7 +237,7 @@ def test_another_method_is_refused_and_told_the_right_one(gatebell: LiveGatebell
 
 
 @ON_SQLITE
-def test_a_truncated_url_is_told_as_such_wherever_it_leads(gatebell: LiveGatebell) -> None:
+def test_a_truncated_url_gets_the_same_hint_for_any_project(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     answers = {}
     for project in (endpoint.project, "nobody/nothing"):
@@ -249,7 +249,7 @@ def test_a_truncated_url_is_told_as_such_wherever_it_leads(gatebell: LiveGatebel
     assert len(answers) == 12
     ((status, media_type, text),) = set(answers.values())
     assert (status, media_type) == (404, "application/json")
-    assert "Copy all of it, up to .json, from the page View credentials" in text
+    assert "Copy the whole URL, including .json, from the page View credentials" in text
     assert alerts_of(gatebell, endpoint.project) == []
 
 

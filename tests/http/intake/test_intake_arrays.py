@@ -1,4 +1,4 @@
-"""Arrays at an HTTP integration: each object is an alert."""
+"""Arrays sent to an HTTP integration: each object is an alert."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 
-#: As collectd's write_http posts it.
+#: Body that collectd's write_http plugin sends.
 COLLECTD = [
     {
         "labels": {"host": "web-1", "plugin": "df", "alertname": "collectd_df"},
@@ -40,7 +40,7 @@ def test_each_object_is_an_alert(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_the_same_again_is_counted_and_one_is_as_good_as_alone(gatebell: LiveGatebell) -> None:
+def test_repeated_objects_join_their_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(COLLECTD)
     endpoint.post_json(COLLECTD[::-1])
@@ -49,7 +49,7 @@ def test_the_same_again_is_counted_and_one_is_as_good_as_alone(gatebell: LiveGat
     assert [alert.events for alert in alerts_of(gatebell, endpoint.project)] == [4, 2]
 
 
-def test_what_is_no_object_is_refused_and_sinks_nobody(gatebell: LiveGatebell) -> None:
+def test_items_that_are_not_objects_do_not_affect_other_items(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     assert endpoint.post_json(["x", COLLECTD[0], [], None]) == [
         {"iid": 1, "title": "df is at 91 %"}
@@ -60,7 +60,7 @@ def test_what_is_no_object_is_refused_and_sinks_nobody(gatebell: LiveGatebell) -
     ]
 
 
-def test_an_array_without_an_object_is_refused_and_at_a_metrics_endpoint_every_one(
+def test_arrays_without_objects_and_arrays_for_alertmanager_are_rejected(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)

@@ -1,4 +1,4 @@
-"""Malformed and unusual bodies: each is refused with a message, or stored as received."""
+"""Malformed and unusual bodies, which are rejected with a message or stored as received."""
 
 import json
 from typing import Any
@@ -16,12 +16,12 @@ from tests.support.service.live import LiveGatebell
 from tests.support.wire.garbage import bounded
 
 
-# All that is no JSON object: tests/domain/alerts/reading/test_strange_bodies.py.
+# tests/domain/alerts/reading/test_strange_bodies.py has more bodies that are not JSON objects.
 @pytest.mark.parametrize(
     "kind",
     [pytest.param("http", marks=ON_SQLITE), pytest.param("prometheus", marks=ON_POSTGRES)],
 )
-def test_what_is_no_json_object_is_refused_in_a_sentence_and_kept(
+def test_a_body_that_is_not_a_json_object_is_rejected_and_stored(
     gatebell: LiveGatebell, kind: str
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
@@ -39,7 +39,7 @@ def test_what_is_no_json_object_is_refused_in_a_sentence_and_kept(
 
 @pytest.mark.long
 @pytest.mark.spec("I3", "I4")
-def test_an_alert_is_not_lost_over_what_is_strange_in_it(gatebell: LiveGatebell) -> None:
+def test_alerts_with_unusual_values_are_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for iid, (name, (body, title)) in enumerate(STRANGE.items(), 1):
         answer = endpoint.post(body)
@@ -52,7 +52,7 @@ def test_an_alert_is_not_lost_over_what_is_strange_in_it(gatebell: LiveGatebell)
 
 @pytest.mark.long
 @ON_POSTGRES
-def test_a_hundred_thousand_names_are_read_or_refused_by_size_alone(
+def test_a_body_with_many_names_is_limited_only_by_its_size(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -63,7 +63,7 @@ def test_a_hundred_thousand_names_are_read_or_refused_by_size_alone(
 
 
 @ON_SQLITE
-def test_two_authorizations_are_none(gatebell: LiveGatebell) -> None:
+def test_two_authorization_headers_are_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     sent = ("Content-Type: application/json", "Content-Length: 2")
     for first in (endpoint.key, "wrong"):
@@ -74,7 +74,7 @@ def test_two_authorizations_are_none(gatebell: LiveGatebell) -> None:
 
 
 @ON_POSTGRES
-def test_addresses_that_lead_nowhere_are_not_found(gatebell: LiveGatebell) -> None:
+def test_malformed_receiver_urls_are_not_found(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     head = request_head(endpoint, "Content-Length: 2", "Content-Type: application/json")
     found = {}
@@ -132,7 +132,7 @@ any_items = st.lists(
 @pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.spec("I3", "I7")
-def test_whatever_a_generic_alert_holds_it_is_kept(gatebell: LiveGatebell) -> None:
+def test_a_generic_alert_with_any_fields_is_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
 
     @bounded(25)
@@ -150,7 +150,7 @@ def test_whatever_a_generic_alert_holds_it_is_kept(gatebell: LiveGatebell) -> No
 @pytest.mark.long
 @pytest.mark.hypothesis
 @pytest.mark.spec("I11", "I12")
-def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGatebell) -> None:
+def test_a_webhook_with_any_items_is_stored_or_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
 
     @bounded(25)
@@ -160,7 +160,7 @@ def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGate
         answer = endpoint.post(body)
         assert answer.status_code in {200, 422}, answer.text
         if answer.status_code == 200:
-            # Each item is a report of an alert, or was refused with a reason.
+            # Each item is a report of an alert, or it was rejected with a reason.
             delivery = newest_delivery(gatebell, endpoint.project)
             refused = [
                 warning for warning in delivery.parse_warnings if " was rejected: " in warning
@@ -179,7 +179,7 @@ def test_whatever_a_metrics_webhook_holds_the_answer_is_clear(gatebell: LiveGate
     "kind",
     [pytest.param("http", marks=ON_SQLITE), pytest.param("prometheus", marks=ON_POSTGRES)],
 )
-def test_json_of_any_shape_is_stored_or_refused_in_a_sentence(
+def test_json_of_any_shape_is_stored_or_rejected_with_a_message(
     gatebell: LiveGatebell, kind: str
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
@@ -188,8 +188,8 @@ def test_json_of_any_shape_is_stored_or_refused_in_a_sentence(
     @given(json_values | st.dictionaries(texts, json_values))
     def send(value: Any) -> None:
         answer = endpoint.post(posted(value))
-        # The generic format takes every object, and arrays of them; a webhook has attributes that
-        # are required.
+        # The generic format accepts every object and arrays of objects, but a webhook has required
+        # attributes.
         items = value if isinstance(value, list) and kind == "http" else [value]
         objects = [each for each in items if isinstance(each, dict)]
         understood = 200 if kind == "http" and objects else 422
@@ -208,7 +208,7 @@ def test_json_of_any_shape_is_stored_or_refused_in_a_sentence(
 
 @pytest.mark.spec("I11")
 @ON_POSTGRES
-def test_alerts_of_another_type_are_refused_with_reasons(gatebell: LiveGatebell) -> None:
+def test_alerts_that_are_not_objects_are_rejected_with_reasons(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for alerts, count in ((None, 0), ([], 0), ([1, "x"], 2)):
         answer = endpoint.post(webhook(item("x"), alerts=alerts))

@@ -1,4 +1,4 @@
-"""Bodies at and over the size limit, compressed, chunked and aborted."""
+"""Alert bodies at and over the size limit, compressed, chunked and aborted."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ from tests.support.database.stored import alerts_of, deliveries_of, newest_deliv
 from tests.support.service.live import LiveGatebell
 
 LIMIT = 1024 * 1024
-#: The largest size that is accepted.
+#: Largest body size that is accepted, in bytes.
 LARGEST = LIMIT - 1
 TOO_LARGE = {
     "message": f"413 Request Entity Too Large: The body must be smaller than {LIMIT} bytes."
@@ -35,7 +35,7 @@ def body_of(size: int) -> bytes:
 
 
 @pytest.mark.spec("I19")
-def test_a_body_below_the_limit_is_kept_byte_for_byte_and_one_at_it_is_refused(
+def test_a_body_below_the_limit_is_stored_unchanged(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -45,7 +45,7 @@ def test_a_body_below_the_limit_is_kept_byte_for_byte_and_one_at_it_is_refused(
     assert delivery.body == body_of(LARGEST)
     answer = endpoint.post(body_of(LIMIT))
     assert (answer.status_code, answer.json()) == (413, TOO_LARGE)
-    # Before it is sent, if it is declared.
+    # A declared length over the limit is rejected before the body is sent.
     head = request_head(endpoint, "Content-Length: 99999999999", "Content-Type: application/json")
     assert status_of(spoken(endpoint, head)) == 413
     assert len(alerts_of(gatebell, endpoint.project)) == 1
@@ -75,7 +75,7 @@ def test_a_body_of_unknown_length_has_the_same_limit(gatebell: LiveGatebell) -> 
 
 
 @ON_POSTGRES
-def test_chunks_that_are_none_are_a_bad_request(gatebell: LiveGatebell) -> None:
+def test_malformed_chunks_are_a_bad_request(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for end in (b"zz\r\n", b"-5\r\n\r\n", b"5\r\nab\r\n0\r\n\r\n"):
         answer = chunked(endpoint, b'{"title": "Half"}', end)
@@ -87,7 +87,7 @@ def test_chunks_that_are_none_are_a_bad_request(gatebell: LiveGatebell) -> None:
 
 
 @ON_SQLITE
-def test_a_length_that_lies_is_a_bad_request(gatebell: LiveGatebell) -> None:
+def test_an_invalid_content_length_is_a_bad_request(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     key = f"Authorization: Bearer {endpoint.key}"
     for lines in (
@@ -121,7 +121,7 @@ def test_bytes_beyond_the_declared_length_are_not_part_of_the_alert(
 
 
 @ON_POSTGRES
-def test_a_sender_that_hangs_up_half_way_has_sent_nothing(gatebell: LiveGatebell) -> None:
+def test_an_aborted_body_opens_no_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     head = request_head(
         endpoint,
@@ -140,7 +140,7 @@ def as_gzip(body: bytes) -> bytes:
 
 @pytest.mark.spec("I1", "I19")
 @ON_POSTGRES
-def test_a_packed_body_is_unpacked_and_kept_so(gatebell: LiveGatebell) -> None:
+def test_a_compressed_body_is_stored_uncompressed(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = captured("01_firing_unicode_bearer.json")
     packed = {name: as_gzip(body) for name in ("gzip", "x-gzip", "GZIP")}
@@ -153,7 +153,7 @@ def test_a_packed_body_is_unpacked_and_kept_so(gatebell: LiveGatebell) -> None:
 @pytest.mark.spec("I19")
 @pytest.mark.parametrize(("encoding", "pack"), [("gzip", as_gzip), ("deflate", zlib.compress)])
 @ON_SQLITE
-def test_the_limit_is_the_same_after_unpacking(
+def test_the_limit_also_applies_to_the_uncompressed_body(
     gatebell: LiveGatebell, encoding: str, pack: Callable[[bytes], bytes]
 ) -> None:
     endpoint = connect(gatebell)
@@ -168,14 +168,14 @@ def test_the_limit_is_the_same_after_unpacking(
 
 @pytest.mark.spec("I1")
 @ON_SQLITE
-def test_a_packed_body_may_come_in_several_members(gatebell: LiveGatebell) -> None:
+def test_a_gzip_body_may_have_several_members(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     members = b"".join(
         as_gzip(b'{"title": "Large"}'[start : start + 3]) for start in range(0, 18, 3)
     )
     answer = endpoint.post(members, Content_Encoding="gzip")
     assert answer.json() == [{"iid": 1, "title": "Large"}]
-    # All of them together are within the limit, however small each of them is.
+    # The limit applies to the sum of the uncompressed members.
     bomb = as_gzip(b" " * LIMIT) * 100
     assert len(bomb) < LIMIT
     answer = endpoint.post(bomb, Content_Encoding="gzip")
@@ -183,7 +183,7 @@ def test_a_packed_body_may_come_in_several_members(gatebell: LiveGatebell) -> No
 
 
 @ON_POSTGRES
-def test_a_packed_body_that_is_damaged_is_a_bad_request(gatebell: LiveGatebell) -> None:
+def test_a_damaged_gzip_body_is_a_bad_request(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     whole = as_gzip(b"{}")
     bodies = (b"", b"{}", whole[:-1], whole[:-4] + b"wrong", whole + b"more")
@@ -197,7 +197,7 @@ def test_a_packed_body_that_is_damaged_is_a_bad_request(gatebell: LiveGatebell) 
 
 @pytest.mark.long
 @pytest.mark.spec("I1")
-def test_as_many_items_as_fit_are_all_stored(gatebell: LiveGatebell) -> None:
+def test_a_webhook_with_thousands_of_items_is_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     shell = json.loads(captured("17_prometheus_instance_down_2.json"))
     shell["alerts"] = [
@@ -216,7 +216,7 @@ def status_of(answer: bytes) -> int | None:
 
 
 @pytest.mark.spec("I19")
-def test_a_large_group_of_alertmanager_opens_all_of_its_alerts(gatebell: LiveGatebell) -> None:
+def test_a_large_alertmanager_group_opens_all_of_its_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     text = "CrashLoopBackOff " * 30
     pods = (item(f"pod-{n}", annotations={"description": text}) for n in range(1_700))

@@ -1,4 +1,4 @@
-"""Each field of both formats with values of each type, long values and hostile texts."""
+"""Values of each type, long values and hostile texts in each field of both formats."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ HOSTILE = (
 )
 
 
-# Each value in each field by itself: tests/domain/alerts/reading/test_strange_bodies.py.
+# tests/domain/alerts/reading/test_strange_bodies.py tests each value in each field separately.
 @pytest.mark.spec("I3", "I7")
 def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
@@ -53,7 +53,7 @@ def test_a_generic_alert_with_any_value_in_all_its_fields_is_stored(gatebell: Li
 
 @pytest.mark.long
 @pytest.mark.spec("I11", "I12", "I13")
-def test_a_webhook_with_any_value_in_every_place_is_stored_but_for_what_is_wrong(
+def test_a_webhook_with_any_value_in_all_its_fields_is_stored(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -72,7 +72,7 @@ def test_a_webhook_with_any_value_in_every_place_is_stored_but_for_what_is_wrong
 
 @pytest.mark.long
 @ON_POSTGRES
-def test_hostile_text_is_only_text_wherever_it_is_shown(gatebell: LiveGatebell) -> None:
+def test_hostile_text_is_escaped_on_every_page(gatebell: LiveGatebell) -> None:
     generic = connect(gatebell, name="".join(HOSTILE[:2]))
     for text in HOSTILE:
         generic.accepted(**dict.fromkeys(GENERIC, text))

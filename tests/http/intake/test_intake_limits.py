@@ -1,4 +1,4 @@
-"""The rate limit of an integration, on services that are started with one."""
+"""The rate limit of an integration, on services with a low limit."""
 
 from collections.abc import Iterator
 from time import sleep, time
@@ -16,13 +16,13 @@ DAY = 86_400
 
 @pytest.fixture(scope="module")
 def limited(new_service: NewService) -> Iterator[LiveGatebell]:
-    # A window begins with the clock: none may begin while these tests count.
+    # Windows are aligned with the clock, and none may start during these tests.
     left = DAY - time() % DAY
     sleep(left if left < 300 else 0)
     live = new_service(
         only="app",
         ALERT_RATE_LIMIT="3/day",
-        # What was rejected is sampled by each process.
+        # Each process samples rejected deliveries separately.
         WEB_CONCURRENCY="1",
         REFUSED_DELIVERY_SAMPLES_PER_MINUTE="2",
         ALERT_BODY_LIMIT_BYTES="2000000",
@@ -32,7 +32,7 @@ def limited(new_service: NewService) -> Iterator[LiveGatebell]:
 
 
 @pytest.mark.spec("L1", "I1")
-def test_over_the_limit_the_generic_receiver_asks_for_patience(limited: LiveGatebell) -> None:
+def test_the_http_receiver_answers_429_over_the_limit(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     assert [endpoint.send(title=title).status_code for title in "abc"] == [200] * 3
     answer = endpoint.send(title="d")
@@ -43,12 +43,12 @@ def test_over_the_limit_the_generic_receiver_asks_for_patience(limited: LiveGate
 
 
 @pytest.mark.long
-def test_the_limit_is_that_of_all_web_processes(new_service: NewService) -> None:
+def test_all_web_processes_share_the_limit(new_service: NewService) -> None:
     left = DAY - time() % DAY
     sleep(left if left < 300 else 0)
     with running(new_service(only="web", ALERT_RATE_LIMIT="3/day", WEB_CONCURRENCY="2")) as live:
         endpoint = connect(live)
-        # Each on a connection of its own, which any process may take.
+        # Each request opens a new connection, which any process may accept.
         answers = [endpoint.send(title=str(number)) for number in range(12)]
     assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 9
     observed = [int(answer.headers["RateLimit-Observed"]) for answer in answers]
@@ -56,7 +56,7 @@ def test_the_limit_is_that_of_all_web_processes(new_service: NewService) -> None
 
 
 @pytest.mark.spec("L1", "I11")
-def test_the_metrics_receiver_answers_what_alertmanager_tries_again(limited: LiveGatebell) -> None:
+def test_the_alertmanager_receiver_answers_503_over_the_limit(limited: LiveGatebell) -> None:
     endpoint = connect(limited, kind="prometheus")
     body = webhook(item("a"))
     assert [endpoint.post(body).status_code for _ in range(3)] == [200] * 3
@@ -67,7 +67,7 @@ def test_the_metrics_receiver_answers_what_alertmanager_tries_again(limited: Liv
 
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize(("kind", "over"), [("http", 429), ("prometheus", 503)])
-def test_a_receiver_with_a_limit_says_what_is_left(
+def test_a_receiver_with_a_limit_sends_ratelimit_headers(
     limited: LiveGatebell, kind: str, over: int
 ) -> None:
     endpoint = connect(limited, kind=kind)
@@ -89,14 +89,14 @@ def test_a_receiver_with_a_limit_says_what_is_left(
 
 @pytest.mark.spec("L1")
 @ON_SQLITE
-def test_a_receiver_without_a_limit_says_nothing_of_limits(gatebell: LiveGatebell) -> None:
+def test_a_receiver_without_a_limit_sends_no_ratelimit_headers(gatebell: LiveGatebell) -> None:
     answer = connect(gatebell).send(title="a")
     assert answer.status_code == 200
     assert not [name for name in answer.headers if name.lower().startswith("ratelimit")]
 
 
 @pytest.mark.spec("L1")
-def test_integrations_are_limited_each_for_itself(limited: LiveGatebell) -> None:
+def test_each_integration_has_its_own_limit(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     other = connect(limited, endpoint.project, name="Other")
     assert {endpoint.send().status_code for _ in range(5)} == {200, 429}
@@ -104,7 +104,7 @@ def test_integrations_are_limited_each_for_itself(limited: LiveGatebell) -> None
 
 
 @pytest.mark.spec("L1")
-def test_what_was_refused_for_another_reason_does_not_count(limited: LiveGatebell) -> None:
+def test_invalid_requests_do_not_count_for_the_limit(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     for _ in range(5):
         assert endpoint.post(b"[").status_code == 400
@@ -113,18 +113,18 @@ def test_what_was_refused_for_another_reason_does_not_count(limited: LiveGatebel
 
 
 @pytest.mark.spec("I19")
-def test_the_limit_of_a_body_may_be_above_that_of_a_form(limited: LiveGatebell) -> None:
+def test_the_body_limit_may_exceed_the_limit_of_forms(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     assert endpoint.post(b'{"a": "%s"}' % (b"x" * 1_900_000)).status_code == 200
     assert endpoint.post(b'{"a": "%s"}' % (b"x" * 2_000_000)).status_code == 413
 
 
 @pytest.mark.long
-def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
+def test_the_delivery_log_counts_rejections_that_are_not_stored(limited: LiveGatebell) -> None:
     endpoint = connect(limited)
     for _ in range(20):
         assert endpoint.post(b"{", Authorization="Bearer wrong").status_code == 401
-    # Two of each minute are kept, and the minute may change while we send.
+    # The log keeps two rejections of each minute, and the minute may change during the test.
     assert 2 <= len(deliveries_of(limited, endpoint.project)) <= 4
     # The count is written at most once a second, with the next request.
     sleep(1.1)
@@ -141,7 +141,7 @@ def test_what_was_not_kept_is_counted_and_told(limited: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize(("kind", "status"), [("http", 429), ("prometheus", 503)])
-def test_what_was_turned_away_is_told_once_on_the_page(
+def test_the_page_shows_rejections_by_the_limit_once(
     limited: LiveGatebell, kind: str, status: int
 ) -> None:
     endpoint = connect(limited, kind=kind)

@@ -1,4 +1,4 @@
-"""Senders that can set no header: the key in the URL, where an integration accepts it."""
+"""Keys in the URL, for senders that cannot set a header, where an integration accepts them."""
 
 from dataclasses import replace
 
@@ -30,31 +30,31 @@ def post(endpoint: Endpoint, query: str, **headers: str) -> requests.Response:
 
 
 @pytest.mark.both_databases
-def test_an_integration_accepts_the_key_in_the_url_only_if_it_is_told_to(
+def test_the_key_in_the_url_is_accepted_only_when_allowed(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
     refused = post(endpoint, f"?key={endpoint.key}")
     assert refused.status_code == 401
-    assert "accepts no key in the URL" in refused.json()["message"]
+    assert "does not accept a key in the URL" in refused.json()["message"]
     accept(gatebell, endpoint)
     assert post(endpoint, f"?key={endpoint.key}").status_code == 200
     assert post(endpoint, "?key=wrong").status_code == 401
     assert post(endpoint, "").status_code == 401
-    # A header is what counts.
+    # A header takes precedence over the URL.
     assert post(endpoint, f"?key={endpoint.key}", Authorization="Bearer no").status_code == 401
     assert len(alerts_of(gatebell, endpoint.project)) == 1
     assert endpoint.key not in gatebell.log_text()
 
 
-def test_the_path_of_alertmanager_takes_it_as_well(gatebell: LiveGatebell) -> None:
+def test_alertmanager_paths_accept_the_key_in_the_url(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     accept(gatebell, endpoint)
     sender = replace(endpoint, url=endpoint.url.removesuffix(".json") + "/api/v2/alerts")
     assert post(sender, f"?key={endpoint.key}").status_code == 200
 
 
-def test_no_other_address_gets_the_key(gatebell: LiveGatebell) -> None:
+def test_redirects_and_errors_do_not_contain_the_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     accept(gatebell, endpoint)
     for url in (endpoint.url, endpoint.url.removesuffix(".json") + "/api/v2/alerts"):
@@ -65,7 +65,9 @@ def test_no_other_address_gets_the_key(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("accepted", ["text/html", "application/json"])
-def test_a_mistyped_address_repeats_the_key_nowhere(gatebell: LiveGatebell, accepted: str) -> None:
+def test_answers_for_mistyped_urls_do_not_contain_the_key(
+    gatebell: LiveGatebell, accepted: str
+) -> None:
     endpoint = connect(gatebell)
     urls = (
         endpoint.url.removesuffix(".json"),
@@ -86,7 +88,7 @@ def test_a_mistyped_address_repeats_the_key_nowhere(gatebell: LiveGatebell, acce
             assert endpoint.key not in told, f"{method} {url}"
 
 
-def test_the_url_with_the_key_is_shown_beside_the_key(gatebell: LiveGatebell) -> None:
+def test_the_credentials_page_shows_the_url_with_the_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     url = address(gatebell, endpoint.project, f"{endpoint.id}/configure")

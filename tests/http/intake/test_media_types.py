@@ -1,4 +1,4 @@
-"""Content types that senders give JSON, beside application/json."""
+"""Content types other than application/json that senders use for JSON."""
 
 import pytest
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database("sqlite")
         ("", 415),
     ],
 )
-def test_the_content_type_is_read_kindly(
+def test_common_wrong_content_types_are_accepted(
     gatebell: LiveGatebell, media_type: str, status: int
 ) -> None:
     answer = connect(gatebell).post(b'{"title": "a"}', **{"Content-Type": media_type})

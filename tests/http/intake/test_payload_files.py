@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from domain.alerts.formats.registry import format_named
+from domain.alerts.formats.registry import get_format
 from domain.alerts.reading.incoming import Severity
 from models import Alert
 from tests.support.accounts.people import alice, now, signed_in
@@ -23,7 +23,7 @@ COLUMNS = ("title", "description", "service", "monitoring_tool", "environment")
 def test_a_real_body_is_answered_stored_and_shown(gatebell: LiveGatebell, name: str) -> None:
     wanted = expected(name)
     endpoint = connect(gatebell, kind=wanted["type"])
-    media_type = format_named(wanted["type"]).media_types[0]
+    media_type = get_format(wanted["type"]).media_types[0]
     answer = endpoint.post(captured(name), Content_Type=media_type)
     assert answer.status_code == wanted["status"]
     stored = alerts_of(gatebell, endpoint.project)

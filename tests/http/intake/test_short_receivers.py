@@ -1,11 +1,11 @@
-"""The short URLs of a project's receivers, for all names that a project can have."""
+"""The short URLs of a project's receivers, for all valid names of projects."""
 
 from dataclasses import replace
 
 import pytest
 
 from domain.accounts.users import get_user
-from domain.projects.creation import create_group, create_project, make_owner
+from domain.projects.creation import add_owner, create_group, create_project
 from tests.support.accounts.people import alice, database_of, make_project, now
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def project_called(gatebell: LiveGatebell, *names: str) -> str:
-    """Create a project below a new group; all names but the last are groups as well."""
+    """Create a project below a new group; all names but the last are nested groups."""
     above = make_project(gatebell, alice(gatebell)).partition("/")[0]
     with database_of(gatebell) as session:
         path = above
@@ -26,7 +26,7 @@ def project_called(gatebell: LiveGatebell, *names: str) -> str:
         made = create_project(
             path, visibility="private", reserved=frozenset(), session=session, now=now()
         )
-        make_owner(
+        add_owner(
             made, get_user(alice(gatebell).username, session=session).id, session=session, now=now()
         )
     return path
@@ -43,7 +43,7 @@ def at(endpoint: Endpoint, path: str) -> Endpoint:
         ("prometheus", "prometheus"), ("prometheus", "alerts"),
     ],
 )  # fmt: skip
-def test_a_project_of_any_name_has_short_addresses(
+def test_a_project_of_any_name_has_short_urls(
     gatebell: LiveGatebell, names: tuple[str, ...]
 ) -> None:
     project = project_called(gatebell, *names)
@@ -56,7 +56,7 @@ def test_a_project_of_any_name_has_short_addresses(
     assert {alert.title for alert in alerts_of(gatebell, project)} == {"a", "b", "c"}
 
 
-def test_an_address_without_a_project_is_not_found(gatebell: LiveGatebell) -> None:
+def test_a_short_url_without_a_project_is_not_found(gatebell: LiveGatebell) -> None:
     project = project_called(gatebell, "store")
     http = connect(gatebell, project)
     group = project.partition("/")[0]

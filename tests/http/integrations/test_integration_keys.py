@@ -1,4 +1,4 @@
-"""The keys of an integration: reset with and without a grace period, its end, and snippets."""
+"""Keys of an integration: reset, grace period of the old key, and snippets."""
 
 import json
 import re
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.one_database("postgres")
 def reset(
     gatebell: LiveGatebell, endpoint: Endpoint, overlap: str = "now"
 ) -> tuple[requests.Response, Endpoint]:
-    """Reset the key on the page; return the page that follows, and the new key."""
+    """Reset the key on the page; return the next page and the endpoint with its new key."""
     browser, page = opened(gatebell, endpoint, "{id}/credentials")
     answer = submit(browser, page, form_to(page, "/reset_key"), overlap=overlap)
     assert answer.status_code == 302, answer.text
@@ -41,7 +41,7 @@ def key_on(page: requests.Response) -> str:
 @pytest.mark.long
 @pytest.mark.spec("H5", "I2")
 @pytest.mark.both_databases
-def test_an_overlap_lets_both_keys_in(gatebell: LiveGatebell) -> None:
+def test_both_keys_are_accepted_during_the_overlap(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     page, renewed = reset(gatebell, endpoint, "1h")
     assert "Expiring" in page.text
@@ -62,7 +62,7 @@ def overlap_left(gatebell: LiveGatebell, endpoint: Endpoint) -> float:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H5", "I2")
-def test_after_its_time_the_old_key_is_refused(gatebell: LiveGatebell) -> None:
+def test_the_old_key_is_rejected_after_the_overlap(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     _, renewed = reset(gatebell, endpoint, "1h")
     mine = update(Integration).where(Integration.id == endpoint.id)
@@ -75,27 +75,27 @@ def test_after_its_time_the_old_key_is_refused(gatebell: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("H5")
-def test_the_use_of_each_key_is_noted_for_itself(gatebell: LiveGatebell) -> None:
+def test_the_last_use_of_each_key_is_recorded(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     _, renewed = reset(gatebell, endpoint, "1d")
-    assert noted(gatebell, endpoint) == (False, False)
+    assert keys_used(gatebell, endpoint) == (False, False)
     endpoint.send()
-    assert noted(gatebell, endpoint) == (False, True)
+    assert keys_used(gatebell, endpoint) == (False, True)
     renewed.send()
-    assert noted(gatebell, endpoint) == (True, True)
+    assert keys_used(gatebell, endpoint) == (True, True)
     third = reset(gatebell, renewed, "1d")[1]
-    assert noted(gatebell, endpoint) == (False, True)
+    assert keys_used(gatebell, endpoint) == (False, True)
     assert [each.send().status_code for each in (endpoint, renewed, third)] == [401, 200, 200]
 
 
-def noted(gatebell: LiveGatebell, endpoint: Endpoint) -> tuple[bool, bool]:
+def keys_used(gatebell: LiveGatebell, endpoint: Endpoint) -> tuple[bool, bool]:
     (row,) = integrations_of(gatebell, endpoint.project)
     return row.key_last_used_at is not None, row.previous_key_last_used_at is not None
 
 
 @pytest.mark.long
 @pytest.mark.spec("H5")
-def test_the_old_key_can_be_ended_before_its_time(gatebell: LiveGatebell) -> None:
+def test_the_old_key_can_be_revoked_early(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     _, renewed = reset(gatebell, endpoint, "30d")
     browser, page = opened(gatebell, endpoint, "{id}/credentials")
@@ -108,13 +108,13 @@ def test_the_old_key_can_be_ended_before_its_time(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) -> None:
+def test_an_outdated_page_cannot_reset_the_key(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, stale = opened(gatebell, endpoint, "{id}/credentials")
     _, renewed = reset(gatebell, endpoint, "7d")
     again = submit(browser, stale, form_to(stale, "/reset_key"), overlap="now")
     assert again.status_code == 422
-    assert "The key was already replaced" in again.text
+    assert "The key has already been replaced" in again.text
     page = browser.get(stale.url)
     ending = form_to(page, "/end_previous_key")
     assert submit(browser, page, ending, seen="0" * 16).status_code == 409
@@ -124,9 +124,7 @@ def test_a_page_that_shows_an_older_key_changes_nothing(gatebell: LiveGatebell) 
 @pytest.mark.long
 @pytest.mark.spec("H5", "I1", "I2")
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
-def test_snippets_for_the_command_line_work_as_they_are_pasted(
-    gatebell: LiveGatebell, kind: str
-) -> None:
+def test_command_line_snippets_work_without_changes(gatebell: LiveGatebell, kind: str) -> None:
     endpoint = connect(gatebell, kind=kind, name="It's O'Brien's")
     texts = snippets_on(opened(gatebell, endpoint, "{id}/credentials")[1])
     curl = run("sh", "-c", texts["curl: one alert on the command line"])

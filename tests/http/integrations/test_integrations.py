@@ -1,4 +1,4 @@
-"""The pages of a project's integrations: the roles that may see them, and their actions."""
+"""The pages of a project's integrations: access by role, and actions."""
 
 import re
 
@@ -80,7 +80,7 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
     refused = submit(browser, page, form, type="http", name=" ", active="y")
     assert refused.status_code == 422
     assert "Enter a name" in refused.text
-    # It is the first of its type, so the type will do as a name.
+    # The integration is the first of its type, so its type is used as its name.
     metrics = {"type": "prometheus", "name": "", "api_url": "http://prometheus.example.com"}
     assert submit(browser, page, form, **metrics, active="y").status_code == 302
     names = [row.name for row in integrations_of(gatebell, endpoint.project)]
@@ -88,7 +88,7 @@ def test_the_second_endpoint_of_a_type_needs_a_name(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.spec("H10")
-def test_the_metrics_type_takes_any_api_address_and_says_that_it_is_not_used(
+def test_the_api_url_of_alertmanager_is_accepted_but_unused(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -100,14 +100,14 @@ def test_the_metrics_type_takes_any_api_address_and_says_that_it_is_not_used(
         given = {"type": "prometheus", "name": f"M{number}", "api_url": api_url}
         assert submit(browser, page, form_with(page, "name"), **given, active="y").is_redirect
     rows = integrations_of(gatebell, project)
-    # The same as by the API and on the command line: it is never called.
+    # The default is the same as in the API and on the command line; the URL is never requested.
     assert [row.api_url for row in rows] == [*addresses[:2], "http://prometheus.example.com"]
     configure = browser.get(address(gatebell, project, "{id}/configure", rows[0].id))
-    assert "Deprecated and not used any more" in configure.text
+    assert "Deprecated and no longer used" in configure.text
 
 
 @pytest.mark.spec("H10")
-def test_an_http_endpoint_has_no_api_address_after_it_is_saved(gatebell: LiveGatebell) -> None:
+def test_an_http_endpoint_has_no_api_url_after_it_is_saved(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
@@ -120,7 +120,7 @@ def test_an_http_endpoint_has_no_api_address_after_it_is_saved(gatebell: LiveGat
 
 
 @pytest.mark.spec("H3")
-def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
+def test_one_of_several_integrations_of_a_type_needs_a_name(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     form = form_with(page, "name")
@@ -136,7 +136,7 @@ def test_one_of_several_cannot_lose_its_name(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H2", "H11")
-def test_a_link_to_an_external_tool_has_an_address_and_nothing_that_receives(
+def test_an_external_tool_has_a_url_and_no_receiver(
     gatebell: LiveGatebell,
 ) -> None:
     link = connect(gatebell, kind="external", name="Pager")
@@ -170,7 +170,7 @@ WRONG: tuple[dict[str, str], ...] = (
 )
 
 
-def test_what_no_integration_can_be_is_refused(gatebell: LiveGatebell) -> None:
+def test_invalid_integrations_are_rejected(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(address(gatebell, project, "new"))
@@ -182,7 +182,7 @@ def test_what_no_integration_can_be_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H4")
-def test_the_toggle_turns_it_off_and_on_when_saved(gatebell: LiveGatebell) -> None:
+def test_an_integration_is_turned_off_and_on_when_saved(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     form = form_with(page, "name")
@@ -195,14 +195,14 @@ def test_the_toggle_turns_it_off_and_on_when_saved(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.spec("H2", "H11")
-def test_the_external_link_is_active_alone(gatebell: LiveGatebell) -> None:
+def test_an_external_tool_and_an_endpoint_cannot_both_be_active(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
     form = form_with(page, "name")
     link = {"type": "external", "name": "Pager", "api_url": "https://pager.example"}
     refused = submit(browser, page, form, **link, active="y")
     assert refused.status_code == 422
-    assert "turn off “Hook” first" in refused.text
+    assert "Turn off &#34;Hook&#34; first" in refused.text
     assert submit(browser, page, form, **link, active=None).status_code == 302
     configure = browser.get(address(gatebell, endpoint.project, "{id}/configure", endpoint.id))
     submit(browser, configure, form_with(configure, "name"), active=None)
@@ -230,7 +230,7 @@ def test_integrations_and_deliveries_of_other_projects_are_not_found(
 
 
 @pytest.mark.both_databases
-def test_numbers_that_no_row_can_have_are_not_found(gatebell: LiveGatebell) -> None:
+def test_impossible_numbers_of_integrations_are_not_found(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.OWNER)
     for number in ("0", "2147483648", "9223372036854775807", "9" * 19, "9" * 40):

@@ -1,4 +1,4 @@
-"""An integration for Alertmanager chooses which labels name environment and service."""
+"""Labels that an Alertmanager integration reads as environment and service."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.support.wire.html_forms import form_to, submit
 pytestmark = [pytest.mark.both_databases, pytest.mark.spec("H1")]
 
 
-def test_labels_that_came_are_proposed_and_name_environment_and_service(
+def test_labels_are_proposed_and_chosen_for_environment_and_service(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -43,14 +43,14 @@ def test_labels_that_came_are_proposed_and_name_environment_and_service(
         {"name": "job", "values": 1, "examples": ["api"], "proposed_as": "service"},
     ]
     assert [each["name"] for each in labels[2:]] == ["alertname", "pod", "severity"]
-    # The page proposes the same, and one click takes a proposal.
+    # The page proposes the same labels, and one click accepts a proposal.
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     page = browser.get(address(gatebell, endpoint.project, f"{endpoint.id}/configure"))
     assert "<code>namespace</code> has 2 values: <bdi>mail, shop</bdi>" in page.text
     submit(browser, page, form_to(page, "/configure"), use="environment:namespace")
     assert script.done("GET", at)["environment_labels"] == ["namespace"]
     assert fire("C", namespace="shop", job="api") == ("shop", None)
-    # The API takes a list, of which the first that is there counts, before the usual label.
+    # The API accepts a list; its first present label takes precedence over the usual label.
     chosen = script.done("PUT", at, json={"service_labels": ["app", "job"]})
     assert (chosen["environment_labels"], chosen["service_labels"]) == (
         ["namespace"],
@@ -61,7 +61,7 @@ def test_labels_that_came_are_proposed_and_name_environment_and_service(
         "api",
     )
     assert fire("E", app="web", job="api") == (None, "web")
-    # What was stored keeps its environment, and the table of words leaves the choice alone.
+    # Stored alerts keep their environment, and a table of severity words keeps the chosen labels.
     assert (
         next(
             each for each in script.done("GET", "/alert_management_alerts") if each["title"] == "A"
@@ -71,8 +71,8 @@ def test_labels_that_came_are_proposed_and_name_environment_and_service(
     page = browser.get(address(gatebell, endpoint.project, f"{endpoint.id}/configure"))
     submit(browser, page, form_to(page, "/severity_words"), words="page = high")
     assert fire("F", namespace="shop", app="web") == ("shop", "web")
-    # Other formats read both by their mapping.
+    # Other formats read both fields with their mapping.
     other = connect(gatebell, endpoint.project)
     there = f"/alert_management_integrations/{other.id}"
     refused = script.done("PUT", there, json={"service_labels": "job"}, status=400)
-    assert "map its fields instead" in str(refused)
+    assert "Map the fields instead" in str(refused)

@@ -64,12 +64,12 @@ class Editor:
         return answer
 
     def save(self) -> None:
-        """Map the sample and save it."""
+        """Map the sample and save the mapping."""
         self.press("read", sample=json.dumps(SAMPLE))
         assert "Mapping saved" in self.press("save", **CHOSEN).text
 
     def saved(self) -> tuple[Any, Any]:
-        """Return sample and mapping as the database has them."""
+        """Return the sample and the mapping from the database."""
         (row,) = integrations_of(self.gatebell, self.endpoint.project)
         return row.sample, row.mapping
 
@@ -85,8 +85,8 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
     assert "recovered_at = null" in read.text
     seen = words(read.text)
     for field in (
-        "event object 3 in it name string “Disk full” level string “High” text string “”",
-        "machines array 2 in it [0] object 1 in it fqdn string “db-1” [1] object",
+        "event object 3 items name string “Disk full” level string “High” text string “”",
+        "machines array 2 items [0] object 1 item fqdn string “db-1” [1] object",
         "recovered_at null null id number 17",
     ):
         assert field in seen
@@ -103,7 +103,7 @@ def test_a_sample_is_read_mapped_and_saved(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_deep_or_large_sample_is_shown_as_well(gatebell: LiveGatebell) -> None:
+def test_a_deep_or_large_sample_is_shown(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     for sample in ('{"a":' * 99 + "{}" + "}" * 99, json.dumps({"many": list(range(9_000))})):
         page = editor.press("read", sample=sample)
@@ -127,24 +127,24 @@ def test_deliveries_are_read_by_the_saved_mapping(gatebell: LiveGatebell) -> Non
     assert endpoint.accepted(**over)["iid"] == 1
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert alert.status == "resolved"
-    # Which was before anybody told of it, so it ends when it began.
+    # The recovery is before the first report, so the alert ends at its start.
     assert alert.ended_at == alert.started_at
 
 
 @pytest.mark.long
 @pytest.mark.spec("H8")
-def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGatebell) -> None:
+def test_test_alerts_use_the_saved_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     Editor(gatebell, endpoint).save()
     browser, page = opened(gatebell, endpoint, "{id}/test")
     form = form_with(page, "payload")
-    # What the page offers is the sample, which the mapping reads.
+    # The page offers the sample, which the mapping can read.
     assert json.loads(form.value("payload")) == SAMPLE
     payload = json.dumps({**SAMPLE, "runbook": "https://r.example"})
     result = submit(browser, page, form, payload=payload)
     assert "Fingerprint source the id field" in words(result.text)
     shown = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
-    assert "the sender says “High”" in words(shown.text)
+    assert "reported as “High”" in words(shown.text)
 
 
 @pytest.mark.long
@@ -152,7 +152,7 @@ def test_a_test_alert_and_the_page_of_an_alert_read_by_it_too(gatebell: LiveGate
 def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     editor.save()
-    # One that is only laid out differently keeps its mapping.
+    # A sample that differs only in its layout keeps its mapping.
     editor.press("save", sample=json.dumps(SAMPLE, indent=4, sort_keys=True))
     assert "Mapping saved" in editor.page.text
     assert editor.saved()[1] == STORED
@@ -169,7 +169,7 @@ def test_another_sample_has_to_be_mapped_again(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("H8")
-def test_a_sample_that_is_none_is_refused_in_a_sentence(gatebell: LiveGatebell) -> None:
+def test_an_invalid_sample_is_rejected_with_a_message(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     for sample, sentence in {
         "": "Paste a sample payload.",
@@ -214,7 +214,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
     editor.press("read", sample=json.dumps(SAMPLE))
     tried = words(editor.press("try", **CHOSEN).text)
     assert "3 of 3 deliveries would be read differently." in tried
-    assert "grouped into 3 alerts now, and would be grouped into 2" in tried
+    assert "grouped into 3 alerts and would be grouped into 2" in tried
     assert "Disk full now: New: Alert High now: critical" in tried
     assert "2026-11-21 08:00:00 UTC now: still firing" in tried
     assert editor.saved() == (None, None)
@@ -225,7 +225,7 @@ def test_a_draft_is_tried_on_the_last_deliveries(gatebell: LiveGatebell) -> None
 
 @pytest.mark.long
 @pytest.mark.spec("H8")
-def test_a_delivery_is_taken_as_the_sample(gatebell: LiveGatebell) -> None:
+def test_a_delivery_can_be_used_as_the_sample(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.send(**SAMPLE)
     (delivery,) = deliveries_of(gatebell, endpoint.project)
@@ -252,7 +252,7 @@ def test_a_mapping_can_be_removed(gatebell: LiveGatebell) -> None:
     assert endpoint.accepted(**SAMPLE)["title"] == "New: Alert"
 
 
-def test_what_a_sample_says_is_escaped(gatebell: LiveGatebell) -> None:
+def test_the_text_of_a_sample_is_escaped(gatebell: LiveGatebell) -> None:
     editor = Editor(gatebell, connect(gatebell))
     nasty = '</textarea></option><script>alert("1")</script>'
     page = editor.press("read", sample=json.dumps({nasty: nasty, "title": nasty}))
@@ -275,7 +275,7 @@ def test_only_an_http_endpoint_is_mapped(gatebell: LiveGatebell) -> None:
     assert refused.status_code == 403
 
 
-def test_a_mapping_of_a_later_release_does_not_cost_an_alert(gatebell: LiveGatebell) -> None:
+def test_an_unknown_field_in_a_mapping_loses_no_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(gatebell, mine.values(mapping={"colour": [["a"]]}))
@@ -296,13 +296,13 @@ def test_the_free_tier_has_one_endpoint_of_a_type_and_no_mapping(free: LiveGateb
     browser, page = opened(free, endpoint, "new")
     refused = submit(browser, page, form_with(page, "name"), type="http", name="Two", active="y")
     assert refused.status_code == 422
-    assert "tier allows one HTTP Endpoint" in refused.text
+    assert "allows only one HTTP Endpoint" in refused.text
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(free, mine.values(mapping={"title": [["event"]]}))
     browser, page = opened(free, endpoint, "{id}/configure")
-    assert "Mappings need the Premium or Ultimate tier" in page.text
+    assert "Mappings require the Premium or Ultimate tier" in page.text
     token = form_with(page, "name").value("csrf_token")
     answer = browser.post(page.url.replace("configure", "mapping"), data={"csrf_token": token})
     assert answer.status_code == 403
-    # What was mapped under another tier stays in force, for the sake of the alerts.
+    # A mapping from another tier stays in force, so that alerts are still read.
     assert endpoint.accepted(event="Disk full")["title"] == "Disk full"

@@ -1,4 +1,4 @@
-"""A payload is pasted, its tool is recognized, and the integration is added with the mapping."""
+"""Recognition of tools from a pasted payload, and new integrations with the proposed mapping."""
 
 import json
 
@@ -24,7 +24,7 @@ def pasted(name: str) -> str:
 
 
 @pytest.mark.long
-def test_a_pasted_payload_makes_an_integration_that_reads_it(gatebell: LiveGatebell) -> None:
+def test_a_pasted_payload_creates_an_integration_with_a_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "new")
     sample = pasted("uptime_kuma_down")
@@ -53,7 +53,7 @@ def test_a_pasted_payload_makes_an_integration_that_reads_it(gatebell: LiveGateb
     assert alert.status == "resolved"
 
 
-def test_a_script_asks_which_tool_it_is_and_saves_the_answer(gatebell: LiveGatebell) -> None:
+def test_the_api_recognizes_a_tool_and_saves_its_mapping(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     script = script_of(gatebell, person_for(gatebell, Role.MAINTAINER))
     give_role(gatebell, endpoint.project, person_for(gatebell, Role.MAINTAINER), Role.MAINTAINER)
@@ -79,7 +79,7 @@ def test_a_script_asks_which_tool_it_is_and_saves_the_answer(gatebell: LiveGateb
         assert script.send("POST", f"{url}/recognize", json={"sample": wrong}).status_code == 400
 
 
-def test_what_cannot_be_read_is_said_and_nothing_is_lost(gatebell: LiveGatebell) -> None:
+def test_an_unreadable_payload_is_rejected_and_stays_in_the_form(gatebell: LiveGatebell) -> None:
     browser, page = opened(gatebell, connect(gatebell), "new")
     for text, said in (
         ("{", "The sample is not JSON"),
@@ -105,7 +105,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
     second = alerts_of(gatebell, endpoint.project)[-1]
     assert second.severity == Severity.LOW.rank
     assert second.severity_reason is not None
-    assert "low in this integration's table of words" in second.severity_reason
+    assert "which this integration maps to low" in second.severity_reason
     again = opened(gatebell, endpoint, "{id}/deliveries")[1]
     assert "means" not in words(again.text)
     configure = opened(gatebell, endpoint, "{id}/configure")[1]
@@ -113,7 +113,7 @@ def test_an_unknown_severity_word_is_added_by_one_click(gatebell: LiveGatebell) 
 
 
 @pytest.mark.long
-def test_what_is_proposed_for_a_new_sample_is_saved_with_its_words(gatebell: LiveGatebell) -> None:
+def test_a_proposed_mapping_is_saved_with_its_severity_words(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     read = submit(
@@ -125,7 +125,7 @@ def test_what_is_proposed_for_a_new_sample_is_saved_with_its_words(gatebell: Liv
     assert row.mapping is not None
     assert row.mapping["description"] == [["SERVICEOUTPUT"], ["HOSTOUTPUT"]]
     assert row.mapping["rules"]["severity_words"]["warning"] == "low"
-    # Saved once more, the table of words is the integration's own.
+    # After another save, the table of severity words is the integration's own table.
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     submit(browser, page, form_to(page, "/severity_words"), words="warning = high")
     submit(browser, page, form_with(page, "sample"), do="save")
@@ -135,7 +135,7 @@ def test_what_is_proposed_for_a_new_sample_is_saved_with_its_words(gatebell: Liv
     assert row.mapping["rules"]["resolved_when"][0]["words"] == ["recovery"]
 
 
-def test_words_of_a_metrics_endpoint_are_translated_as_well(gatebell: LiveGatebell) -> None:
+def test_severity_words_of_alertmanager_can_be_translated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/configure")
     form = form_to(page, "/severity_words")
@@ -147,7 +147,7 @@ def test_words_of_a_metrics_endpoint_are_translated_as_well(gatebell: LiveGatebe
     }
 
 
-def test_notifications_of_amazon_sns_come_as_text_and_strangers_are_not_confirmed(
+def test_amazon_sns_notifications_are_accepted_and_foreign_urls_are_not_confirmed(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -167,7 +167,7 @@ def test_notifications_of_amazon_sns_come_as_text_and_strangers_are_not_confirme
         json.dumps(asked).encode(), x_amz_sns_message_type="SubscriptionConfirmation", **kind
     )
     assert refused.status_code == 422
-    assert "SubscribeURL does not lead to Amazon SNS" in refused.json()["message"]
+    assert "SubscribeURL is not an https URL of Amazon SNS" in refused.json()["message"]
     ended = endpoint.post(
         json.dumps(asked).encode(), x_amz_sns_message_type="UnsubscribeConfirmation", **kind
     )

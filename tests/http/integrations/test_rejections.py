@@ -1,4 +1,4 @@
-"""An integration that worked and now rejects everything: its maintainers are told once."""
+"""Emails to maintainers when a working integration starts to reject everything."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tests.support.alerts.senders import Endpoint, connect
 from tests.support.database.stored import change
 from tests.support.mail.stored_texts import readable
 from tests.support.service.live import LiveGatebell
-from web.jobs.mail import watch_integrations
+from web.jobs.mail import record_rejecting_integrations
 
 pytestmark = pytest.mark.both_databases
 
@@ -26,7 +26,7 @@ def integrations(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
 
 
 def reject(gatebell: LiveGatebell, endpoint: Endpoint, *, minutes: int = 11) -> None:
-    """Let three requests be rejected, the first of them some minutes ago."""
+    """Send three rejected requests, the first one the given number of minutes ago."""
     for body, status in ((b"{", 400), (b"{}", 401), (b"", 400)):
         key = "Bearer wrong" if status == 401 else f"Bearer {endpoint.key}"
         assert endpoint.post(body, Authorization=key).status_code == status
@@ -46,8 +46,10 @@ def accept(gatebell: LiveGatebell, endpoint: Endpoint, *, minutes_ago: int = 0) 
     change(gatebell, moved.values(received_at=now() - timedelta(minutes=minutes_ago)))
 
 
-def look(gatebell: LiveGatebell) -> int:
-    return watch_integrations(replace(settings_of(gatebell), mail_url="smtp://127.0.0.1:1"))
+def run_watch(gatebell: LiveGatebell) -> int:
+    return record_rejecting_integrations(
+        replace(settings_of(gatebell), mail_url="smtp://127.0.0.1:1")
+    )
 
 
 def mails(gatebell: LiveGatebell, endpoint: Endpoint) -> Sequence[Mail]:
@@ -58,43 +60,43 @@ def mails(gatebell: LiveGatebell, endpoint: Endpoint) -> Sequence[Mail]:
         return readable(found, settings_of(gatebell).secret_key)
 
 
-def test_maintainers_are_told_once_of_each_episode(gatebell: LiveGatebell) -> None:
+def test_maintainers_get_one_email_for_each_episode(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     accept(gatebell, endpoint, minutes_ago=60)
     reject(gatebell, endpoint)
 
     for _ in range(2):
-        look(gatebell)
+        run_watch(gatebell)
 
     (mail,) = mails(gatebell, endpoint)
     assert mail.recipient == alice(gatebell).email
-    assert mail.subject == f"Alerts to “Hook” of {endpoint.project} are rejected"
+    assert mail.subject == f"Alerts for “Hook” in {endpoint.project} are rejected"
     assert f"/{endpoint.project}/-/settings/integrations/{endpoint.id}/deliveries" in mail.text
     assert "status 400" in mail.text
     shown = integrations(gatebell, endpoint).get(f"/{endpoint.id}")
     assert shown["rejected_since"].endswith("Z")
     assert integrations(gatebell, endpoint).get()[0]["rejected_since"] == shown["rejected_since"]
     reject(gatebell, endpoint)
-    look(gatebell)
+    run_watch(gatebell)
     assert len(mails(gatebell, endpoint)) == 1
 
     accept(gatebell, endpoint)
     assert integrations(gatebell, endpoint).get(f"/{endpoint.id}")["rejected_since"] is None
-    look(gatebell)
+    run_watch(gatebell)
     moved = update(Delivery).where(Delivery.integration_id == endpoint.id)
     change(gatebell, moved.values(received_at=now() - timedelta(hours=1)))
     reject(gatebell, endpoint)
-    look(gatebell)
+    run_watch(gatebell)
     assert len(mails(gatebell, endpoint)) == 2
 
 
-def test_pages_and_metrics_show_it(gatebell: LiveGatebell) -> None:
+def test_pages_and_metrics_show_rejecting_integrations(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     accept(gatebell, endpoint, minutes_ago=60)
     reject(gatebell, endpoint)
-    look(gatebell)
+    run_watch(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
-    assert "Only rejects" in browser.get(address(gatebell, endpoint.project)).text
+    assert "All rejected" in browser.get(address(gatebell, endpoint.project)).text
     _, page = opened(gatebell, endpoint, "{id}/configure")
     assert "All requests have been rejected since" in page.text
     metrics = requests.get(f"{gatebell.url}/metrics", timeout=30).text
@@ -103,7 +105,7 @@ def test_pages_and_metrics_show_it(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("case", ["never worked", "too short", "off", "tested"])
-def test_nobody_is_told_of_anything_else(gatebell: LiveGatebell, case: str) -> None:
+def test_other_rejections_send_no_email(gatebell: LiveGatebell, case: str) -> None:
     endpoint = connect(gatebell)
     if case == "tested":
         integrations(gatebell, endpoint).post(f"/{endpoint.id}/test", payload="{}")
@@ -112,27 +114,27 @@ def test_nobody_is_told_of_anything_else(gatebell: LiveGatebell, case: str) -> N
     reject(gatebell, endpoint, minutes=5 if case == "too short" else 11)
     if case == "off":
         integrations(gatebell, endpoint).put(f"/{endpoint.id}", active=False)
-    look(gatebell)
+    run_watch(gatebell)
     assert len(mails(gatebell, endpoint)) == 0
 
 
-def test_turning_it_off_ends_an_episode_and_its_rejections_do_not_count(
+def test_turning_an_integration_off_ends_an_episode(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
     accept(gatebell, endpoint, minutes_ago=60)
     reject(gatebell, endpoint)
-    look(gatebell)
+    run_watch(gatebell)
     integrations(gatebell, endpoint).put(f"/{endpoint.id}", active=False)
-    look(gatebell)
+    run_watch(gatebell)
     assert integrations(gatebell, endpoint).get(f"/{endpoint.id}")["rejected_since"] is None
 
 
-def test_a_key_that_was_reset_is_told_although_the_log_was_pruned(gatebell: LiveGatebell) -> None:
+def test_an_episode_is_reported_after_the_log_was_pruned(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Works")
     gone = update(Delivery).where(Delivery.integration_id == endpoint.id)
     change(gatebell, gone.values(integration_id=None))
     reject(gatebell, endpoint)
-    look(gatebell)
+    run_watch(gatebell)
     assert len(mails(gatebell, endpoint)) == 1

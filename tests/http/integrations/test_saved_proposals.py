@@ -1,4 +1,4 @@
-"""What is proposed for the bodies of known tools is saved as it is, by page and by command."""
+"""Proposed mappings for known tools, saved unchanged on the page and with the command."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from domain.alerts.integrations.samples import propose
+from domain.alerts.integrations.samples import propose_mapping
 from tests.support.accounts.people import alice, make_project, signed_in
 from tests.support.alerts.integration_pages import address
 from tests.support.alerts.scripts import script_of
@@ -21,15 +21,15 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.long]
 
 
 def samples() -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the bodies that are read by a mapping."""
+    """Yield the bodies that are read with a mapping."""
     for file in sorted((PAYLOADS / "tools").glob("*.json")):
         value = json.loads(file.read_text(encoding="utf-8"))
         payload = value[0] if isinstance(value, list) else value
-        if propose(payload).mapping.reads_fields:
+        if propose_mapping(payload).mapping.reads_fields:
             yield file, payload
 
 
-def test_the_page_saves_what_it_proposed(gatebell: LiveGatebell) -> None:
+def test_the_page_saves_its_proposal_unchanged(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     worker = script_of(gatebell, project, "alert_management_integrations")
@@ -48,7 +48,7 @@ def test_the_page_saves_what_it_proposed(gatebell: LiveGatebell) -> None:
         assert worker.get(f"/{integration_id}/mapping") == before, file.name
 
 
-def test_the_command_saves_what_it_printed(app: Flask, tmp_path: Path) -> None:
+def test_the_command_saves_its_proposal_unchanged(app: Flask, tmp_path: Path) -> None:
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
     made = operate(app, "integrations", "create", "acme/shop", "--type", "http", "--name", "Tool")

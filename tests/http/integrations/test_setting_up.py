@@ -1,4 +1,4 @@
-"""The credentials page waits for the first delivery, and says what to change when it is refused."""
+"""The credentials page: it waits for the first delivery, and advises after a rejection."""
 
 import re
 from html import unescape
@@ -20,7 +20,7 @@ def words(page: requests.Response) -> str:
 
 
 def setup_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
-    """Return what the page asks for again and again."""
+    """Return the text of the part that the page polls."""
     page = opened(gatebell, endpoint, "{id}/setup")[1]
     assert page.status_code == 200, page.text
     assert "<html" not in page.text
@@ -28,7 +28,7 @@ def setup_of(gatebell: LiveGatebell, endpoint: Endpoint) -> str:
 
 
 @pytest.mark.both_databases
-def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGatebell) -> None:
+def test_the_setup_page_waits_for_the_first_delivery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     assert "Waiting for the first delivery." in setup_of(gatebell, endpoint)
     assert "Check again" in words(opened(gatebell, endpoint, "{id}/credentials")[1])
@@ -39,7 +39,8 @@ def test_it_waits_for_the_first_delivery_and_tells_that_it_came(gatebell: LiveGa
     assert "401 (Alertmanager): The authorization key is wrong. In alertmanager.yml," in refused
 
     endpoint.accepted(title="Here")
-    assert "Deliveries arrive. The last one was accepted just now." in setup_of(gatebell, endpoint)
+    accepted = setup_of(gatebell, endpoint)
+    assert "Receiving deliveries. The last delivery was accepted just now." in accepted
     page = words(opened(gatebell, endpoint, "{id}/credentials")[1])
     assert "Accepted · 200" in page
     assert "Rejected · 401" in page
@@ -53,13 +54,13 @@ ADVICE: tuple[tuple[str, dict[str, str], bytes, str], ...] = (
     ("x", {}, b"{", "400: "),
     ("x", {}, b'["x"]', "422: None of the items is an alert."),
     ("python-requests/2.32", {"Content-Type": "a/b"}, b"{}", "Pass the body as json="),
-    # Known by the body.
+    # The sender is recognized by the body.
     ("", {"Content-Type": "a/b"}, b'{"heartbeat": 1, "monitor": 1, "msg": 1}', "Uptime Kuma"),
 )
 
 
 @pytest.mark.long
-def test_it_says_what_to_change_where(gatebell: LiveGatebell) -> None:
+def test_the_setup_page_advises_after_a_rejection(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for agent, headers, body, advice in ADVICE:
         given = {name: text.replace("{key}", endpoint.key) for name, text in headers.items()}
@@ -71,7 +72,7 @@ def test_it_says_what_to_change_where(gatebell: LiveGatebell) -> None:
         assert advice in setup_of(gatebell, endpoint)
 
 
-def test_a_test_alert_is_no_delivery_of_a_sender(gatebell: LiveGatebell) -> None:
+def test_a_test_alert_does_not_count_as_the_first_delivery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/test")
     sent = submit(browser, page, form_with(page, "payload"), payload='{"title": "Only a test"}')

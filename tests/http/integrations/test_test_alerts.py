@@ -5,7 +5,7 @@ import json
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.reading.fingerprint import within_monitor
+from domain.alerts.reading.fingerprint import combine_with_monitor
 from tests.support.alerts.integration_pages import opened, words
 from tests.support.alerts.senders import connect, item, resolved, webhook
 from tests.support.database.stored import alerts_of, deliveries_of
@@ -21,9 +21,7 @@ ENDED = "2026-11-21T08:00:00Z"
 @pytest.mark.parametrize(
     ("kind", "role"), [("http", Role.MAINTAINER), ("prometheus", Role.DEVELOPER)]
 )
-def test_the_test_alert_that_the_page_offers_is_a_good_one(
-    gatebell: LiveGatebell, kind: str, role: Role
-) -> None:
+def test_the_proposed_test_alert_is_accepted(gatebell: LiveGatebell, kind: str, role: Role) -> None:
     endpoint = connect(gatebell, kind=kind)
     browser, page = opened(gatebell, endpoint, "{id}/test", role)
     form = form_with(page, "payload")
@@ -53,7 +51,7 @@ def test_an_alert_is_marked_as_a_test_until_a_sender_reports_it(gatebell: LiveGa
 
 
 @pytest.mark.spec("H6")
-def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
+def test_an_invalid_test_alert_is_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/test")
     form = form_with(page, "payload")
@@ -76,12 +74,12 @@ def test_an_integration_that_is_off_sends_no_test_alert(gatebell: LiveGatebell) 
     browser, page = opened(gatebell, endpoint, "{id}/test")
     answer = submit(browser, page, form_with(page, "payload"), payload="{}")
     assert answer.status_code == 422
-    assert "This integration is off" in answer.text
+    assert "This integration is turned off" in answer.text
     assert alerts_of(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("H6")
-def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
+def test_the_text_of_a_test_alert_is_escaped(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser, page = opened(gatebell, endpoint, "{id}/test")
     payload = json.dumps({"title": "</textarea><script>1</script>", "severity": "<i>x</i>"})
@@ -92,7 +90,7 @@ def test_what_a_test_alert_shows_is_escaped(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H6", "I12")
-def test_a_webhook_without_a_good_item_is_explained_item_by_item(gatebell: LiveGatebell) -> None:
+def test_a_webhook_without_a_valid_item_is_explained_item_by_item(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     browser, page = opened(gatebell, endpoint, "{id}/test")
     form = form_with(page, "payload")
@@ -109,7 +107,7 @@ def test_a_webhook_without_a_good_item_is_explained_item_by_item(gatebell: LiveG
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H6", "I17")
-def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
+def test_the_result_explains_the_effect_of_a_test_alert(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -122,12 +120,12 @@ def test_the_result_explains_how_a_test_alert_was_read_and_what_it_did(
     ]
     assert "Opened a new alert" in said[0]
     assert "#1 Disk full" in said[0]
-    assert "the sender says “LOW”" in said[0]
+    assert "reported as “LOW”" in said[0]
     assert "Fingerprint source the fingerprint field" in said[0]
     stored = alerts_of(gatebell, endpoint.project)[0]
-    assert within_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]
+    assert combine_with_monitor(stored.fingerprint or b"", stored.monitor_id).hex() in said[0]
     assert "start_time could not be read" in said[0]
-    # What it joined has the title that was read last.
+    # The alert has the title of the last report.
     assert "#1 Other" in said[1]
     assert "Added to an open alert" in said[1]
     assert "title Other" in said[1]
@@ -158,7 +156,7 @@ def test_each_item_of_a_webhook_is_explained(gatebell: LiveGatebell) -> None:
 @pytest.mark.both_databases
 @pytest.mark.spec("H6")
 @pytest.mark.parametrize("active", [True, False])
-def test_a_dry_run_says_what_would_become_of_it_and_stores_nothing(
+def test_a_dry_run_shows_the_result_and_stores_nothing(
     gatebell: LiveGatebell, *, active: bool
 ) -> None:
     endpoint = connect(gatebell)

@@ -1,1 +1,1 @@
-"""The whole life of each resource through each interface."""
+"""Creation, change and deletion of each resource through each interface."""

@@ -1,7 +1,7 @@
-"""What the life of a resource is: how each interface creates, changes and ends one.
+"""Describes resources: how each interface creates, changes and deletes a resource.
 
-The API shows the result, so all interfaces have to bring about the same. Texts in braces are
-replaced by what a test has: `{project}` is the path of a project, `{id}` the resource.
+The API shows the result, so all interfaces must have the same effect. Texts in braces are replaced
+with values of the test: `{project}` is the path of a project, `{id}` the resource.
 """
 
 from collections.abc import Mapping
@@ -11,36 +11,36 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """A form of a page: where it is, where it is sent, and what is filled in."""
+    """A form of a page, with its address, its target and its values."""
 
     at: str
-    #: The ending of the address that the form is sent to: of several forms the right one.
+    #: The end of the form's target, which identifies the form on its page.
     to: str
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """The life of a resource."""
+    """The steps from creation to deletion of a resource."""
 
-    #: The URL of its list in the API.
+    #: The URL of the resource's list in the API.
     at: str
-    #: What the API is sent, and what it shows afterwards.
+    #: Values that the API is sent, and values that it shows afterwards.
     new: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
     change: Mapping[str, Any] | None = None
     changed: Mapping[str, Any] = field(default_factory=dict)
-    #: What the API shows after the end; None if it is gone.
+    #: Values that the API shows after the deletion; None if the resource is gone.
     ended: Mapping[str, Any] | None = None
-    #: The field whose value is in the URL.
+    #: The field with the value that the URL contains.
     key: str = "id"
-    #: The commands that create, change and end it, as one types them.
+    #: The commands that create, change and delete the resource.
     commands: tuple[str, ...] = ()
-    #: The pages that do.
+    #: The forms that create, change and delete the resource.
     pages: tuple[Page | None, ...] = ()
-    #: Whether its list is read to show one: it has no URL to GET.
+    #: Whether the API shows the resource only in its list.
     is_only_listed: bool = False
-    #: The interfaces that have it.
+    #: The interfaces that offer the resource.
     interfaces: tuple[str, ...] = ("api", "commands", "pages")
 
 

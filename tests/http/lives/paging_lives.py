@@ -1,4 +1,4 @@
-"""The lives of resources that decide who is paged."""
+"""Resources that control paging, with their requests, commands and forms."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The lives of the other resources: projects, what belongs to them, and the instance."""
+"""Resources of projects and of the instance, with their requests, commands and forms."""
 
 from collections.abc import Mapping
 

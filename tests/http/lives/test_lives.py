@@ -1,4 +1,4 @@
-"""Each resource is created, changed and ended by each interface, and the API shows the same."""
+"""Creation, change and deletion of each resource through each interface, with the same result."""
 
 import shlex
 from abc import ABC, abstractmethod
@@ -30,10 +30,10 @@ _CASES = [(name, each) for name, life in LIVES.items() for each in life.interfac
 
 
 class Scene:
-    """A project with what resources refer to, and an administrator who owns it."""
+    """A project with the objects that resources refer to, and an administrator who owns it."""
 
     def __init__(self, gatebell: LiveGatebell, life: Life) -> None:
-        """Make the project, and what the URLs and values of a life name."""
+        """Create the project and the objects that the resource refers to."""
         self.gatebell = gatebell
         self.person: Person = make_user(gatebell, name="owner", admin=True)
         project = make_project(gatebell, self.person)
@@ -56,9 +56,9 @@ class Scene:
             "still_later_local": in_days(5)[:16],
             "next_month": (now() + timedelta(days=30)).date().isoformat(),
         }
-        self._make_what_is_named(str(life))
+        self._create_referenced_objects(str(life))
 
-    def _make_what_is_named(self, life: str) -> None:
+    def _create_referenced_objects(self, life: str) -> None:
         at, user = f"/projects/{self.words['project_id']}", self.person.username
         if "{policy_id}" in life:
             policy = {"name": "Any", "steps": [f"0s user:{user}"]}
@@ -88,7 +88,7 @@ class Scene:
         return answer.json() if answer.content else None
 
     def filled(self, value: Any) -> Any:
-        """Return a value with what the scene has in place of the words in braces."""
+        """Return a value with its words in braces replaced."""
         if isinstance(value, str):
             name = value.removeprefix("{").removesuffix("}")
             if value == f"{{{name}}}" and name in self.words:
@@ -100,16 +100,16 @@ class Scene:
 
 
 def in_days(days: int) -> str:
-    """Return a time as the API writes it."""
+    """Return a time in the API's format."""
     later = (now() + timedelta(days=days)).replace(microsecond=0)
     return later.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Interface(ABC):
-    """What can be done with a resource through one interface."""
+    """The actions on a resource through one interface."""
 
     def __init__(self, scene: Scene, life: Life) -> None:
-        """Take the scene and the life."""
+        """Store the scene and the description of the resource."""
         self.scene, self.life = scene, life
 
     @abstractmethod
@@ -118,11 +118,11 @@ class Interface(ABC):
 
     @abstractmethod
     def change(self) -> None:
-        """Change all that can be changed."""
+        """Change everything that can be changed."""
 
     @abstractmethod
     def end(self) -> None:
-        """End it."""
+        """Delete or end the resource."""
 
 
 class Api(Interface):
@@ -225,7 +225,7 @@ def listed(scene: Scene, life: Life) -> list[dict[str, Any]]:
 
 
 def one(scene: Scene, life: Life) -> dict[str, Any] | None:
-    """Return what the API shows of the resource, or None if it is gone."""
+    """Return the resource as the API shows it, or None if it is gone."""
     if life.is_only_listed:
         identity = scene.words["id"]
         return next((each for each in listed(scene, life) if each[life.key] == identity), None)
@@ -245,7 +245,7 @@ def assert_shows(scene: Scene, life: Life, wanted: Mapping[str, Any]) -> None:
 
 
 def is_same(found: Any, wanted: Any) -> bool:
-    """Return whether two values are the same; pages give times to the minute, or from now on."""
+    """Return whether two values are equal; pages round times, so half an hour may differ."""
     try:
         apart = datetime.fromisoformat(found) - datetime.fromisoformat(wanted)
     except (TypeError, ValueError):

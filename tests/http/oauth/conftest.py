@@ -1,4 +1,4 @@
-"""Applications that need not ask."""
+"""Fixtures for applications that need no consent."""
 
 import pytest
 
@@ -9,11 +9,11 @@ from tests.support.service.live import LiveGatebell
 
 @pytest.fixture
 def client(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that keeps a secret."""
+    """A trusted application with a secret."""
     return server_application(gatebell)
 
 
 @pytest.fixture
 def phone(gatebell: LiveGatebell) -> ClientCredentials:
-    """An application that cannot keep a secret."""
+    """A trusted public application."""
     return phone_application(gatebell)

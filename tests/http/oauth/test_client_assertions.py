@@ -1,4 +1,4 @@
-"""Applications authenticate with a key instead of a secret (RFC 7523, private_key_jwt)."""
+"""Client authentication with a key instead of a secret (RFC 7523, private_key_jwt)."""
 
 import json
 from datetime import timedelta
@@ -36,7 +36,7 @@ def client(gatebell: LiveGatebell, key: Key) -> ClientCredentials:
     return machine_application(gatebell, jwks=public_part(key))
 
 
-def refused(answer: Any, words: str) -> None:
+def assert_invalid_client(answer: Any, words: str) -> None:
     assert_refused(answer, "invalid_client", 401)
     assert words in answer.json()["error_description"]
 
@@ -44,7 +44,7 @@ def refused(answer: Any, words: str) -> None:
 @pytest.mark.rfc("rfc9700-2.5-b")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-2.2-a", "rfc7523-3-a", "rfc7523-3-f")
-def test_a_signed_assertion_takes_the_place_of_the_secret(
+def test_a_signed_assertion_replaces_the_secret(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     answer = ask_with_assertion(gatebell, assertion(gatebell, client, key))
@@ -64,7 +64,7 @@ def test_a_signed_assertion_takes_the_place_of_the_secret(
         (lambda: ECKey.generate_key("P-384"), "ES384"),
     ],
 )
-def test_keys_of_other_kinds_do_as_well_also_in_pem(
+def test_rsa_and_ec_keys_in_pem_are_accepted(
     gatebell: LiveGatebell, made: Any, algorithm: str
 ) -> None:
     key = made()
@@ -85,11 +85,11 @@ def test_a_key_is_changed_without_downtime(gatebell: LiveGatebell) -> None:
         text = assertion(gatebell, client, key, header={"kid": kid})
         assert ask_with_assertion(gatebell, text).status_code == 200
     wrong = assertion(gatebell, client, old, header={"kid": "b"})
-    refused(ask_with_assertion(gatebell, wrong), "Client authentication failed")
+    assert_invalid_client(ask_with_assertion(gatebell, wrong), "Client authentication failed")
 
 
 @pytest.mark.both_databases
-def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
+def test_a_code_is_redeemed_with_an_assertion(gatebell: LiveGatebell, key: Key) -> None:
     client = make_application(gatebell, alice(gatebell), jwks=public_part(key))
     form = {
         "grant_type": "authorization_code",
@@ -104,13 +104,13 @@ def test_a_code_is_redeemed_with_it(gatebell: LiveGatebell, key: Key) -> None:
 @pytest.mark.advisory("CVE-2020-5300", "CVE-2020-15222", "CVE-2026-62995")
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7523-3-e")
-def test_an_assertion_is_accepted_once(
+def test_an_assertion_cannot_be_reused(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key)
     assert ask_with_assertion(gatebell, text).status_code == 200
-    refused(ask_with_assertion(gatebell, text), "already been used")
-    # Nor is it another one when it is padded.
+    assert_invalid_client(ask_with_assertion(gatebell, text), "already been used")
+    # Padding does not make it another assertion.
     assert_refused(ask_with_assertion(gatebell, f"{text}=="), "invalid_client", 401)
 
 
@@ -142,7 +142,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 @pytest.mark.rfc("rfc7523-3-a", "rfc7523-3-b", "rfc7523-3-c", "rfc7523-3-d", "rfc7523-3.2-a")
 @pytest.mark.parametrize(("claims", "words"), WRONG)
-def test_a_wrong_claim_is_refused_by_name(
+def test_an_invalid_claim_is_rejected_by_name(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key, claims: dict[str, Any], words: str
 ) -> None:
     moment = int(now().timestamp())
@@ -153,11 +153,11 @@ def test_a_wrong_claim_is_refused_by_name(
     }
     text = assertion(gatebell, client, key, **{**claims, **said})
     more = {"client_id": client.client_id}
-    refused(ask_with_assertion(gatebell, text, **more), words)
+    assert_invalid_client(ask_with_assertion(gatebell, text, **more), words)
 
 
 @pytest.mark.advisory("CVE-2025-59420", "CVE-2025-61920", "CVE-2026-75509")
-def test_an_assertion_of_a_strange_shape_is_refused(
+def test_a_malformed_assertion_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     for claims, header in (
@@ -184,11 +184,11 @@ def test_an_assertion_for_two_servers_is_refused(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key, aud=[gatebell.url, "https://other.example"])
-    refused(ask_with_assertion(gatebell, text), "aud of")
+    assert_invalid_client(ask_with_assertion(gatebell, text), "aud of")
 
 
 @pytest.mark.rfc("rfc7523-3-f", "rfc7523-3.2-a")
-def test_an_assertion_of_anybody_else_is_refused_and_the_owner_learns_of_it(
+def test_an_assertion_of_another_client_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     other = machine_application(gatebell, jwks=public_part(new_key()))
@@ -206,10 +206,10 @@ def test_an_assertion_of_anybody_else_is_refused_and_the_owner_learns_of_it(
         answer = ask_with_assertion(gatebell, text)
         assert_refused(answer, "invalid_client", 401)
     asked = ask_with_assertion(gatebell, "x.y.z", client_id=client.client_id)
-    refused(asked, "Client authentication failed")
+    assert_invalid_client(asked, "Client authentication failed")
 
 
-def test_two_kinds_of_credentials_or_another_type_are_refused(
+def test_an_assertion_with_a_secret_or_another_type_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     text = assertion(gatebell, client, key)
@@ -220,7 +220,7 @@ def test_two_kinds_of_credentials_or_another_type_are_refused(
     assert ask_with_assertion(gatebell, text).status_code == 200
 
 
-def test_an_assertion_that_begins_within_the_minute_is_accepted(
+def test_an_assertion_may_begin_up_to_a_minute_later(
     gatebell: LiveGatebell, client: ClientCredentials, key: Key
 ) -> None:
     soon = int((now() + timedelta(seconds=30)).timestamp())

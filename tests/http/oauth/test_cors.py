@@ -1,4 +1,4 @@
-"""Scripts of other origins: who is answered, with what, and who is not."""
+"""CORS: endpoints that scripts of other origins may use, and endpoints that they may not."""
 
 import pytest
 import requests
@@ -50,7 +50,7 @@ def test_a_preflight_for_simple_headers_and_authorization_is_answered(
         assert found == {
             "access-control-allow-origin": "*",
             "access-control-max-age": "7200",
-            # Of no use to a preflight, and no harm.
+            # The header has no effect on a preflight.
             "access-control-expose-headers": ", ".join(LIMIT_HEADERS),
         }
 
@@ -61,7 +61,7 @@ def test_a_preflight_for_simple_headers_and_authorization_is_answered(
     "headers",
     ["X-Requested-With", "authorization, x-requested-with", "DPoP", "Cookie", "*", "x,,y"],
 )
-def test_a_preflight_for_any_other_header_gets_nothing(
+def test_a_preflight_for_another_header_gets_no_cors_headers(
     gatebell: LiveGatebell, path: str, headers: str
 ) -> None:
     assert cors_headers(preflight(gatebell, path, headers=headers)) == {}
@@ -70,7 +70,7 @@ def test_a_preflight_for_any_other_header_gets_nothing(
 @pytest.mark.spec("E1")
 @pytest.mark.parametrize("path", OPEN)
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "post", "HEAD", "x"])
-def test_a_preflight_for_any_other_method_gets_nothing(
+def test_a_preflight_for_another_method_gets_no_cors_headers(
     gatebell: LiveGatebell, path: str, method: str
 ) -> None:
     assert cors_headers(preflight(gatebell, path, method)) == {}
@@ -97,7 +97,7 @@ def test_a_preflight_for_any_other_method_gets_nothing(
         "/x/oauth/token",
     ],
 )
-def test_no_other_address_answers_a_preflight(gatebell: LiveGatebell, path: str) -> None:
+def test_other_urls_answer_no_preflight(gatebell: LiveGatebell, path: str) -> None:
     for method in ("GET", "POST"):
         assert cors_headers(preflight(gatebell, path, method, "authorization")) == {}
 
@@ -167,14 +167,14 @@ def test_documents_and_errors_about_them_can_be_read_by_the_script(gatebell: Liv
 
 
 @pytest.mark.spec("E3")
-def test_an_answer_without_an_origin_is_the_same_so_that_caches_do_no_harm(
+def test_answers_have_cors_headers_without_an_origin(
     gatebell: LiveGatebell,
 ) -> None:
     assert_open(redeem(gatebell, server_application(gatebell), "x"))
 
 
 @pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/oauth/userinfo"])
-def test_scripts_can_read_when_they_may_ask_again(gatebell: LiveGatebell, path: str) -> None:
+def test_scripts_can_read_rate_limit_headers(gatebell: LiveGatebell, path: str) -> None:
     answer = machine(gatebell).post(gatebell.url + path, headers=ORIGIN)
     assert answer.headers["Access-Control-Expose-Headers"] == ", ".join(LIMIT_HEADERS)
 
@@ -188,7 +188,7 @@ def test_scripts_can_read_when_they_may_ask_again(gatebell: LiveGatebell, path: 
         "/acme/shop/alerts/notify.json",
     ],
 )
-def test_no_other_answer_can_be_read(gatebell: LiveGatebell, path: str) -> None:
+def test_scripts_cannot_read_answers_of_other_urls(gatebell: LiveGatebell, path: str) -> None:
     answer = machine(gatebell).get(gatebell.url + path, headers=ORIGIN, allow_redirects=False)
     assert cors_headers(answer) == {}
 
@@ -225,14 +225,14 @@ def test_the_api_answers_a_preflight(gatebell: LiveGatebell, method: str) -> Non
     ("method", "headers"),
     [("LINK", "authorization"), ("GET", "DPoP"), ("GET", "private-token, cookie"), ("GET", "*")],
 )
-def test_the_api_gives_nothing_to_a_preflight_for_anything_else(
+def test_the_api_rejects_preflights_for_other_methods_and_headers(
     gatebell: LiveGatebell, method: str, headers: str
 ) -> None:
     assert cors_headers(preflight(gatebell, "/api/v4/user", method, headers)) == {}
 
 
 @pytest.mark.parametrize("origin", [ORIGIN, {}])
-def test_a_script_reads_answers_errors_and_paging_of_the_api(
+def test_a_script_can_read_answers_errors_and_paging_of_the_api(
     gatebell: LiveGatebell, origin: dict[str, str]
 ) -> None:
     token = make_token(gatebell, alice(gatebell)).clear
@@ -253,7 +253,7 @@ def test_a_script_reads_answers_errors_and_paging_of_the_api(
 
 
 @pytest.mark.long
-def test_a_cookie_opens_nothing_at_the_api(gatebell: LiveGatebell) -> None:
+def test_the_api_ignores_session_cookies(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     assert browser.get(f"{gatebell.url}/").status_code == 200
     for path in ("user", "personal_access_tokens", "version"):

@@ -1,6 +1,6 @@
-"""Whatever any parameter of any endpoint holds: no 5xx, no way out, and errors that can be read.
+"""Random values in every parameter of every endpoint: no 5xx, no open redirect, readable errors.
 
-The list of endpoints is tests/support/wire/endpoints.py; one that is not there fails.
+tests/support/wire/endpoints.py lists the endpoints; an unlisted endpoint fails a test.
 """
 
 import json
@@ -33,7 +33,7 @@ from tests.support.wire.endpoints import ENDPOINTS, Endpoint
 from tests.support.wire.garbage import TEXT, bounded
 from tests.support.wire.html_forms import form_with
 
-#: What is nearly right goes deeper than what is nonsense.
+#: Almost valid values, which reach more code than random values.
 PLAUSIBLE = st.sampled_from(
     (
         "code",
@@ -79,11 +79,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(VALUES, inner, max_size=3),
     max_leaves=6,
 )
-#: For endpoints that know no parameter.
+#: The parameter name for endpoints without parameters.
 UNKNOWN = "unknown"
 IDS = st.sampled_from(("0", "1", "-1", "2147483648", "9" * 30, "x", "%00", "é", "1.5", "self"))
 NAMED = {each.name: each for each in ENDPOINTS}
-#: These forms are on pages, and their first answer comes from a page.
+#: Endpoints of forms, whose first request needs a page.
 OF_PAGES = (
     "authorize.decide",
     "device.open_request",
@@ -104,7 +104,7 @@ def test_every_endpoint_is_in_the_list(app: Flask) -> None:
 
 @cache
 def owner(gatebell: LiveGatebell) -> Person:
-    """Somebody whose things may be broken."""
+    """Return a user whose objects may be changed or deleted."""
     return make_user(gatebell, name="owner")
 
 
@@ -119,7 +119,7 @@ def project_of_the_owner(gatebell: LiveGatebell) -> str:
 
 
 def headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
-    """Return what opens an endpoint; a token that ends itself is a new one each time."""
+    """Return the credentials of an endpoint; an endpoint that ends its token gets a new one."""
     if name.endswith("_self"):
         return {"PRIVATE-TOKEN": make_token(gatebell, owner(gatebell)).clear}
     return lasting_headers_for(gatebell, name)
@@ -127,7 +127,7 @@ def headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
 
 @cache
 def lasting_headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
-    """Return an administrator's token where nobody else gets in."""
+    """Return an administrator's token for endpoints that need one, and the owner's otherwise."""
     for_administrators = ("api_v4.applications.", "api_v4.audit_events.")
     if name.startswith(for_administrators) or name == "api_v4.personal_access_tokens.create":
         return {"PRIVATE-TOKEN": make_token(gatebell, administrator(gatebell)).clear}
@@ -141,7 +141,7 @@ def lasting_headers_for(gatebell: LiveGatebell, name: str) -> dict[str, str]:
 def address_of(gatebell: LiveGatebell, endpoint: Endpoint, number: str) -> str:
     project = project_of_the_owner(gatebell)
     if endpoint.name.startswith("api_v4.applications."):
-        number = "0" if number == "1" else number  # the first one is another test's
+        number = "0" if number == "1" else number  # Application 1 belongs to another test.
     path = endpoint.path.format(
         id=quote(number, safe="%"),
         provider="nowhere",
@@ -152,7 +152,7 @@ def address_of(gatebell: LiveGatebell, endpoint: Endpoint, number: str) -> str:
 
 
 def good(gatebell: LiveGatebell, endpoint: Endpoint) -> dict[str, str]:
-    """Return what makes a request of an application nearly right."""
+    """Return valid values, which make a request almost valid."""
     client = server_application(gatebell)
     known = {
         "client_id": client.client_id,
@@ -173,7 +173,7 @@ def good(gatebell: LiveGatebell, endpoint: Endpoint) -> dict[str, str]:
 
 
 def assert_clear(gatebell: LiveGatebell, answer: requests.Response) -> None:
-    """Check what holds for every answer."""
+    """Check the properties of every answer."""
     assert answer.status_code < 500, f"{answer.status_code}: {answer.text}"
     assert "Traceback" not in answer.text
     assert "X-Injected" not in answer.headers
@@ -185,10 +185,10 @@ def assert_clear(gatebell: LiveGatebell, answer: requests.Response) -> None:
 
 
 def assert_readable(answer: requests.Response) -> None:
-    """Check that an error for a machine says what it is."""
+    """Check that an error for a machine has a message."""
     assert answer.headers["Content-Type"] == "application/json"
     body = answer.json()
-    if "errors" in body:  # of Docker's registry
+    if "errors" in body:  # The format of Docker's registry.
         body = body["errors"][0]
     assert isinstance(body.get("error", body.get("message")), str), body
     assert isinstance(body.get("error_description", ""), str), body
@@ -197,7 +197,7 @@ def assert_readable(answer: requests.Response) -> None:
 def send(
     gatebell: LiveGatebell, endpoint: Endpoint, number: str, pairs: Sequence[tuple[str, str]]
 ) -> requests.Response:
-    """Ask: by query what is asked by GET, by form everything else."""
+    """Send a request: GET and DELETE with a query, other methods with a form."""
     is_in_query = endpoint.method in {"GET", "DELETE"}
     return machine(gatebell).request(
         endpoint.method,
@@ -212,7 +212,7 @@ def send(
 def send_json(
     gatebell: LiveGatebell, endpoint: Endpoint, number: str, body: Any
 ) -> requests.Response:
-    """Ask with a body of JSON, in which even NaN may be."""
+    """Send a request with a JSON body, which may contain NaN."""
     headers = {**headers_for(gatebell, endpoint.name), "Content-Type": "application/json"}
     content = json.dumps(body).encode("utf-8", "surrogatepass")
     return machine(gatebell).request(
@@ -231,7 +231,7 @@ def drawn_from(draw: Callable[[Any], Any], endpoint: Endpoint) -> list[tuple[str
 @pytest.mark.parametrize("name", [each.name for each in ENDPOINTS if each.name not in OF_PAGES])
 @bounded(2)
 @given(data=st.data())
-def test_every_parameter_of_every_endpoint_may_hold_anything(
+def test_random_parameters_of_every_endpoint_are_handled(
     live_postgres: LiveGatebell, name: str, data: st.DataObject
 ) -> None:
     endpoint = NAMED[name]
@@ -249,7 +249,7 @@ def test_every_parameter_of_every_endpoint_may_hold_anything(
 
 @cache
 def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.Response, str]]:
-    """Open the page of each form; return browser, page and the name of a field of the form."""
+    """Open the page of each form; return the browser, the page and the name of a field."""
     browser = signed_in(gatebell, alice(gatebell))
     client = make_application(gatebell, bob(gatebell))
     device = codes(gatebell, television(gatebell))
@@ -273,7 +273,7 @@ def pages(gatebell: LiveGatebell) -> dict[str, tuple[requests.Session, requests.
 @pytest.mark.parametrize("name", OF_PAGES)
 @bounded(6)
 @given(data=st.data())
-def test_every_field_of_every_form_may_hold_anything(
+def test_random_fields_of_every_form_are_handled(
     live_postgres: LiveGatebell, name: str, data: st.DataObject
 ) -> None:
     endpoint = NAMED[name]

@@ -1,4 +1,4 @@
-"""What clients find out by themselves: /.well-known, and the published keys with their rotation."""
+"""Discovery documents in /.well-known, and the published keys with their rotation."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +23,7 @@ KEYS = "/oauth/discovery/keys"
 @pytest.mark.rfc("rfc8414-3.2-a", "rfc8414-3.3-a")
 @pytest.mark.rfc("rfc9207-3-a")
 @pytest.mark.rfc("rfc9700-2.1.1-d", "rfc9700-2.6-a")
-def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> None:
+def test_the_metadata_of_the_authorization_server_are_complete(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).get(gatebell.url + SERVER)
     assert answer.headers["Content-Type"] == "application/json"
     document = answer.json()
@@ -43,7 +43,7 @@ def test_the_authorization_server_describes_itself(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.rfc("rfc8414-2-a")
-def test_every_endpoint_that_is_named_exists(gatebell: LiveGatebell) -> None:
+def test_every_endpoint_in_the_metadata_exists(gatebell: LiveGatebell) -> None:
     document = machine(gatebell).get(gatebell.url + SERVER).json()
     for name, address in document.items():
         if name.endswith("_endpoint"):
@@ -56,7 +56,7 @@ def test_the_protected_resource_names_its_authorization_server(gatebell: LiveGat
         answer = machine(gatebell).get(gatebell.url + RESOURCE + path)
         assert answer.headers["Content-Type"] == "application/json"
         document = answer.json()
-        # A client goes by the address that it asks: the two must be one (section 3.3).
+        # The client requests this URL, and both must be equal (section 3.3).
         assert document["resource"] == gatebell.url + path
         assert document["authorization_servers"] == [gatebell.url]
         assert {"header", "query"} <= set(document["bearer_methods_supported"])
@@ -64,7 +64,7 @@ def test_the_protected_resource_names_its_authorization_server(gatebell: LiveGat
 
 
 @pytest.mark.rfc("rfc8414-3.2-b", "rfc9728-3.2-a")
-def test_nothing_empty_is_said_and_no_address_leaves_the_issuer(gatebell: LiveGatebell) -> None:
+def test_metadata_have_no_empty_values_and_no_foreign_urls(gatebell: LiveGatebell) -> None:
     for path in (SERVER, RESOURCE, f"{RESOURCE}/api/v4", OPENID):
         document = machine(gatebell).get(gatebell.url + path).json()
         for name, value in document.items():
@@ -75,7 +75,7 @@ def test_nothing_empty_is_said_and_no_address_leaves_the_issuer(gatebell: LiveGa
 
 @pytest.mark.spec("D5")
 @pytest.mark.parametrize("path", [SERVER, RESOURCE, OPENID, KEYS])
-def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
+def test_scripts_of_any_origin_can_read_and_cache_the_metadata(
     gatebell: LiveGatebell, path: str
 ) -> None:
     answer = machine(gatebell).get(gatebell.url + path, headers={"Origin": "https://a.example"})
@@ -89,7 +89,7 @@ def test_scripts_of_any_origin_may_read_it_and_keep_it_a_while(
 @pytest.mark.advisory("CVE-2023-49097")
 @pytest.mark.rfc("rfc8414-6.2-a", "rfc9207-2-c", "rfc9700-4.13-a", "rfc9728-7.3-a")
 @pytest.mark.parametrize("path", [SERVER, RESOURCE])
-def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None:
+def test_forged_headers_do_not_change_the_urls(gatebell: LiveGatebell, path: str) -> None:
     forged = {
         "Host": "evil.example",
         "X-Forwarded-Host": "evil.example",
@@ -103,7 +103,7 @@ def test_no_header_changes_an_address(gatebell: LiveGatebell, path: str) -> None
 
 @pytest.mark.rfc("rfc8414-2-a", "oidc-core-8-a")
 def test_oidcc_discovery_endpoint_verification(gatebell: LiveGatebell) -> None:
-    """Repeat the one module of `oidcc-config-certification-test-plan`."""
+    """Repeat the only module of `oidcc-config-certification-test-plan`."""
     answer = machine(gatebell).get(gatebell.url + OPENID)
     assert answer.headers["Content-Type"] == "application/json"
     document = answer.json()
@@ -121,7 +121,7 @@ def test_oidcc_discovery_endpoint_verification(gatebell: LiveGatebell) -> None:
     assert all(key["kty"] == "RSA" and key["kid"] and "d" not in key for key in keys)
 
 
-# Keys
+# Keys.
 
 
 CROWD = 8
@@ -142,9 +142,7 @@ def test_the_key_set_holds_public_keys_only(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.spec("D6")
 @pytest.mark.parametrize("release", ["16.11", "9.0"])
-def test_the_older_address_answers_the_same_before_17_0(
-    gatebell: LiveGatebell, release: str
-) -> None:
+def test_the_old_url_of_the_keys_answers_before_17_0(gatebell: LiveGatebell, release: str) -> None:
     answer = machine(gatebell).get(f"{gatebell.url}/-/jwks", headers={"Platform-Release": release})
     assert answer.status_code == 200
     assert answer.json() == keys_at(gatebell).json()
@@ -153,7 +151,9 @@ def test_the_older_address_answers_the_same_before_17_0(
 
 @pytest.mark.spec("D6")
 @pytest.mark.parametrize("release", [None, "17.0", "18.0"])
-def test_the_older_address_is_gone_from_17_0(gatebell: LiveGatebell, release: str | None) -> None:
+def test_the_old_url_of_the_keys_is_not_found_since_17_0(
+    gatebell: LiveGatebell, release: str | None
+) -> None:
     answer = machine(gatebell).get(
         f"{gatebell.url}/-/jwks", headers={"Platform-Release": release} if release else None
     )
@@ -162,7 +162,7 @@ def test_the_older_address_is_gone_from_17_0(gatebell: LiveGatebell, release: st
 
 
 @pytest.mark.parametrize("release", ["x", "17", "17.0.0", "-1.0"])
-def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, release: str) -> None:
+def test_an_invalid_release_in_the_header_is_rejected(gatebell: LiveGatebell, release: str) -> None:
     answer = machine(gatebell).get(f"{gatebell.url}/-/jwks", headers={"Platform-Release": release})
     assert answer.status_code == 400
     assert "Platform-Release" in answer.json()["message"]
@@ -172,7 +172,7 @@ def test_a_release_that_is_none_cannot_be_rehearsed(gatebell: LiveGatebell, rele
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
-def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGatebell) -> None:
+def test_tokens_of_an_old_key_stay_valid_after_a_rotation(gatebell: LiveGatebell) -> None:
     before = sign_in_with(gatebell)
     answer = gatebell.cli("keys", "rotate", "--handover", "at-once")
     after = sign_in_with(gatebell)
@@ -182,7 +182,7 @@ def test_what_an_old_key_signed_is_still_good_after_a_rotation(gatebell: LiveGat
 
 
 @pytest.mark.rfc("oidc-core-10.1.1-a")
-def test_a_new_key_is_published_and_does_not_sign_yet(gatebell: LiveGatebell) -> None:
+def test_a_rotation_publishes_a_new_key_before_it_signs(gatebell: LiveGatebell) -> None:
     before = sign_in_with(gatebell)
     new = gatebell.cli("keys", "rotate")["kid"]
     assert kids_of(gatebell)[-1] == new
@@ -201,7 +201,7 @@ def test_a_leaked_key_is_withdrawn(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("L5")
-def test_an_operator_cannot_make_a_key_of_any_size(gatebell: LiveGatebell) -> None:
+def test_the_command_rejects_key_sizes_out_of_range(gatebell: LiveGatebell) -> None:
     before = kids_of(gatebell)
     done = gatebell.run_cli("keys", "rotate", "--bits", "8200")
     assert done.returncode == 1
@@ -212,7 +212,7 @@ def test_an_operator_cannot_make_a_key_of_any_size(gatebell: LiveGatebell) -> No
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("D5")
-def test_many_who_ask_first_at_once_get_one_and_the_same_key(app: Flask) -> None:
+def test_concurrent_first_requests_get_the_same_key(app: Flask) -> None:
     start = Barrier(CROWD)
 
     def ask(_number: int) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""Whatever is sent to the OAuth endpoints, in forms or as JSON: a clear 4xx and never a 5xx."""
+"""Random and malformed forms and JSON at the OAuth endpoints: a clear 4xx and never a 5xx."""
 
 import json
 from time import monotonic
@@ -37,10 +37,10 @@ TOKEN = (
     *("grant_type", "client_id", "client_secret", "code", "redirect_uri", "code_verifier"),
     *("refresh_token", "scope", "token", "token_type_hint", "username", "password", "device_code"),
 )
-#: What is no text at all; the same code decodes all parameters, so each gets some of them.
+#: Values that are not text. The same code decodes all parameters, so each gets some of them.
 RAW = ("%ff%fe", "%ed%a0%80", "%", "%zz", "+", "&&&=;")
 GRANTS = ("authorization_code", "refresh_token", "password", "client_credentials", DEVICE_GRANT)
-#: Which grant to ask for, so that somebody reads the parameter.
+#: Grants that read the parameter.
 READ_BY = {
     "refresh_token": ("refresh_token",),
     "scope": ("refresh_token", "password"),
@@ -61,7 +61,7 @@ def assert_clear(answer: requests.Response, *fine: int) -> None:
 @pytest.mark.advisory("CVE-2022-36087")
 @pytest.mark.rfc("rfc6749-10.14-a")
 @pytest.mark.parametrize("name", AUTHORIZE)
-def test_each_parameter_of_an_authorization_request_may_be_garbage(
+def test_malformed_parameters_of_an_authorization_request_are_handled(
     gatebell: LiveGatebell, name: str
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -93,7 +93,7 @@ def test_an_expression_in_an_authorization_request_is_not_evaluated(
 @pytest.mark.rfc("rfc6749-10.14-a")
 @bounded(30)
 @given(changes=st.dictionaries(st.sampled_from(AUTHORIZE), st.none() | TEXT, min_size=1))
-def test_an_authorization_request_may_be_garbage_all_over(
+def test_a_random_authorization_request_is_handled(
     live_postgres: LiveGatebell, changes: dict[str, str | None]
 ) -> None:
     url = authorization_url(live_postgres, phone_application(live_postgres), **changes)
@@ -103,7 +103,7 @@ def test_an_authorization_request_may_be_garbage_all_over(
 
 @pytest.mark.advisory("CVE-2026-4634")
 @pytest.mark.parametrize("grant", ["client_credentials", "refresh_token", "password"])
-def test_a_very_long_scope_is_refused_at_once(gatebell: LiveGatebell, grant: str) -> None:
+def test_a_very_long_scope_is_rejected_quickly(gatebell: LiveGatebell, grant: str) -> None:
     client = server_application(gatebell)
     form = {"client_id": client.client_id, "client_secret": client.secret, "grant_type": grant}
     form |= {"refresh_token": "x", "username": "x", "password": "x"}
@@ -114,7 +114,7 @@ def test_a_very_long_scope_is_refused_at_once(gatebell: LiveGatebell, grant: str
 
 
 @pytest.mark.parametrize("name", TOKEN)
-def test_each_parameter_of_a_token_request_may_be_garbage(
+def test_malformed_parameters_of_a_token_request_are_handled(
     gatebell: LiveGatebell, name: str
 ) -> None:
     client = server_application(gatebell)
@@ -122,14 +122,14 @@ def test_each_parameter_of_a_token_request_may_be_garbage(
         form = dict.fromkeys(TOKEN, "x")
         form |= {"grant_type": grant, "client_id": client.client_id, "client_secret": client.secret}
         for value in FEW_NASTY:
-            # Somebody may have guessed too often.
+            # The limit of failed attempts may be reached.
             assert_clear(post_token(gatebell, {**form, name: value}), 429)
 
 
 @pytest.mark.long
 @bounded(30)
 @given(form=st.dictionaries(st.sampled_from(TOKEN), TEXT), grant=st.sampled_from(GRANTS))
-def test_a_token_request_may_be_garbage_all_over(
+def test_a_random_token_request_is_handled(
     live_postgres: LiveGatebell, form: dict[str, str], grant: str
 ) -> None:
     client = phone_application(live_postgres)
@@ -142,7 +142,9 @@ def test_a_token_request_may_be_garbage_all_over(
 
 @bounded(30)
 @given(body=st.binary(max_size=300), kind=st.sampled_from(["token", "revoke"]))
-def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: str) -> None:
+def test_a_body_of_random_bytes_is_handled(
+    live_sqlite: LiveGatebell, body: bytes, kind: str
+) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     address = f"{live_sqlite.url}/oauth/{kind}"
     assert_clear(machine(live_sqlite).post(address, data=body, headers=headers))
@@ -151,7 +153,7 @@ def test_a_body_may_be_any_bytes(live_sqlite: LiveGatebell, body: bytes, kind: s
 @pytest.mark.long
 @bounded(30)
 @given(value=st.binary(max_size=120).map(lambda each: each.translate(None, b"\x00\r\n").strip()))
-def test_a_header_may_be_any_bytes(live_sqlite: LiveGatebell, value: bytes) -> None:
+def test_a_header_of_random_bytes_is_handled(live_sqlite: LiveGatebell, value: bytes) -> None:
     for scheme in (b"", b"Basic ", b"Bearer "):
         headers = {"Authorization": (scheme + value).strip() or b"x"}
         assert_clear(post_token(live_sqlite, {"grant_type": "refresh_token"}, headers=headers))
@@ -160,7 +162,9 @@ def test_a_header_may_be_any_bytes(live_sqlite: LiveGatebell, value: bytes) -> N
 
 
 @pytest.mark.parametrize("value", FEW_NASTY, ids=range(len(FEW_NASTY)))
-def test_a_token_to_look_at_or_to_kill_may_be_garbage(gatebell: LiveGatebell, value: str) -> None:
+def test_malformed_tokens_are_handled_by_token_info_and_revocation(
+    gatebell: LiveGatebell, value: str
+) -> None:
     client = server_application(gatebell)
     form = {"client_id": client.client_id, "client_secret": client.secret, "token": value}
     assert_clear(machine(gatebell).post(f"{gatebell.url}/oauth/revoke", data=form), 200)
@@ -169,10 +173,10 @@ def test_a_token_to_look_at_or_to_kill_may_be_garbage(gatebell: LiveGatebell, va
         assert_clear(machine(gatebell).get(address, params={"access_token": value}))
 
 
-# OpenID's endpoints
+# OpenID Connect endpoints.
 
 
-#: Two dots make a token of it, as far as that goes.
+#: Text with two dots or more, which looks like a JWT.
 JWT = st.lists(st.text("ABCabc019-_=é\x00", max_size=40), min_size=3, max_size=5).map(".".join)
 LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "request", "decision")
 
@@ -180,7 +184,7 @@ LOGOUT = ("id_token_hint", "client_id", "post_logout_redirect_uri", "state", "re
 @pytest.mark.long
 @bounded(30)
 @given(form=st.dictionaries(st.sampled_from(LOGOUT), TEXT | JWT))
-def test_a_request_to_sign_out_may_be_garbage_all_over(
+def test_a_random_logout_request_is_handled(
     live_postgres: LiveGatebell, form: dict[str, str]
 ) -> None:
     browser, url = (
@@ -200,7 +204,7 @@ def test_a_request_to_sign_out_may_be_garbage_all_over(
 @pytest.mark.long
 @bounded(30)
 @given(token=TEXT | JWT, hint=TEXT)
-def test_a_token_to_describe_may_be_garbage(
+def test_a_random_token_is_handled_by_introspection(
     live_postgres: LiveGatebell, token: str, hint: str
 ) -> None:
     client = server_application(live_postgres)
@@ -217,7 +221,7 @@ def test_a_token_to_describe_may_be_garbage(
 
 @bounded(30)
 @given(token=TEXT | JWT)
-def test_a_token_to_ask_claims_with_may_be_garbage(live_postgres: LiveGatebell, token: str) -> None:
+def test_a_random_token_is_rejected_by_userinfo(live_postgres: LiveGatebell, token: str) -> None:
     url = f"{live_postgres.url}/oauth/userinfo"
     for answer in (
         machine(live_postgres).post(url, data={"access_token": token}),
@@ -229,7 +233,9 @@ def test_a_token_to_ask_claims_with_may_be_garbage(live_postgres: LiveGatebell, 
 
 @pytest.mark.parametrize("path", ["introspect", "userinfo", "logout"])
 @pytest.mark.parametrize("body", [b"\xff\xfe", b"%ff=%zz&&&=;", b"{", b"\x00" * 50])
-def test_a_body_for_openid_may_be_any_bytes(gatebell: LiveGatebell, path: str, body: bytes) -> None:
+def test_a_malformed_body_for_openid_is_handled(
+    gatebell: LiveGatebell, path: str, body: bytes
+) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = machine(gatebell).post(
         f"{gatebell.url}/oauth/{path}", data=body, headers=headers, allow_redirects=False
@@ -237,19 +243,19 @@ def test_a_body_for_openid_may_be_any_bytes(gatebell: LiveGatebell, path: str, b
     assert answer.status_code in {303, 400, 401}
 
 
-# JSON objects in the place of forms
+# JSON objects in place of forms.
 
 
 ENDPOINTS = ("token", "authorize_device", "revoke", "introspect", "par")
-#: Bodies that are no object of texts, and what the answer says of them.
+#: Bodies that are not objects of texts, and the error of the answer.
 BAD: tuple[tuple[str | bytes, str], ...] = (
-    ("", "is not JSON"),
-    ("{", "is not JSON"),
-    ("{}{}", "is not JSON"),
-    ("[" * 30_000, "is not JSON"),
-    ('{"a": NaN}', "is not JSON"),
-    (b"\xff\xfe{\x00}\x00", "is not JSON"),
-    (b'{"grant_type": "\xff"}', "is not JSON"),
+    ("", "is not valid JSON"),
+    ("{", "is not valid JSON"),
+    ("{}{}", "is not valid JSON"),
+    ("[" * 30_000, "is not valid JSON"),
+    ('{"a": NaN}', "is not valid JSON"),
+    (b"\xff\xfe{\x00}\x00", "byte order mark"),
+    (b'{"grant_type": "\xff"}', "is not valid JSON"),
     ("[]", "must be a JSON object"),
     ('[["grant_type", "password"]]', "must be a JSON object"),
     ("null", "must be a JSON object"),
@@ -279,7 +285,7 @@ def send(
     )
 
 
-def test_a_client_that_speaks_json_gets_renews_looks_at_and_revokes_its_tokens(
+def test_a_client_uses_json_for_all_token_requests(
     gatebell: LiveGatebell,
 ) -> None:
     client = server_application(gatebell)
@@ -288,7 +294,7 @@ def test_a_client_that_speaks_json_gets_renews_looks_at_and_revokes_its_tokens(
         "grant_type": "authorization_code",
         "code": new_code(gatebell, client),
         "redirect_uri": client.redirect_uri,
-        "code_verifier": None,  # the same as absent
+        "code_verifier": None,  # A null value is the same as an absent parameter.
     }
     pair = pair_in(send(gatebell, "token", redemption))
     renewal = {"grant_type": "refresh_token", "refresh_token": pair.refresh, **proof_of(client)}
@@ -299,7 +305,7 @@ def test_a_client_that_speaks_json_gets_renews_looks_at_and_revokes_its_tokens(
     assert not is_live(gatebell, pair.access)
 
 
-def test_devices_and_pushed_requests_come_as_json_too(gatebell: LiveGatebell) -> None:
+def test_device_and_pushed_requests_are_accepted_as_json(gatebell: LiveGatebell) -> None:
     device = {"client_id": television(gatebell).client_id, "scope": "read_user"}
     assert send(gatebell, "authorize_device", device).json()["user_code"]
     client = server_application(gatebell)
@@ -314,7 +320,7 @@ def test_devices_and_pushed_requests_come_as_json_too(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_byte_order_mark_is_named(gatebell: LiveGatebell, encoding: str) -> None:
+def test_a_byte_order_mark_is_rejected(gatebell: LiveGatebell, encoding: str) -> None:
     body = json.dumps({"grant_type": "password"}).encode(encoding)
     headers = {"Content-Type": "application/json"}
     answer = post_token(gatebell, body, headers=headers)
@@ -322,7 +328,7 @@ def test_a_byte_order_mark_is_named(gatebell: LiveGatebell, encoding: str) -> No
     assert "byte order mark" in answer.json()["error_description"]
 
 
-def test_parameters_in_the_url_are_named(gatebell: LiveGatebell) -> None:
+def test_parameters_in_the_url_are_rejected(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).post(
         f"{gatebell.url}/oauth/token", params={"grant_type": "refresh_token"}
     )
@@ -331,7 +337,7 @@ def test_parameters_in_the_url_are_named(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc7662-2.1-c")
-def test_basic_stands_beside_a_json_body(gatebell: LiveGatebell) -> None:
+def test_basic_authentication_is_accepted_with_a_json_body(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     answer = machine(gatebell).post(
@@ -343,7 +349,7 @@ def test_basic_stands_beside_a_json_body(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_what_is_no_object_of_texts_is_refused_and_said_to_be(
+def test_a_body_that_is_not_an_object_of_texts_is_rejected(
     gatebell: LiveGatebell, endpoint: str
 ) -> None:
     for body, sentence in BAD:
@@ -358,7 +364,7 @@ def test_a_body_that_is_too_large_is_refused(gatebell: LiveGatebell, endpoint: s
     assert (answer.status_code, answer.json()["error"]) == (413, "invalid_request")
 
 
-def test_what_a_json_body_says_in_the_address_does_not_count(gatebell: LiveGatebell) -> None:
+def test_parameters_in_the_url_of_a_json_request_are_rejected(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     answer = send(gatebell, f"revoke?token={pair.access}", proof_of(client))

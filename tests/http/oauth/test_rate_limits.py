@@ -1,4 +1,4 @@
-"""How often one may ask, and how every answer says so."""
+"""Rate limits of the API, the OAuth endpoints and pages, and their headers."""
 
 import shutil
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from werkzeug.test import TestResponse
 from domain.accounts.users import NewUser, create_user, get_user
 from domain.core.errors import NotFoundError
 from domain.core.randomness import random_password
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from tests.support.signing_in.password_rules import RULES
 from web.admin.settings import store_setting
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 from web.services import now, services
 from web.settings.reader import Settings
 
@@ -31,7 +31,7 @@ OAUTH = ("/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/authorize
 
 @pytest.fixture
 def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
-    """One kind of database will do: nothing of this is kept there."""
+    """A SQLite database, since rate limits are not stored in the database."""
     shutil.copy(migrated_sqlite, tmp_path / "gatebell.db")
     return f"sqlite:///{tmp_path / 'gatebell.db'}"
 
@@ -40,7 +40,7 @@ def database_url(migrated_sqlite: Path, tmp_path: Path) -> str:
 def limited(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> Callable[..., FlaskClient]:
-    """Makes a visitor of an app with these settings."""
+    """A function that returns a client of an app with the given settings."""
 
     def make(**changes: object) -> FlaskClient:
         return make_app(replace(settings, **changes)).test_client()  # type: ignore[arg-type]
@@ -49,11 +49,13 @@ def limited(
 
 
 def token_of(client: FlaskClient, name: str, *, scopes: str = "api") -> str:
-    """Give somebody a token; who has no account yet gets one."""
+    """Return a new token of the user, who is created if necessary."""
     with client.application.app_context():
         session, keyring = db.session(), services().keyring
         details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
-        made = create_token(_user_id(name), details, session=session, keyring=keyring, now=now())
+        made = create_personal_token(
+            _user_id(name), details, session=session, keyring=keyring, now=now()
+        )
         session.commit()
         return made.clear
 
@@ -80,7 +82,9 @@ def has_headers(answer: TestResponse) -> bool:
 
 
 @pytest.mark.spec("L1")
-def test_every_answer_of_the_api_says_what_is_left(limited: Callable[..., FlaskClient]) -> None:
+def test_every_answer_of_the_api_has_rate_limit_headers(
+    limited: Callable[..., FlaskClient],
+) -> None:
     client = limited(api_rate_limit="5/day")
     token = token_of(client, "alice", scopes="read_user")
 
@@ -115,7 +119,7 @@ def test_over_the_limit_the_api_answers_429(limited: Callable[..., FlaskClient])
 
 
 @pytest.mark.spec("L1")
-def test_a_user_is_counted_whatever_the_token_and_apart_from_others(
+def test_all_tokens_of_a_user_share_a_limit(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(api_rate_limit="2/day")
@@ -126,7 +130,9 @@ def test_a_user_is_counted_whatever_the_token_and_apart_from_others(
 
 
 @pytest.mark.spec("L1")
-def test_without_a_good_token_the_address_is_counted(limited: Callable[..., FlaskClient]) -> None:
+def test_requests_without_a_valid_token_are_limited_by_address(
+    limited: Callable[..., FlaskClient],
+) -> None:
     client = limited(api_rate_limit="2/day")
     token = token_of(client, "alice")
     nobody = client.get("/api/v4/user")
@@ -136,7 +142,7 @@ def test_without_a_good_token_the_address_is_counted(limited: Callable[..., Flas
     assert (nobody.status_code, rate_limit_headers(nobody)) == (401, (2, 1, 1))
     assert (two_tokens.status_code, rate_limit_headers(two_tokens)) == (400, (2, 2, 0))
     assert call(client, "gbp-guess").status_code == 429
-    # Whoever has a good token does not suffer from who shares the address.
+    # Other clients at the same address do not affect a user with a valid token.
     assert call(client, token).status_code == 200
     elsewhere = {"REMOTE_ADDR": "192.0.2.7"}
     assert client.get("/api/v4/user", environ_overrides=elsewhere).status_code == 401
@@ -145,7 +151,7 @@ def test_without_a_good_token_the_address_is_counted(limited: Callable[..., Flas
 @pytest.mark.long
 @pytest.mark.spec("L1")
 @pytest.mark.rfc("rfc6749-2.3.1-d", "rfc7009-5-a", "rfc7662-4-b")
-def test_an_address_is_counted_at_the_machine_endpoints_together(
+def test_the_oauth_endpoints_share_a_limit_by_address(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(oauth_rate_limit="4/day")
@@ -165,7 +171,7 @@ def test_an_address_is_counted_at_the_machine_endpoints_together(
 
 @pytest.mark.long
 @pytest.mark.spec("L1")
-def test_pages_are_limited_only_where_the_instance_wants_it(
+def test_pages_are_limited_only_if_configured(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(page_rate_limit="1/day")
@@ -182,7 +188,7 @@ def test_pages_are_limited_only_where_the_instance_wants_it(
 
 
 @pytest.mark.spec("L1")
-def test_what_has_no_limit_has_no_headers_either(limited: Callable[..., FlaskClient]) -> None:
+def test_endpoints_without_a_limit_have_no_headers(limited: Callable[..., FlaskClient]) -> None:
     client = limited(api_rate_limit="1/day", oauth_rate_limit="1/day", page_rate_limit="1/day")
     for path in ("/healthz", "/readyz", "/oauth/token/info", "/.well-known/openid-configuration"):
         answers = [client.get(path) for _ in range(3)]
@@ -192,7 +198,7 @@ def test_what_has_no_limit_has_no_headers_either(limited: Callable[..., FlaskCli
 
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize("rates", ["100/month;2/day", "2/month;100/day"])
-def test_of_several_rates_the_tightest_is_told(
+def test_the_headers_show_the_tightest_of_several_rates(
     limited: Callable[..., FlaskClient], rates: str
 ) -> None:
     client = limited(oauth_rate_limit=rates)
@@ -202,7 +208,7 @@ def test_of_several_rates_the_tightest_is_told(
 
 
 @pytest.mark.spec("L1")
-def test_after_one_rate_is_used_up_the_others_go_on_counting(
+def test_an_exhausted_rate_does_not_stop_the_count_of_other_rates(
     limited: Callable[..., FlaskClient],
 ) -> None:
     client = limited(oauth_rate_limit="1/day;3/month")
@@ -211,7 +217,7 @@ def test_after_one_rate_is_used_up_the_others_go_on_counting(
 
 
 @pytest.mark.spec("L1")
-def test_the_limit_of_pages_holds_for_no_interface(limited: Callable[..., FlaskClient]) -> None:
+def test_the_limit_of_pages_does_not_apply_to_the_api(limited: Callable[..., FlaskClient]) -> None:
     client = limited(page_rate_limit="1/day", api_rate_limit="", oauth_rate_limit="")
     token = token_of(client, "alice")
     for path in ("/user", "/personal_access_tokens"):
@@ -222,7 +228,7 @@ def test_the_limit_of_pages_holds_for_no_interface(limited: Callable[..., FlaskC
 
 
 @pytest.mark.spec("L1")
-def test_a_refusal_for_another_reason_keeps_its_own_retry_after(
+def test_an_unrelated_error_keeps_its_own_retry_after(
     limited: Callable[..., FlaskClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = limited(oauth_rate_limit="9/day")
@@ -230,7 +236,7 @@ def test_a_refusal_for_another_reason_keeps_its_own_retry_after(
     def away(*_args: object) -> None:
         raise OperationalError("SELECT 1", {}, Exception("away"))
 
-    monkeypatch.setattr("blueprints.oauth.token.request_in_form", away)
+    monkeypatch.setattr("blueprints.oauth.token.read_form_request", away)
     answer = client.post("/oauth/token")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
     assert rate_limit_headers(answer) == (9, 1, 8)
@@ -251,9 +257,9 @@ def test_a_limit_is_changed_and_switched_off_within_a_second(
 
 
 def change_limit(client: FlaskClient, limit: str) -> None:
-    """Change the setting as a command does, and give it its second."""
+    """Change the setting as a command does, and wait a second until it takes effect."""
     with client.application.app_context():
-        store_setting(work(), "oauth_rate_limit", limit)
+        store_setting(unit_of_work(), "oauth_rate_limit", limit)
         db.session.commit()
     sleep(1.1)
 
@@ -269,7 +275,9 @@ FORGED = (
 @pytest.mark.advisory("CVE-2023-36456")
 @pytest.mark.spec("L1")
 @pytest.mark.rfc("rfc9700-4.13-a")
-def test_forged_addresses_change_nothing(limited: Callable[..., FlaskClient]) -> None:
+def test_forged_forwarding_headers_do_not_change_the_count(
+    limited: Callable[..., FlaskClient],
+) -> None:
     client = limited(oauth_rate_limit="2/day", api_rate_limit="2/day")
     for position, header in enumerate(FORGED):
         real = {"REMOTE_ADDR": f"192.0.2.{position}"}
@@ -287,7 +295,7 @@ def test_forged_addresses_change_nothing(limited: Callable[..., FlaskClient]) ->
 
 @pytest.mark.spec("L1")
 @pytest.mark.parametrize(("proxies", "position"), [(1, -1), (2, -2)])
-def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
+def test_behind_proxies_the_address_from_the_last_trusted_hop_is_limited(
     limited: Callable[..., FlaskClient], proxies: int, position: int
 ) -> None:
     client = limited(oauth_rate_limit="2/day", trusted_proxies=proxies)
@@ -296,7 +304,7 @@ def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
         return client.post("/oauth/token", headers={"X-Forwarded-For": ", ".join(hops)}).status_code
 
     def hops(told: str, number: int) -> list[str]:
-        # All but the one that counts differ, and the first one is the client's own invention.
+        # All addresses but the relevant one differ, and the client invents the first address.
         made = [f"198.51.100.{number}", f"203.0.113.{number}", f"203.0.113.{number + 9}"]
         made[position] = told
         return made
@@ -306,7 +314,7 @@ def test_behind_proxies_the_hop_counts_that_the_last_trusted_one_told(
 
 
 @pytest.mark.spec("L1")
-def test_a_client_of_ipv6_is_its_network(limited: Callable[..., FlaskClient]) -> None:
+def test_ipv6_clients_are_limited_by_network(limited: Callable[..., FlaskClient]) -> None:
     client = limited(oauth_rate_limit="1/day")
     for first, second, is_one in (
         ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", True),
@@ -322,7 +330,7 @@ def test_a_client_of_ipv6_is_its_network(limited: Callable[..., FlaskClient]) ->
         assert [answer.status_code for answer in answers] == expected, (first, second)
 
 
-def test_the_library_looks_for_limits_before_the_view_at_pages_alone(app: Flask) -> None:
+def test_the_library_checks_limits_before_the_view_only_for_pages(app: Flask) -> None:
     hooks = app.before_request_funcs
     assert not [hook for hook in hooks.get(None, ()) if "imiter" in repr(hook)]
     assert [hook for hook in hooks["sessions"] if "imiter" in repr(hook)]

@@ -1,4 +1,4 @@
-"""Nasty values in every field of every form of an administrator: an answer, and never a fault."""
+"""Hostile values in every field of every form of an administrator: no request causes a 5xx."""
 
 import re
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ from tests.support.wire.html_forms import HtmlForm, forms_in
 pytestmark = pytest.mark.long
 
 VALUES = ("", "a\x00b", "é" * 3_000, "9" * 40, "-1", "2026-02-30T25:61", '{"a":', "NaN")
-#: What ends the session, or takes away what other forms are about.
+#: Forms that end the session, or that delete the objects of other forms.
 ENDS = re.compile(r"sign_out|/delete|/lock|/deactivate|/(?:help/docs|help/guides)/")
-#: What every page after it would ask for; these forms come last.
+#: Forms that affect every later page; they are tested last.
 LAST = re.compile(r"^/(?:admin|-/user_settings)\b")
 #: Names of fields whose values may be in no log.
 SECRETS = {"password", "new_password", "current_password", "client_secret"}
@@ -27,14 +27,14 @@ LEAST_FORMS = 100
 
 
 def shape_of(url: str) -> str:
-    """Return what pages of one kind have in common."""
+    """Return the path and parameter names of a URL with its numbers replaced."""
     parts = urlsplit(url)
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     return f"{re.sub(r'[0-9a-f]{16,}|[0-9]+', '1', parts.path)}?{','.join(names)}"
 
 
 def pages_of(live: LiveGatebell, browser: requests.Session) -> Iterator[requests.Response]:
-    """Visit one page of each kind to which links lead."""
+    """Visit one linked page of each kind."""
     waiting, seen = [f"{live.url}/"], set[str]()
     while waiting:
         url = waiting.pop()
@@ -51,7 +51,7 @@ def pages_of(live: LiveGatebell, browser: requests.Session) -> Iterator[requests
 
 
 def forms_of(live: LiveGatebell, browser: requests.Session) -> list[tuple[str, HtmlForm]]:
-    """Return one form of each kind that changes something, with where it is sent."""
+    """Return the target and form of each kind of form that changes something."""
     found: dict[tuple[str, ...], tuple[str, HtmlForm]] = {}
     for page in pages_of(live, browser):
         for form in forms_in(page.text):
@@ -63,9 +63,7 @@ def forms_of(live: LiveGatebell, browser: requests.Session) -> list[tuple[str, H
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_nasty_value_in_a_form_is_taken_or_refused_in_words(
-    new_service: NewService, kind: str
-) -> None:
+def test_hostile_values_in_forms_cause_no_server_error(new_service: NewService, kind: str) -> None:
     faults: list[tuple[str, str, str, int]] = []
     with running(new_service(kind, only="web", **SETTINGS)) as live:
         furnish(live)
@@ -84,5 +82,5 @@ def test_a_nasty_value_in_a_form_is_taken_or_refused_in_words(
 
 
 def values_of(name: str) -> list[str]:
-    """Return what a field is filled with; nothing else has the value of a secret."""
+    """Return the values for a field; values of secrets are unique."""
     return [f"{name} {each}" if name in SECRETS else each for each in VALUES]

@@ -1,4 +1,4 @@
-"""/help: guides and documents, with the values of who reads them."""
+"""The help pages /help: guides and documents with the values of their readers."""
 
 import re
 from urllib.parse import urldefrag
@@ -7,10 +7,16 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from blueprints.help.documents import MOVED, Values, documents, page_of, sections
-from blueprints.help.search import search
+from blueprints.help.documents import (
+    RENAMED_DOCUMENTS,
+    GuideValues,
+    get_page_path,
+    load_documents,
+    load_sections,
+)
+from blueprints.help.search import search_documents
 from domain.access.roles import Role
-from domain.access.scopes import FREE, NOT_FOR_APPLICATIONS, SCOPES
+from domain.access.scopes import ALWAYS_ALLOWED_SCOPES, NON_APPLICATION_SCOPES, SCOPES
 from domain.oauth.openid import userinfo
 from domain.oauth.personal_tokens.tokens import PERSONAL_SCOPES
 from tests.support.accounts.people import alice, bob, make_application, signed_in
@@ -20,19 +26,19 @@ from tests.support.service.live import ROOT, LiveGatebell
 
 
 def names_in_index() -> list[str]:
-    return [topic.name for section in sections() for topic in section.topics]
+    return [topic.name for section in load_sections() for topic in section.topics]
 
 
 def test_the_index_has_every_document_once_and_begins_with_the_quickstart() -> None:
     names = names_in_index()
-    records = {name for name in documents() if re.match(r"adr/\d", name)}
-    assert sorted(names) == sorted(documents().keys() - records - {"README"})
+    records = {name for name in load_documents() if re.match(r"adr/\d", name)}
+    assert sorted(names) == sorted(load_documents().keys() - records - {"README"})
     assert names[0] == "quickstart"
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: FlaskClient) -> None:
+def test_every_link_of_the_help_has_a_page_and_an_anchor(client: FlaskClient) -> None:
     pages: dict[str, str] = {}
     waiting, asked = ["/help"], set[tuple[str, str]]()
     while waiting:
@@ -42,7 +48,7 @@ def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: Flas
         assert answer.status_code == 200, path
         main = re.search("(?s)<main.*</main>", answer.text) if _is_page(answer) else None
         pages[path] = main[0] if main else ""
-        # The policy for contents of pages lets no style apply that stands in an element.
+        # The content security policy blocks style attributes.
         assert not re.search(r"<[^>]* style=", pages[path]), path
         answer.close()
         for target in _TARGET.findall(pages[path]):
@@ -50,10 +56,10 @@ def test_every_link_of_the_help_leads_to_a_page_that_has_its_anchor(client: Flas
             asked.add((bare or path, anchor))
             waiting.append(bare or path)
     assert {each for each in asked if each[1] and f'id="{each[1]}"' not in pages[each[0]]} == set()
-    assert {page_of(name) for name in names_in_index()} <= pages.keys()
+    assert {get_page_path(name) for name in names_in_index()} <= pages.keys()
 
 
-#: What leads to documents, pictures, and parts of a page.
+#: Links to documents, pictures and parts of a page.
 _TARGET = re.compile(r'(?:href|src)="((?:/help/(?:docs|guides|images)/|#)[^"]*)"')
 
 
@@ -61,8 +67,30 @@ def _is_page(answer: TestResponse) -> bool:
     return answer.mimetype == "text/html"
 
 
+@pytest.mark.one_database("sqlite")
+def test_a_drawing_is_served_and_described(client: FlaskClient) -> None:
+    page = client.get("/help/docs/concepts").text
+    shown = re.search(r'<img src="(/help/images/[^"]+\.svg)" alt="([^"]+)"', page)
+    assert shown
+    answer = client.get(shown[1])
+    assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
+    drawing = answer.text
+    answer.close()
+    assert "<title " in drawing
+    assert f">{shown[2]}</desc>" in drawing
+    assert "prefers-color-scheme: dark" in drawing
+    # Images load nothing from elsewhere.
+    assert re.findall(r"(?:href=\"|src=\"|url\()(?!#)", drawing) == []
+    width = re.search(r'<svg [^>]*width="(\d+)"', drawing)
+    assert width
+    # A reader sees text of at least 12 px at the natural width, and of 11 px on a phone.
+    smallest = min(float(size) for size in re.findall(r"font-size: ([\d.]+)px", drawing))
+    assert smallest >= 12
+    assert smallest * 358 / int(width[1]) >= 11
+
+
 @pytest.mark.long
-def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveGatebell) -> None:
+def test_a_guide_shows_only_values_of_the_readers_own_application(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell), name="Notes")
     url = f"{gatebell.url}/help/guides/web-application?application={client.id}"
     own = signed_in(gatebell, bob(gatebell)).get(url).text
@@ -72,11 +100,11 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
     assert f"client_id=&#34;{client.client_id}&#34;" in own
     assert f"authorize_redirect(&#34;{client.redirect_uri}&#34;)" in own
     assert client.secret not in own
-    assert "Requests for them are refused" in " ".join(own.split())
+    assert "Requests for them are rejected" in " ".join(own.split())
     assert f"/-/user_settings/applications/{client.id}/edit" in own
     suiting = make_application(gatebell, bob(gatebell), scopes="openid profile email")
     suits = url.replace(f"={client.id}", f"={suiting.id}")
-    assert "are refused until" not in signed_in(gatebell, bob(gatebell)).get(suits).text
+    assert "are rejected until" not in signed_in(gatebell, bob(gatebell)).get(suits).text
     offer = f"/help/guides/web-application?application={client.id}"
     plain = f"{gatebell.url}/help/guides/web-application"
     assert offer in signed_in(gatebell, bob(gatebell)).get(plain).text
@@ -91,7 +119,7 @@ def test_a_guide_has_the_values_of_the_readers_application_alone(gatebell: LiveG
 
 
 @pytest.mark.long
-def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGatebell) -> None:
+def test_a_guide_shows_only_urls_of_the_readers_own_integration(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     base = f"{gatebell.url}/help/guides/curl?integration={endpoint.id}&project="
     own = signed_in(gatebell, alice(gatebell)).get(base + endpoint.project).text
@@ -120,8 +148,8 @@ def test_a_guide_has_the_url_of_the_readers_integration_alone(gatebell: LiveGate
     assert gatebell.http().get(wrong).status_code == 400
 
 
-def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
-    values = Values(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
+def test_values_with_shell_syntax_are_not_filled_into_commands() -> None:
+    values = GuideValues(base_url="https://gate.test/a", redirect_uri="https://a.example/$(reboot)")
     text = "curl https://gate.example/x https://gate.example.org https://app.example/callback"
     assert values.fill(text) == (
         "curl https://gate.test/a/x https://gate.example.org https://app.example/callback"
@@ -129,15 +157,15 @@ def test_a_value_that_a_shell_could_understand_stays_out_of_commands() -> None:
 
 
 @pytest.mark.one_database("sqlite")
-@pytest.mark.parametrize("name", MOVED)
-def test_a_former_name_of_a_document_leads_to_it(client: FlaskClient, name: str) -> None:
+@pytest.mark.parametrize("name", RENAMED_DOCUMENTS)
+def test_the_former_name_of_a_document_redirects_to_it(client: FlaskClient, name: str) -> None:
     answer = client.get(f"/help/{name if name.startswith('guides/') else f'docs/{name}'}?a=b")
     assert answer.status_code == 301
-    assert answer.headers["Location"] == f"{page_of(MOVED[name])}?a=b"
-    assert client.get(page_of(MOVED[name])).status_code == 200
+    assert answer.headers["Location"] == f"{get_page_path(RENAMED_DOCUMENTS[name])}?a=b"
+    assert client.get(get_page_path(RENAMED_DOCUMENTS[name])).status_code == 200
 
 
-#: What users search for, and a part of the first result's URL.
+#: Search terms of users, and a part of the first result's URL.
 _SEARCHES = {
     "2FA": "approve-access",
     "MFA": "approve-access",
@@ -174,16 +202,16 @@ _SEARCHES = {
 
 @pytest.mark.parametrize("words", _SEARCHES)
 def test_the_first_result_of_a_search_is_the_page_on_it(words: str) -> None:
-    pages = [hit.part.page for hit in search(words)[:3]]
+    pages = [hit.part.page for hit in search_documents(words)[:3]]
     assert any(_SEARCHES[words] in page for page in pages[:1]), pages
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None:
+def test_a_search_finds_the_part_with_the_words(client: FlaskClient) -> None:
     found = client.get("/help", query_string={"search": "PROMPT=none works"}).text
     assert "/help/guides/scopes-and-claims#where-promptnone-works" in found
-    assert "Nothing found" in client.get("/help?search=prompt+zzzyx").text
+    assert "No results" in client.get("/help?search=prompt+zzzyx").text
     for words in ("\0", "a" * 10_000, "<script>alert(1)</script>", "%"):
         answer = client.get("/help", query_string={"search": words})
         assert answer.status_code == 200
@@ -191,22 +219,26 @@ def test_a_search_finds_the_part_that_has_the_words(client: FlaskClient) -> None
 
 
 def test_the_tables_of_scopes_and_claims_are_true() -> None:
-    text = documents()["guides/scopes-and-claims"].text
+    text = load_documents()["guides/scopes-and-claims"].text
     rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
     scopes = {name: kind for name, _, kind in rows[: len(SCOPES)]}
     assert list(scopes) == [scope.name for scope in SCOPES if scope.is_offered]
     of_tokens = {name for name, kind in scopes.items() if "applications" not in kind}
-    assert of_tokens == NOT_FOR_APPLICATIONS
+    assert of_tokens == NON_APPLICATION_SCOPES
     assert tuple(name for name, kind in scopes.items() if "tokens" in kind) == PERSONAL_SCOPES
-    assert {name for name, kind in scopes.items() if "without registering" in kind} == FREE
+    assert {
+        name for name, kind in scopes.items() if "without registering" in kind
+    } == ALWAYS_ALLOWED_SCOPES
     claims = [(name, scope.strip("`")) for name, scope, _ in rows[len(SCOPES) :]]
-    assert claims == [(name, scope) for scope, names in userinfo.CLAIMS.items() for name in names]
+    assert claims == [
+        (name, scope) for scope, names in userinfo.CLAIMS_BY_SCOPE.items() for name in names
+    ]
 
 
-def test_every_block_of_a_guide_that_has_a_name_is_run() -> None:
+def test_every_named_block_of_a_guide_is_run_by_a_test() -> None:
     named = {
         block
-        for name, document in documents().items()
+        for name, document in load_documents().items()
         if name.startswith("guides/")
         for block in re.findall(r"^```\w+ (\S+)$", document.text, re.MULTILINE)
     }

@@ -1,4 +1,4 @@
-"""What keeps a page from being used against its reader, and what must not stand in their way."""
+"""Security headers of pages, and the exceptions that pages of the OAuth flow need."""
 
 import re
 
@@ -10,13 +10,13 @@ from tests.support.accounts.people import alice, bob, make_application, make_use
 from tests.support.oauth.oauth_wire import ask, server_application
 from tests.support.service.live import LiveGatebell
 from tests.support.signing_in.second_factors import SECURITY, give_app, give_password
-from web.http.endpoints import page_blueprints
+from web.http.endpoints import list_page_blueprints
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 def policies(answer: requests.Response) -> tuple[bool, str]:
-    """Return whether forms must stay here, and what becomes of who opened the page."""
+    """Return whether forms are limited to this origin, and the opener policy."""
     policy = answer.headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy
     assert "base-uri 'none'" in policy
@@ -46,16 +46,16 @@ POLICIES = (
 
 
 @pytest.mark.long
-def test_forms_stay_here_except_on_pages_that_applications_lead_to(gatebell: LiveGatebell) -> None:
+def test_forms_are_limited_to_this_origin_except_in_the_oauth_flow(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     for path, expected in POLICIES:
         answer = browser.get(gatebell.url + path, allow_redirects=False)
         assert policies(answer) == expected, path
 
 
-#: Forms of applications, which may come from anywhere and decide nothing.
+#: Forms of applications, which may come from any origin and change nothing.
 OF_OTHERS = {"/oauth/authorize", "/oauth/logout"}
-#: Forms for people whose session can end meanwhile. They lead back to their page.
+#: Forms that redirect to their page, since the session can end before they are sent.
 QUESTIONS = {
     *("/oauth/device", "/oauth/device/decision", "/oauth/device/phone"),
     *("/users/auth/1", "/users/sign_in", "/users/sign_in/passkey", "/users/sign_out"),
@@ -66,8 +66,8 @@ QUESTIONS = {
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2014-8144")
-def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None:
-    pages, client = set(page_blueprints(app)), app.test_client()
+def test_every_form_is_rejected_without_its_csrf_token(app: Flask) -> None:
+    pages, client = set(list_page_blueprints(app)), app.test_client()
     paths = {
         re.sub(r"<any\(\W?(\w+).*?>|<[^>]+>", lambda found: found[1] or "1", rule.rule)
         for rule in app.url_map.iter_rules()
@@ -79,15 +79,15 @@ def test_no_form_of_any_page_does_anything_without_its_token(app: Flask) -> None
     assert all(answers[path].status_code in {302, 303} for path in taken)
 
 
-def test_every_step_on_the_way_to_an_application_leads_out(gatebell: LiveGatebell) -> None:
+def test_every_page_of_the_oauth_flow_allows_foreign_form_targets(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     stranger = gatebell.http()
-    assert policies(ask(stranger, gatebell, client)) == LEADS_OUT  # sign-in
+    assert policies(ask(stranger, gatebell, client)) == LEADS_OUT  # The sign-in page.
     charlie = make_user(gatebell, name="charlie")
     give_app(gatebell, charlie)
     assert policies(give_password(gatebell, charlie)[1]) == LEADS_OUT
     browser = signed_in(gatebell, alice(gatebell))
-    assert policies(ask(browser, gatebell, client)) == LEADS_OUT  # consent
+    assert policies(ask(browser, gatebell, client)) == LEADS_OUT  # The consent page.
     assert policies(ask(browser, gatebell, client, redirect_uri="https://x.example/")) == LEADS_OUT
     sent_back = ask(browser, gatebell, server_application(gatebell))
     assert sent_back.status_code == 302

@@ -1,4 +1,4 @@
-"""Nasty values in every parameter of the pages about alerts: an answer, and never a fault."""
+"""Hostile values in every parameter of the pages about alerts: no request causes a 5xx."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -25,17 +25,17 @@ PAGES: Mapping[str, tuple[str, ...]] = {
     "/-/settings/integrations/{id}/deliveries": ("show", "status", "before"),
     "/-/settings/integrations/{id}/configure": ("sample",),
 }
-#: What no template may work out.
+#: An expression that no template may evaluate, and its value.
 TEMPLATE, EVALUATED = "{{1234567*7}}", "8641969"
-#: These are looked for on the whole page.
+#: Values that the test searches for on the whole page.
 TOLD = (TEMPLATE, "<script>alert(1)</script>", "\u202e")
-#: What a page says to a value that it cannot take.
+#: Statuses of pages that reject a value.
 REFUSALS = {400, 404, 422}
 
 
 @cache
 def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
-    """Return an endpoint with something on each of its pages."""
+    """Return an endpoint whose project has content on each of these pages."""
     endpoint = connect(gatebell)
     endpoint.accepted(title=TEMPLATE, platform_environment_name="prod")
     endpoint.post(b"{")
@@ -43,11 +43,11 @@ def endpoint_of(gatebell: LiveGatebell) -> Endpoint:
     return endpoint
 
 
-#: The same list is read for these: either database is asked for one of them.
+#: Exports, one for each database, since both read the same list.
 EXPORTS = {"sqlite": "/-/alerts/export.csv", "postgres": "/-/alerts/export.json"}
-#: One value of each class: for the exports, and for the database that takes any text.
+#: One value of each class, for the exports and for SQLite, which accepts any text.
 FEW = ("", "a\x00b", "' OR 1=1 --", "%s%n", "\r\nX-Injected: y", "9" * 40, TEMPLATE)
-#: And these for the one that is particular about text.
+#: More values for PostgreSQL, which rejects some texts.
 MANY = (
     *FEW,
     *(" ", "🔔", "\u202e", "\ufffe", "\\", "{0.__class__}", "<script>alert(1)</script>"),
@@ -56,13 +56,13 @@ MANY = (
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_nasty_value_is_taken_or_refused_in_words(gatebell: LiveGatebell, path: str) -> None:
+def test_hostile_parameters_cause_no_server_error(gatebell: LiveGatebell, path: str) -> None:
     values = MANY if kind_of(gatebell) == "postgres" else FEW
     assert_no_fault(gatebell, path, PAGES[path], values)
 
 
 @pytest.mark.long
-def test_a_nasty_value_is_no_fault_of_an_export_either(gatebell: LiveGatebell) -> None:
+def test_hostile_parameters_of_exports_cause_no_server_error(gatebell: LiveGatebell) -> None:
     assert_no_fault(gatebell, EXPORTS[kind_of(gatebell)], LIST, FEW)
 
 
@@ -78,7 +78,7 @@ def assert_no_fault(
     address = f"{gatebell.url}/{endpoint.project}{path.format(id=endpoint.id)}"
     for name in names:
         for value in values:
-            # The list alone is quicker than the page around it, which tells some of them back.
+            # Only the list is requested, which is faster; some values need the whole page.
             part = {"_part": "list"} if path == "/-/alerts" and value not in TOLD else {}
             answer = browser.get(address, params={**part, name: value})
             assert answer.status_code in {200, *REFUSALS}, (name, value)

@@ -1,4 +1,4 @@
-"""/help/releases: what changes in which release, on pages and to subscribe to."""
+"""The release schedule /help/releases: changes by release, on pages, in feeds and in a calendar."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ import requests
 from ical.calendar import Calendar
 from ical.calendar_stream import IcsCalendarStream
 
-from domain.releases.listing import State
+from domain.releases.listing import ReleaseChangeState
 from domain.releases.schedule import SCHEDULE
 from tests.support.accounts.administration import at_work, forget_settings
 from tests.support.accounts.people import make_user, signed_in
@@ -24,13 +24,13 @@ from tests.support.service.live_settings import changed_settings
 pytestmark = pytest.mark.one_database("sqlite")
 
 PAGES = "/help/releases"
-#: What other pages and feeds below the schedule have.
+#: Paths below the schedule that other pages and feeds use.
 TAKEN = {"check", "changes", "feed", "calendar", "mine"}
 
 
 @pytest.fixture(autouse=True)
 def as_before(gatebell: LiveGatebell) -> Iterator[None]:
-    """The service is shared: nothing is changed before a test, nor after it."""
+    """Reset the settings of the shared service before and after each test."""
     forget_settings(gatebell)
     yield
     forget_settings(gatebell)
@@ -69,14 +69,14 @@ def test_every_change_is_listed_by_release_with_its_state(gatebell: LiveGatebell
     assert "2025-05-15" in page
     assert ">In force<" in row_of(page, "users-offset-pagination")
     assert ">Announced<" in row_of(page, "registry-tags-offset-pagination")
-    assert ">Announced, not hosted here<" in row_of(page, "ci-lint-ref")
+    assert ">Announced, not available here<" in row_of(page, "ci-lint-ref")
     assert ">In force<" in row_of(page, "tls-versions"), "TLS 1.1 is refused in every release"
 
 
-def test_nothing_more_is_announced_when_all_is_in_force(gatebell: LiveGatebell) -> None:
+def test_no_changes_are_announced_when_all_are_in_force(gatebell: LiveGatebell) -> None:
     page = page_of(gatebell)
-    assert "No later release changes its interfaces." in page
-    assert "why a program that was written for an older release gets other answers here" in page
+    assert "No changes are announced for later releases." in page
+    assert "why programs that were written for an older release get different responses" in page
     assert "removal can happen any time in the month before the release" in page
     assert ids_in(page_of(gatebell, f"{PAGES}?state=announced")) == []
 
@@ -98,7 +98,7 @@ def test_the_list_is_filtered(gatebell: LiveGatebell, query: str, expected: set[
 
 
 @pytest.mark.parametrize("query", ["release=99.0", "interface=soap", "state=gone", "colour=red"])
-def test_a_filter_that_means_nothing_is_refused(gatebell: LiveGatebell, query: str) -> None:
+def test_an_unknown_filter_is_rejected(gatebell: LiveGatebell, query: str) -> None:
     assert get(gatebell, f"{PAGES}?{query}").status_code == 400
 
 
@@ -109,7 +109,7 @@ def test_feeds_have_the_filter_of_the_list(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("M2", "M5")
-def test_every_change_has_a_page_that_says_all_of_it(gatebell: LiveGatebell) -> None:
+def test_every_change_has_a_page_with_all_its_details(gatebell: LiveGatebell) -> None:
     for change in SCHEDULE:
         page = page_of(gatebell, f"{PAGES}/{change.id}")
         assert f"<h1>{change.title}</h1>" in page
@@ -117,15 +117,15 @@ def test_every_change_has_a_page_that_says_all_of_it(gatebell: LiveGatebell) -> 
             assert f"<dd>{fact}</dd>" in page, change.id
         for match in change.matches:
             assert f"<code>{match}</code>" in page, change.id
-        assert "<dt>Announced</dt><dd>Not stated</dd>" in page
-        assert "<dt>End of support</dt><dd>Not stated</dd>" in page
+        assert "<dt>Announced</dt><dd>Not specified</dd>" in page
+        assert "<dt>End of support</dt><dd>Not specified</dd>" in page
         assert (f"<dd>Release {change.release}</dd>") in page
-        assert ("Not hosted here" in page) is not change.hosted
+        assert ("Not available here" in page) is not change.hosted
 
 
 @pytest.mark.long
 @pytest.mark.spec("M5")
-def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
+def test_the_page_of_a_change_shows_its_release_date(gatebell: LiveGatebell) -> None:
     dates = "17.0=2024-05-16 18.0=2025-05-15"
     with changed_settings(gatebell, release="17.0", release_dates=dates):
         before = page_of(gatebell, f"{PAGES}/notes-confidentiality")
@@ -136,10 +136,10 @@ def test_a_page_says_when_it_was_or_will_be(gatebell: LiveGatebell) -> None:
     assert f"Announced for release 18.0 {day}" in before
     assert 'In force since release 17.0 (<time datetime="2024-05-16">2024-05-16</time>)' in users
     versions = page_of(gatebell, f"{PAGES}/tls-versions")
-    assert "Announced for release 17.5, and in force on this service in every release." in versions
+    assert "Announced for release 17.5, but in force on this service in every release." in versions
 
 
-def test_a_page_shows_how_both_sides_are_tried(gatebell: LiveGatebell) -> None:
+def test_the_page_of_a_change_shows_requests_before_and_after(gatebell: LiveGatebell) -> None:
     page = page_of(gatebell, f"{PAGES}/users-offset-pagination")
     for release in ("16.7", "17.0"):
         assert (
@@ -150,12 +150,12 @@ def test_a_page_shows_how_both_sides_are_tried(gatebell: LiveGatebell) -> None:
     writing = page_of(gatebell, f"{PAGES}/runner-registration")
     assert "curl --request POST --header 'Platform-Release: 17.0'" in writing
     assert "  --data 'token=…' \\\n" in writing
-    # A header of a request loosens no limit, and what is not here cannot be tried.
+    # A header cannot relax a limit, and unavailable interfaces cannot be tried.
     for change_id in ("api-rate-limits", "ci-lint-ref"):
         assert "curl" not in page_of(gatebell, f"{PAGES}/{change_id}")
 
 
-#: By change, the statuses of the requests that its page shows: former, later.
+#: Statuses of the requests on the page of each change: before and after.
 STATUSES = {
     "users-offset-pagination": (200, 400),
     "jwks-alias": (200, 404),
@@ -166,7 +166,7 @@ STATUSES = {
 
 @pytest.mark.spec("M2", "M3")
 @pytest.mark.parametrize("change_id", STATUSES)
-def test_the_requests_that_a_page_shows_try_both_sides(
+def test_the_shown_requests_behave_as_before_and_after_the_change(
     gatebell: LiveGatebell, change_id: str
 ) -> None:
     token = make_token(gatebell, make_user(gatebell)).clear
@@ -179,7 +179,7 @@ def test_the_requests_that_a_page_shows_try_both_sides(
 
 
 def send(gatebell: LiveGatebell, command: str) -> int:
-    """Send what a command line of curl sends; return the status."""
+    """Send the request of a curl command and return the status."""
     words = iter(shlex.split(command)[1:])
     method, headers, data, url = "GET", {}, {}, ""
     for word in words:
@@ -196,35 +196,35 @@ def send(gatebell: LiveGatebell, command: str) -> int:
     return gatebell.http().request(method, url, headers=headers, data=data).status_code
 
 
-def test_a_change_that_nobody_announced_has_no_page(gatebell: LiveGatebell) -> None:
+def test_an_unknown_change_is_not_found(gatebell: LiveGatebell) -> None:
     found = get(gatebell, f"{PAGES}/nothing-of-the-kind")
     assert found.status_code == 404
     assert "This change is not on the release schedule." in found.text
 
 
-def test_no_change_has_the_address_of_another_page() -> None:
+def test_no_change_has_the_path_of_another_page() -> None:
     assert TAKEN.isdisjoint(each.id for each in SCHEDULE)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", each.id) for each in SCHEDULE)
-    assert {each.value for each in State}.isdisjoint(each.id for each in SCHEDULE)
+    assert {each.value for each in ReleaseChangeState}.isdisjoint(each.id for each in SCHEDULE)
 
 
-def test_the_checker_is_found_from_the_schedule(gatebell: LiveGatebell) -> None:
+def test_the_schedule_links_to_the_checker(gatebell: LiveGatebell) -> None:
     for path in (PAGES, f"{PAGES}/ci-job-jwt"):
         assert f'href="{PAGES}/check"' in page_of(gatebell, path)
     assert get(gatebell, f"{PAGES}/check").status_code == 200
 
 
 @pytest.mark.spec("M5")
-def test_the_schedule_is_found_from_where_people_are(gatebell: LiveGatebell) -> None:
+def test_pages_link_to_the_schedule(gatebell: LiveGatebell) -> None:
     link = f'href="{PAGES}"'
     alice = signed_in(gatebell, make_user(gatebell))
     for path in ("/", "/help/errors"):
         assert link in alice.get(gatebell.url + path).text
     settings = at_work(gatebell).get(f"{gatebell.url}/admin/settings/interfaces-and-records").text
-    assert f"{link}>What changes in which release</a>" in settings
+    assert f"{link}>View changes by release</a>" in settings
 
 
-# Feeds, as programs of others read them
+# Feeds and calendars, read with independent libraries.
 
 
 ATOM, ICS = "/help/releases.atom", "/help/releases.ics"
@@ -249,7 +249,7 @@ def calendar_of(gatebell: LiveGatebell, path: str = ICS) -> Calendar:
 @pytest.mark.long
 @pytest.mark.spec("M2", "M5")
 @pytest.mark.both_databases
-def test_a_reader_of_feeds_is_told_every_change(gatebell: LiveGatebell) -> None:
+def test_the_feed_contains_every_change(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release_dates=DATES):
         read = feed_of(gatebell)
     assert read.feed.id == read.feed.links[0].href == f"{gatebell.url}{ATOM}"
@@ -259,13 +259,14 @@ def test_a_reader_of_feeds_is_told_every_change(gatebell: LiveGatebell) -> None:
     assert len({each.id for each in read.entries}) == len(SCHEDULE)
     users = next(each for each in read.entries if each.title.startswith("Offset pagination of /us"))
     assert users.id == users.link == f"{gatebell.url}/help/releases/users-offset-pagination"
-    assert users.summary.startswith("Release 17.0 (2024-05-16). A page above 1 is refused. Use ")
+    what = "Release 17.0 (2024-05-16). Requests with page above 1 are rejected. Use "
+    assert users.summary.startswith(what)
     assert users.updated_parsed >= users.published_parsed
     assert [each.term for each in users.tags] == ["rest", "release-17.0"]
 
 
 @pytest.mark.long
-def test_a_name_with_signs_of_xml_breaks_no_feed(gatebell: LiveGatebell) -> None:
+def test_an_instance_name_with_xml_characters_is_escaped_in_feeds(gatebell: LiveGatebell) -> None:
     name = '<b>A & "B"</b>; C, \\D'
     with changed_settings(gatebell, instance_name=name, release_dates=DATES):
         assert feed_of(gatebell).feed.author == name
@@ -276,14 +277,14 @@ def test_a_name_with_signs_of_xml_breaks_no_feed(gatebell: LiveGatebell) -> None
 @pytest.mark.long
 @pytest.mark.spec("M5")
 @pytest.mark.both_databases
-def test_a_calendar_has_the_releases_that_change_something_and_have_a_date(
+def test_the_calendar_contains_dated_releases_with_changes(
     gatebell: LiveGatebell,
 ) -> None:
     with changed_settings(gatebell, release_dates=DATES):
         events = calendar_of(gatebell).events
     assert [(each.summary, each.dtstart, each.dtend) for each in events] == [
         (
-            f"Release {release}: {count} changes of interfaces",
+            f"Release {release}: {count} interface changes",
             day,
             date.fromordinal(day.toordinal() + 1),
         )
@@ -302,7 +303,7 @@ def test_without_dates_a_calendar_is_empty(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_release_that_comes_later_keeps_its_event(gatebell: LiveGatebell) -> None:
+def test_a_postponed_release_keeps_its_event(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release_dates="18.0=2025-05-15"):
         first = calendar_of(gatebell).events[0]
     with changed_settings(gatebell, release_dates="18.0=2025-06-19"):
@@ -313,7 +314,7 @@ def test_a_release_that_comes_later_keeps_its_event(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_one_may_subscribe_to_a_part(gatebell: LiveGatebell) -> None:
+def test_feeds_and_calendars_can_be_filtered(gatebell: LiveGatebell) -> None:
     with changed_settings(gatebell, release_dates=DATES):
         read = feed_of(gatebell, f"{ATOM}?interface=oauth")
         events = calendar_of(gatebell, f"{ICS}?interface=oauth").events
@@ -325,7 +326,7 @@ def test_one_may_subscribe_to_a_part(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", [ATOM, ICS])
-def test_what_has_not_changed_is_not_sent_again(gatebell: LiveGatebell, path: str) -> None:
+def test_an_unchanged_feed_is_answered_with_304(gatebell: LiveGatebell, path: str) -> None:
     first = get(gatebell, path)
     assert first.headers["Cache-Control"] == "public, max-age=300"
     assert "Set-Cookie" not in first.headers
@@ -337,7 +338,7 @@ def test_what_has_not_changed_is_not_sent_again(gatebell: LiveGatebell, path: st
 
 
 @pytest.mark.parametrize("path", [ATOM, ICS])
-def test_a_filter_that_means_nothing_is_refused_by_feeds(gatebell: LiveGatebell, path: str) -> None:
+def test_feeds_reject_an_unknown_filter(gatebell: LiveGatebell, path: str) -> None:
     found = get(gatebell, f"{path}?interface=soap")
     assert found.status_code == 400
-    assert "interface must be one of rest, graphql" in found.json()["error"]
+    assert "`interface` must be one of rest, graphql" in found.json()["error"]

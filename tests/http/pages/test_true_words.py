@@ -1,4 +1,4 @@
-"""Pages say what is true for who reads them, and name nothing that is not there."""
+"""Texts of pages that must be true for the reader and must not name missing features."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.long
-def test_who_may_not_see_alerts_is_not_told_that_there_are_none(gatebell: LiveGatebell) -> None:
+def test_users_without_access_to_alerts_do_not_see_that_there_are_none(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="a")
     reporter = make_user(gatebell, name="reporter")
@@ -37,10 +39,10 @@ def test_who_may_not_see_alerts_is_not_told_that_there_are_none(gatebell: LiveGa
     developed = make_project(gatebell, reporter)
     page = browser.get(f"{gatebell.url}/").text
     assert developed in page
-    assert "You need the Developer role to see the alerts of the others." in page
+    assert "You need this role to see the alerts of your other projects." in page
 
 
-def test_no_headline_is_contradicted_by_a_warning(gatebell: LiveGatebell) -> None:
+def test_a_warning_does_not_contradict_the_heading(gatebell: LiveGatebell) -> None:
     page = at_work(gatebell).get(f"{gatebell.url}/admin").text
     heading = page.partition("<h1>")[2].partition("</h1>")[0]
     warnings = page.count('class="notice warn"') + page.count('class="notice bad"')
@@ -48,7 +50,7 @@ def test_no_headline_is_contradicted_by_a_warning(gatebell: LiveGatebell) -> Non
     assert not re.search(r"well|running|fine", heading), heading
 
 
-def test_nobody_is_told_to_copy_a_secret_that_there_is_no_use_for(gatebell: LiveGatebell) -> None:
+def test_a_public_application_shows_no_client_secret(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
@@ -75,14 +77,14 @@ def test_nobody_is_told_to_copy_a_secret_that_there_is_no_use_for(gatebell: Live
 
 
 @pytest.mark.parametrize("words", ["runner", "pipeline"])
-def test_no_page_and_no_scope_names_what_is_not_there(words: str) -> None:
+def test_pages_and_scopes_do_not_name_missing_features(words: str) -> None:
     texts = {scope.name: f"{scope.title} {scope.description}" for scope in SCOPES}
     for file in (ROOT / "templates").rglob("*.html"):
         texts[file.name] = file.read_text(encoding="utf-8")
     assert [name for name, text in texts.items() if words in text.lower()] == []
 
 
-def test_a_form_of_one_field_says_once_what_is_wrong(gatebell: LiveGatebell) -> None:
+def test_a_form_with_one_field_shows_its_error_once(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, make_user(gatebell))
     for path, field in (("/oauth/device", "user_code"), ("/groups/new", "path")):
         page = browser.get(gatebell.url + path)
@@ -96,7 +98,7 @@ def test_a_form_of_one_field_says_once_what_is_wrong(gatebell: LiveGatebell) -> 
         assert "<title>Error:" in answer.text
 
 
-def test_a_page_that_is_missing_says_so_once(gatebell: LiveGatebell) -> None:
+def test_a_missing_page_shows_its_error_once(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, make_user(gatebell))
     stranger = signed_in(gatebell, make_user(gatebell, name="stranger"))
     answer = stranger.get(f"{gatebell.url}/{project}/-/alerts")
@@ -104,14 +106,14 @@ def test_a_page_that_is_missing_says_so_once(gatebell: LiveGatebell) -> None:
     assert answer.text.count("or you do not have access") == 1
 
 
-def test_a_form_of_several_fields_sums_up_what_is_wrong(gatebell: LiveGatebell) -> None:
+def test_a_form_with_several_fields_summarizes_its_errors(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
     answer = submit(browser, page, form_with(page, "redirect_uris"), name="", redirect_uris="x")
     assert "There is a problem" in answer.text
 
 
-def test_the_logo_is_there(gatebell: LiveGatebell) -> None:
+def test_the_logo_exists(gatebell: LiveGatebell) -> None:
     named = re.findall(r'src="(static/[^"]+)"', (ROOT / "README.md").read_text(encoding="utf-8"))
     assert "static/logo.svg" in named
     assert all((ROOT / name).is_file() for name in named)

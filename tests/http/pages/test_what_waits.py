@@ -1,4 +1,4 @@
-"""Home says what waits for somebody, and lists of projects what holds pages back."""
+"""The home page and lists of projects: open alerts, silences and on-call shifts of a user."""
 
 import re
 from datetime import timedelta
@@ -41,8 +41,8 @@ def silence(gatebell: LiveGatebell, project: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_home_counts_open_alerts_and_shows_what_is_mine(gatebell: LiveGatebell) -> None:
-    person = make_user(gatebell)  # whose lists are short
+def test_home_counts_open_alerts_and_shows_own_alerts(gatebell: LiveGatebell) -> None:
+    person = make_user(gatebell)  # A new user has short lists.
     project = make_project(gatebell, alice(gatebell))
     give_role(gatebell, project, person, Role.MAINTAINER)
     endpoint = connect(gatebell, project)
@@ -63,15 +63,15 @@ def test_home_counts_open_alerts_and_shows_what_is_mine(gatebell: LiveGatebell) 
     assert "Silenced, ends" in home
     for path in ("/", "/groups", f"/{project.partition('/')[0]}", f"/{project}"):
         shown = browser.get(gatebell.url + path).text
-        assert f'href="/{project}/-/silences">1 silence</a> in force, ends' in shown, path
+        assert f'href="/{project}/-/silences">1 silence</a> active, ends' in shown, path
 
-    # Who may not see the alerts is told nothing of what holds their pages back.
+    # Users without access to alerts do not see the silences either.
     reporter = browser_of(gatebell, project, Role.REPORTER)
     for path in ("/", f"/{project.partition('/')[0]}", f"/{project}"):
-        assert "in force" not in reporter.get(gatebell.url + path).text, path
+        assert "active, ends" not in reporter.get(gatebell.url + path).text, path
 
 
-def test_home_says_when_somebody_is_on_call(gatebell: LiveGatebell) -> None:
+def test_home_shows_that_the_user_is_on_call(gatebell: LiveGatebell) -> None:
     person = person_for(gatebell, Role.DEVELOPER)
     project = make_project(gatebell, alice(gatebell))
     give_role(gatebell, project, person, Role.DEVELOPER)

@@ -1,4 +1,4 @@
-"""Texts of pages that depend on numbers and on what was used."""
+"""Texts of pages that depend on numbers and on the data."""
 
 import re
 
@@ -30,15 +30,15 @@ def test_totals_of_the_administration_have_the_right_nouns(gatebell: LiveGatebel
         assert (number == "1") == (what != "people" and not what.endswith("s")), (number, what)
 
 
-def test_dates_among_the_allowed_values_of_settings_stay_dates(gatebell: LiveGatebell) -> None:
-    # The pages of settings have the same sentence.
+def test_the_allowed_values_of_settings_show_dates_unchanged(gatebell: LiveGatebell) -> None:
+    # The pages of settings show the same sentence.
     date = gatebell.cli("settings", "show", "second_factor_required_from")["allowed"]
     assert date.startswith("A date such as 2027-01-31")
     seconds = gatebell.cli("settings", "show", "access_token_lifetime_seconds")["allowed"]
     assert re.search(r"to [0-9]{1,3},[0-9]{3}", seconds), seconds
 
 
-def test_the_page_of_a_missing_alert_leads_to_the_alerts_of_its_project(
+def test_the_page_of_a_missing_alert_links_to_the_alerts_of_its_project(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -47,7 +47,7 @@ def test_the_page_of_a_missing_alert_leads_to_the_alerts_of_its_project(
     page = browser.get(f"{gatebell.url}{at}/99")
     assert page.status_code == 404
     assert f'href="{at}">Show all alerts</a>' in page.text
-    # A stranger sees no list that would be missing as well.
+    # A user without access gets no link to a list that is not visible either.
     stranger = signed_in(gatebell, make_user(gatebell)).get(f"{gatebell.url}{at}/99")
     assert stranger.status_code == 404
     assert "Show all" not in words(stranger.text)

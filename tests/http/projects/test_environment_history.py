@@ -1,4 +1,4 @@
-"""Deployments of an environment beside the alerts that began after them."""
+"""Deployments of an environment, with the alerts that began after them."""
 
 import re
 from datetime import timedelta
@@ -53,7 +53,7 @@ def test_the_page_shows_which_alerts_began_after_a_deployment(gatebell: LiveGate
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_very_many_alerts_the_page_says_what_it_counted(gatebell: LiveGatebell) -> None:
+def test_the_page_shows_the_limit_of_its_count_of_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     owner = person_for(gatebell, Role.OWNER)
     give_role(gatebell, endpoint.project, owner, Role.OWNER)

@@ -1,4 +1,4 @@
-"""Environments: named by alerts or made by hand, each with a page of what is wrong there."""
+"""Environments: created by alerts or by users, each with a page of its open alerts."""
 
 import re
 from html import unescape
@@ -26,14 +26,14 @@ def list_of(browser: requests.Session, endpoint: Endpoint, query: str = "") -> r
 
 
 def links(page: requests.Response) -> dict[str, str]:
-    """Return the addresses of the listed environments by their names."""
+    """Return the URLs of the listed environments by their names."""
     assert page.status_code == 200, page.text
     found = re.findall(r'href="([^"]*/-/environments/[^"]*)"><bdi>([^<]*)</bdi>', page.text)
     return {name: address for address, name in found}
 
 
 @pytest.mark.spec("J4", "I10", "I13")
-def test_an_alert_with_an_environment_is_on_its_page(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_environment_lists_its_open_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="in production", platform_environment_name="production")
     endpoint.accepted(title="nowhere")
@@ -66,7 +66,7 @@ ODD_NAMES = (
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4")
-def test_whatever_an_environment_is_called_its_page_is_found(gatebell: LiveGatebell) -> None:
+def test_environments_with_unusual_names_have_a_page(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     before: set[str] = set()
@@ -85,7 +85,7 @@ def test_whatever_an_environment_is_called_its_page_is_found(gatebell: LiveGateb
 
 @pytest.mark.long
 @pytest.mark.spec("J4")
-def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell) -> None:
+def test_a_maintainer_creates_and_deletes_an_environment(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     page = list_of(browser, endpoint)
@@ -103,14 +103,14 @@ def test_a_maintainer_makes_an_environment_and_deletes_it(gatebell: LiveGatebell
     assert browser.get(gatebell.url + made.headers["Location"]).status_code == 404
 
 
-def with_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
-    """Give the first alert of a project a status by hand."""
+def set_status(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> None:
+    """Set the status of a project's first alert on its page."""
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{endpoint.project}/-/alerts/1")
     assert submit(browser, page, form_to(page, "/status"), status=status).ok
 
 
-def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def delete_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     """Delete the only environment of a project."""
     browser = signed_in(gatebell, alice(gatebell))
     page = list_of(browser, endpoint)
@@ -123,7 +123,7 @@ def without_environment(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4")
-def test_a_deleted_environment_comes_back_with_a_report_and_with_its_alert(
+def test_a_report_or_a_reopened_alert_restores_a_deleted_environment(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -131,27 +131,27 @@ def test_a_deleted_environment_comes_back_with_a_report_and_with_its_alert(
     browser = signed_in(gatebell, alice(gatebell))
     endpoint.accepted(**report)
     for others in ([], [{"title": "Other"}]):
-        with_status(gatebell, endpoint, "ignored")
-        without_environment(gatebell, endpoint)
+        set_status(gatebell, endpoint, "ignored")
+        delete_environment(gatebell, endpoint)
         assert endpoint.post_json([report, *others])[0]["iid"] == 1
         assert list(links(list_of(browser, endpoint))) == ["live"]
-    # Or when its alert is opened again.
-    with_status(gatebell, endpoint, "resolved")
-    without_environment(gatebell, endpoint)
-    with_status(gatebell, endpoint, "triggered")
+    # A reopened alert restores the environment too.
+    set_status(gatebell, endpoint, "resolved")
+    delete_environment(gatebell, endpoint)
+    set_status(gatebell, endpoint, "triggered")
     assert list(links(list_of(browser, endpoint))) == ["live"]
 
 
 @pytest.mark.long
-def test_an_alert_leads_to_its_environment_while_there_is_one(gatebell: LiveGatebell) -> None:
+def test_an_alert_links_to_its_environment_while_it_exists(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(platform_environment_name="live / \u00e9 ?")
     browser = signed_in(gatebell, alice(gatebell))
     address = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
     (link,) = re.findall(r'href="([^"]*/-/environments/[^"]+)"', browser.get(address).text)
     assert browser.get(gatebell.url + unescape(link)).status_code == 200
-    with_status(gatebell, endpoint, "resolved")
-    without_environment(gatebell, endpoint)
+    set_status(gatebell, endpoint, "resolved")
+    delete_environment(gatebell, endpoint)
     page = browser.get(address).text
     assert "live / \u00e9 ?" in page
     assert f"{endpoint.project}/-/environments/" not in page
@@ -177,7 +177,7 @@ def test_a_search_for_environments_needs_three_characters(gatebell: LiveGatebell
 
 
 @pytest.mark.both_databases
-def test_the_list_of_environments_has_pages(gatebell: LiveGatebell) -> None:
+def test_the_list_of_environments_is_paginated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     names = [f"e{number:02}" for number in range(25)]
     labels = ({"alertname": name, "platform_environment_name": name} for name in names)
@@ -200,7 +200,7 @@ def api(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J4", "L4")
-def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebell) -> None:
+def test_the_api_lists_shows_creates_and_deletes_environments(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(platform_environment_name="Production/EU")
     made = api(gatebell, endpoint, "", method="POST", name="staging")
@@ -222,7 +222,7 @@ def test_the_api_lists_shows_makes_and_deletes_environments(gatebell: LiveGatebe
     assert api(gatebell, endpoint, "", method="POST", name="staging").status_code == 400
     for query in ("?search=ab", "?search=%C3%A4%C3%A4", "?search=a", "?name=a&search=abc"):
         answer = api(gatebell, endpoint, query)
-        # Two parameters that exclude each other are no fault of one field.
+        # A conflict of two parameters is not an error of a single field.
         keys = {"error"} if "&" in query else {"error", "errors"}
         assert (answer.status_code, answer.json().keys()) == (400, keys), query
     page = browser_of(gatebell, endpoint.project, Role.OWNER).get(

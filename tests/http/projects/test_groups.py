@@ -1,4 +1,4 @@
-"""Groups: who makes them, who sees them, and who is a member."""
+"""Groups: creation, visibility and membership."""
 
 import re
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.long
-def test_who_makes_a_group_owns_it(gatebell: LiveGatebell) -> None:
+def test_the_creator_of_a_group_becomes_its_owner(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="founder")
     browser = signed_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/groups/new")
@@ -39,7 +39,7 @@ NO_GROUPS = (
 
 
 @pytest.mark.long
-def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell) -> None:
+def test_invalid_paths_of_groups_are_rejected(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/groups/new")
     for path in NO_GROUPS:
@@ -50,14 +50,14 @@ def test_what_no_group_can_be_is_refused(gatebell: LiveGatebell) -> None:
 
 
 def groups_found(gatebell: LiveGatebell, browser: requests.Session, words: str) -> list[str]:
-    """Return the groups with these words that the user of a browser sees."""
+    """Return the groups that a search finds for the user of a browser."""
     page = browser.get(f"{gatebell.url}/groups", params={"search": words}).text
     return re.findall(r'<li><a href="/([^/"]+)">', page)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_group_is_seen_by_its_members_and_by_those_who_see_a_project_in_it(
+def test_a_group_is_visible_with_a_role_or_a_visible_project(
     gatebell: LiveGatebell,
 ) -> None:
     private = make_project(gatebell, alice(gatebell)).partition("/")[0]
@@ -73,11 +73,11 @@ def test_a_group_is_seen_by_its_members_and_by_those_who_see_a_project_in_it(
     assert private in groups_found(gatebell, guest, private)
 
 
-def test_a_role_in_a_group_counts_in_all_that_is_below(gatebell: LiveGatebell) -> None:
+def test_a_role_in_a_group_applies_to_everything_below(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project.partition("/")[0], Role.DEVELOPER)
     assert browser.get(f"{gatebell.url}/{project}/-/alerts").status_code == 200
     assert browser.get(f"{gatebell.url}/{project}/-/settings/general").status_code == 403
-    # The higher of both roles counts.
+    # The higher role applies.
     give_role(gatebell, project, person_for(gatebell, Role.DEVELOPER), Role.GUEST)
     assert browser.get(f"{gatebell.url}/{project}/-/alerts").status_code == 200

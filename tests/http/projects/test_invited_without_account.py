@@ -1,4 +1,4 @@
-"""Invitations of people without an account: they make one by the link, and join with it."""
+"""Invitations of users without an account: the link creates the account and the membership."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.projects.invitation_actions import SEALED_FOR
+from domain.projects.invitation_actions import INVITATION_SEAL_PURPOSE
 from domain.projects.member_types import INVITATION_LIFETIME
 from models import AttemptCount, Invitation, Project, User
 from tests.http.api.projects.test_invitations_api import invite
@@ -51,13 +51,13 @@ SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "INVITATIONS_CREATE_ACCOUNTS": "ye
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service where an invitation is enough to make an account; nobody takes its e-mail."""
+    """A service where invitations create accounts; the tests read its queued email."""
     with running(new_service(request.param, only="app", **SETTINGS)) as live:
         yield live
 
 
 def invited(service: LiveGatebell, owner: Person, email: str) -> tuple[str, str]:
-    """Invite somebody to a project of the owner, and return its path and the link."""
+    """Invite an address to a new project of the owner; return the project's path and the link."""
     project = make_project(service, owner)
     assert invite(script_of(service, owner), project, email) == {"status": "success"}
     return project, invitation_link(service, email)
@@ -76,12 +76,12 @@ def is_known(service: LiveGatebell, person: Person) -> bool:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebell) -> None:
+def test_the_link_creates_an_account_and_a_membership_in_one_step(service: LiveGatebell) -> None:
     person, owner, browser = newcomer(), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
     page = service.http().get(link)
     assert page.headers["Cache-Control"] == "no-store"
-    assert f"{owner.username} invites you to {project}, with the role Developer" in words(page)
+    assert f"{owner.username} invited you to {project} with the Developer role" in words(page)
     assert service.http().head(link).status_code == 200
     assert not is_known(service, person)
     answer = finish(service, link, person, browser=browser)
@@ -104,7 +104,7 @@ def test_the_link_makes_an_account_and_a_member_in_one_step(service: LiveGatebel
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
+def test_only_one_of_four_concurrent_forms_creates_an_account(service: LiveGatebell) -> None:
     owner, email = make_user(service), newcomer().email
     _, link = invited(service, owner, email)
     browsers = [service.http() for _ in range(4)]
@@ -123,7 +123,7 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
             for browser, page in zip(browsers, pages, strict=True)
         ]
     )
-    # Who comes after the first one has joined hears that the invitation does not wait any more.
+    # After the first form, the other forms get the message that the invitation is not pending.
     codes = {each.status_code for each in answers}
     assert {302} <= codes <= {302, 404}
     with database_of(service) as session:
@@ -131,13 +131,13 @@ def test_of_four_forms_at_once_one_joins(service: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
+def test_a_rejected_form_does_not_use_up_the_invitation(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     answer = finish(service, link, person, username=owner.username)
     assert answer.status_code == 422
     assert "This user name is taken." in words(answer)
-    assert "invites you to" in words(answer)
+    assert "invited you to" in words(answer)
     assert not is_known(service, person)
     assert finish(service, link, person).status_code == 302
     assert role_of(service, project, owner, person) == 30
@@ -145,7 +145,7 @@ def test_what_is_refused_costs_no_invitation(service: LiveGatebell) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Sent:
-    """An invitation on its way, of which a test changes something."""
+    """A pending invitation that a test changes."""
 
     service: LiveGatebell
     owner: Person
@@ -154,10 +154,10 @@ class Sent:
     link: str
 
     def signed(self, *, email: str = "", **how: Any) -> str:
-        """Return the link as it would be with another address, age or key."""
+        """Return the link with another address, age or key."""
         place, _, text = self.link.rpartition("/")
-        number, known = opened(text, SEALED_FOR)
-        return f"{place}/{sealed([number, email or known], SEALED_FOR, **how)}"
+        number, known = opened(text, INVITATION_SEAL_PURPOSE)
+        return f"{place}/{sealed([number, email or known], INVITATION_SEAL_PURPOSE, **how)}"
 
     def update(self, **values: Any) -> None:
         """Change the row of the invitation."""
@@ -166,7 +166,7 @@ class Sent:
             session.execute(mine.values(**values))
 
     def of_maintainer(self) -> Person:
-        """Let somebody else have sent it."""
+        """Make a new maintainer the sender of the invitation."""
         person = make_user(self.service)
         give_role(self.service, self.project, person, Role.MAINTAINER)
         self.update(invited_by=id_of(self.service, person))
@@ -188,14 +188,14 @@ def archive(sent: Sent) -> None:
 
 
 A_MONTH = INVITATION_LIFETIME + timedelta(minutes=1)
-GONE = "does not wait any more"
-NO_ROLE = "its sender can no longer give that role. Ask somebody else who manages"
+GONE = "This invitation is no longer pending"
+NO_ROLE = "its sender can no longer assign this role. Ask another owner or maintainer of"
 ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
     "its time is over": (lambda sent: sent.update(created_at=now() - A_MONTH), GONE),
     "it was revoked": (revoke, GONE),
     "it was used": (lambda sent: finish(sent.service, sent.link, newcomer()), GONE),
     "the project is deleted": (delete_project, GONE),
-    "the project is archived": (archive, "is archived: members cannot be added"),
+    "the project is archived": (archive, "is archived, so members cannot be added"),
     "its sender has a lower role": (
         lambda sent: give_role(sent.service, sent.project, sent.of_maintainer(), Role.DEVELOPER),
         NO_ROLE,
@@ -209,16 +209,14 @@ ENDS: dict[str, tuple[Callable[[Sent], object], str]] = {
 
 @pytest.fixture
 def sent(service: LiveGatebell) -> Sent:
-    """An invitation of somebody without an account."""
+    """An invitation of a user without an account."""
     owner, email = make_user(service), newcomer().email
     project, link = invited(service, owner, email)
     return Sent(service=service, owner=owner, email=email, project=project, link=link)
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_invitation_that_ended_says_what_to_do_and_makes_no_account(
-    sent: Sent, end: str
-) -> None:
+def test_an_ended_invitation_shows_a_remedy_and_creates_no_account(sent: Sent, end: str) -> None:
     person, browser = newcomer(), sent.service.http()
     page = browser.get(sent.link)
     act, why = ENDS[end]
@@ -235,11 +233,11 @@ def test_an_invitation_that_ended_says_what_to_do_and_makes_no_account(
         assert session.query(User).filter_by(username=person.username).count() == 0
 
 
-def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
+def test_an_old_or_forged_link_shows_a_remedy(sent: Sent) -> None:
     month = INVITATION_LIFETIME.total_seconds()
     assert sent.service.http().get(sent.signed(age=month - 60)).status_code == 200
     for link, why in (
-        (sent.signed(age=month + 60), "Ask whoever invited you for another one."),
+        (sent.signed(age=month + 60), "Ask for a new invitation."),
         (sent.signed(key="another key of forty characters, or more"), "its link is incomplete"),
         (sent.signed(email=newcomer().email), GONE),
         (sent.link[:-2], "its link is incomplete"),
@@ -250,12 +248,12 @@ def test_a_link_that_is_old_or_forged_says_whom_to_ask(sent: Sent) -> None:
 
 
 @pytest.mark.long
-def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> None:
+def test_an_invitation_for_another_account_offers_to_switch(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = open_browser(service, alice(service))
     page = browser.get(link)
-    assert "whose e-mail address is another one" in words(page)
+    assert "an account with a different email address" in words(page)
     assert "Accept invitation" not in page.text
     switch = next(each for each in forms_in(page.text) if "next=" in each.action)
     left = submit(browser, page, switch)
@@ -266,7 +264,7 @@ def test_somebody_else_who_is_signed_in_is_told_so(service: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
+def test_a_user_with_an_account_signs_in_to_accept(service: LiveGatebell) -> None:
     person, owner, browser = make_user(service), make_user(service), service.http()
     project, link = invited(service, owner, person.email)
     page = browser.get(link)
@@ -280,22 +278,22 @@ def test_who_has_an_account_signs_in_first(service: LiveGatebell) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
+def test_without_the_setting_the_page_refers_to_administrators(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     project, link = invited(service, owner, person.email)
     browser = service.http()
     page = browser.get(link)
     values = {"new_password": person.password, "repeat_password": person.password}
     with changed_settings(service, invitations_create_accounts="off"):
-        assert "Ask an administrator of this installation for one" in words(browser.get(link))
+        assert "Ask an administrator to create one" in words(browser.get(link))
         form = form_with(page, "new_password")
         answer = submit(browser, page, form, username=person.username, **values)
         assert answer.status_code == 403
         assert not is_known(service, person)
     with changed_settings(service, invitations_create_accounts="off", sign_up="approval"):
-        assert "Sign up with it" in words(browser.get(link))
+        assert "Sign up with this address" in words(browser.get(link))
     with changed_settings(service, invitations_create_accounts="off", sign_up="open"):
-        # Whoever signs up instead finds the invitation as before.
+        # A user who signs up instead can still accept the invitation.
         finish(service, sign_up_link(service, person.email), person, browser=browser)
         page = browser.get(link)
         answer = submit(browser, page, form_to(page, link.rpartition("/")[2]))
@@ -307,7 +305,7 @@ def test_without_the_setting_it_says_whom_to_ask(service: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_many_tries_of_user_names_have_to_wait(service: LiveGatebell) -> None:
+def test_attempts_with_taken_user_names_are_limited(service: LiveGatebell) -> None:
     person, owner = newcomer(), make_user(service)
     _, link = invited(service, owner, person.email)
     with changed_settings(service, sign_in_attempts_per_address="2"):
@@ -317,4 +315,4 @@ def test_many_tries_of_user_names_have_to_wait(service: LiveGatebell) -> None:
     assert [each.status_code for each in tries] == [422, 422, 429]
     assert isinstance(tries[0], requests.Response)
     assert int(tries[-1].headers["Retry-After"]) > 0
-    assert "invites you to" in words(tries[-1])
+    assert "invited you to" in words(tries[-1])

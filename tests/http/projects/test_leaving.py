@@ -1,4 +1,4 @@
-"""Members see who else is one, and leave by themselves, whatever their role is."""
+"""Members see the other members, and can leave with any role."""
 
 from urllib.parse import quote
 
@@ -24,20 +24,20 @@ from tests.support.wire.html_forms import form_to, form_with, forms_in, submit
 
 
 def address_of(gatebell: LiveGatebell, path: str) -> str:
-    """Return the URL of the members of a group or a project."""
+    """Return the URL of the members page of a group or a project."""
     page = f"{path}/-/settings/members" if "/" in path else f"groups/{path}/-/members"
     return f"{gatebell.url}/{page}"
 
 
-def joined(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, requests.Session]:
-    """Return somebody new with a role, and their browser."""
+def new_member(gatebell: LiveGatebell, path: str, role: Role) -> tuple[Person, requests.Session]:
+    """Return a new user with a role, and the user's browser."""
     person = make_user(gatebell, name="goer")
     give_role(gatebell, path, person, role)
     return person, open_browser(gatebell, person)
 
 
-def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
-    """Return a script of somebody, and the URL of their own membership for it."""
+def membership_in_api(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str, int]:
+    """Return an API client of a user, the API path of the members, and the user's id."""
     script = script_of(gatebell, person)
     own = int(script.send("GET", "/user").json()["id"])
     kind = "projects" if "/" in path else "groups"
@@ -46,12 +46,10 @@ def numbers(gatebell: LiveGatebell, person: Person, path: str) -> tuple[Api, str
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["group", "project"])
-def test_a_guest_sees_the_members_changes_nobody_and_leaves(
-    gatebell: LiveGatebell, kind: str
-) -> None:
+def test_a_guest_sees_members_changes_none_and_leaves(gatebell: LiveGatebell, kind: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     path = project if kind == "project" else project.partition("/")[0]
-    person, browser = joined(gatebell, path, Role.GUEST)
+    person, browser = new_member(gatebell, path, Role.GUEST)
     page = browser.get(address_of(gatebell, path))
     assert f"@{alice(gatebell).username}" in page.text
     assert (
@@ -63,7 +61,7 @@ def test_a_guest_sees_the_members_changes_nobody_and_leaves(
     assert [each.rpartition("/members/")[2] for each in actions] == [f"{number}/remove"]
     assert "Pending invitations" not in page.text
     form = form_to(page, f"/{number}/remove")
-    # By hand it is refused as well.
+    # Direct requests are rejected as well.
     group = project.partition("/")[0]
     others = member_id(gatebell, group, alice(gatebell))
     token = {"csrf_token": form.value("csrf_token")}
@@ -82,31 +80,31 @@ def test_a_guest_sees_the_members_changes_nobody_and_leaves(
 
 
 @pytest.mark.long
-def test_the_last_owner_stays_and_is_told_why_above_the_list(gatebell: LiveGatebell) -> None:
+def test_the_last_owner_cannot_leave_and_sees_the_reason(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="founder")
     group = make_project(gatebell, owner).partition("/")[0]
     browser = signed_in(gatebell, owner)
     page = browser.get(address_of(gatebell, group))
     answer = submit(browser, page, form_to(page, f"/{member_id(gatebell, group, owner)}/remove"))
     assert answer.status_code == 422
-    assert "A group needs an owner: give the role to somebody else first." in answer.text
+    assert "A group must have an owner. Give the Owner role to another member" in answer.text
     assert "<h1>Members" in answer.text
-    script, members, own = numbers(gatebell, owner, group)
+    script, members, own = membership_in_api(gatebell, owner, group)
     refused = script.send("DELETE", f"{members}/{own}")
-    assert "A group needs an owner" in refused.text
+    assert "A group must have an owner" in refused.text
     assert script.send("GET", f"{members}/{own}").status_code == 200
-    second, theirs = joined(gatebell, group, Role.OWNER)
+    second, theirs = new_member(gatebell, group, Role.OWNER)
     assert script.send("DELETE", f"{members}/{own}").status_code == 204
     assert theirs.get(address_of(gatebell, group)).status_code == 200
     assert member_id(gatebell, group, second)
 
 
-def test_an_inherited_role_is_left_where_it_was_given(gatebell: LiveGatebell) -> None:
+def test_an_inherited_role_can_be_left_only_in_its_group(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    person, browser = joined(gatebell, project.partition("/")[0], Role.DEVELOPER)
+    person, browser = new_member(gatebell, project.partition("/")[0], Role.DEVELOPER)
     page = browser.get(address_of(gatebell, project))
     assert not [form for form in forms_in(page.text) if "/members" in form.action]
-    script, members, own = numbers(gatebell, person, project)
+    script, members, own = membership_in_api(gatebell, person, project)
     assert script.send("DELETE", f"{members}/{own}").status_code == 404
     assert browser.get(f"{gatebell.url}/{project}").status_code == 200
 
@@ -114,8 +112,8 @@ def test_an_inherited_role_is_left_where_it_was_given(gatebell: LiveGatebell) ->
 @pytest.mark.long
 def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
-    person, browser = joined(gatebell, project, Role.REPORTER)
-    other, _ = joined(gatebell, project, Role.REPORTER)
+    person, browser = new_member(gatebell, project, Role.REPORTER)
+    other, _ = new_member(gatebell, project, Role.REPORTER)
     owner = signed_in(gatebell, alice(gatebell))
     settings = owner.get(f"{gatebell.url}/{project}/-/settings/general")
     assert submit(owner, settings, form_to(settings, "/archive")).status_code == 302
@@ -130,17 +128,17 @@ def test_an_archived_project_can_be_left_and_members_removed(gatebell: LiveGateb
     assert f"@{other.username}" not in owner.get(page.url).text
 
 
-def test_a_bot_does_not_leave_its_token_behind(gatebell: LiveGatebell) -> None:
+def test_a_bot_cannot_leave_its_project(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     script = script_of(gatebell, alice(gatebell))
     bot = Api(gatebell, make_bot_token(script, namespace_of(gatebell, "projects", project)).clear)
     own = bot.send("GET", "/user").json()["id"]
     refused = bot.send("DELETE", f"/projects/{quote(project, safe='')}/members/{own}")
     assert refused.status_code == 400
-    assert "revoke the token instead" in refused.text
+    assert "Revoke the access token instead" in refused.text
 
 
-def test_members_of_a_group_are_not_shown_to_those_who_see_a_public_project(
+def test_visitors_of_a_public_project_cannot_see_members_of_its_group(
     gatebell: LiveGatebell,
 ) -> None:
     group = make_project(gatebell, alice(gatebell), visibility="public").partition("/")[0]
@@ -152,7 +150,7 @@ def test_members_of_a_group_are_not_shown_to_those_who_see_a_public_project(
     assert "/-/members" not in stranger.get(f"{gatebell.url}/{group}").text
 
 
-def test_a_refused_name_is_kept_in_its_field(gatebell: LiveGatebell) -> None:
+def test_a_rejected_user_name_stays_in_the_form(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     owner = signed_in(gatebell, alice(gatebell))
     page = owner.get(address_of(gatebell, project))

@@ -1,4 +1,4 @@
-"""Pages of groups with many projects, and many members, show a part of them at a time."""
+"""Pagination and search of groups with many projects or many members."""
 
 import re
 
@@ -19,12 +19,12 @@ from tests.support.accounts.people import (
 )
 from tests.support.service.live import LiveGatebell
 
-#: Of a page, by default.
+#: Default number of items on a page.
 SIZE = 20
 
 
 def make_large_group(gatebell: LiveGatebell, word: str) -> str:
-    """Make a group of alice's with a project more than a page has; return its path."""
+    """Create a group of Alice with one project more than a page shows; return its path."""
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     with database_of(gatebell) as session:
         for number in range(SIZE):
@@ -43,7 +43,7 @@ def paths_on(page: str, group: str) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_group_shows_its_projects_page_by_page(gatebell: LiveGatebell) -> None:
+def test_the_projects_of_a_group_are_paginated(gatebell: LiveGatebell) -> None:
     word = unique("shop")
     group = make_large_group(gatebell, word)
     browser = signed_in(gatebell, alice(gatebell))
@@ -74,7 +74,7 @@ def test_a_search_finds_groups_and_projects(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_the_list_of_groups_has_some_projects_of_each_and_leads_to_all(
+def test_the_list_of_groups_shows_some_projects_and_links_to_all(
     gatebell: LiveGatebell,
 ) -> None:
     group = make_large_group(gatebell, unique("shop"))
@@ -87,7 +87,7 @@ def test_the_list_of_groups_has_some_projects_of_each_and_leads_to_all(
     assert len(paths_on(page, group)) == 10
 
 
-def test_a_project_can_be_created_in_a_group_beyond_those_to_choose_from(
+def test_a_project_can_be_created_in_a_group_given_by_its_path(
     gatebell: LiveGatebell,
 ) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
@@ -98,7 +98,7 @@ def test_a_project_can_be_created_in_a_group_beyond_those_to_choose_from(
     assert "nobodys-group" not in other.text
 
 
-def test_members_are_shown_page_by_page_and_searched(gatebell: LiveGatebell) -> None:
+def test_members_are_paginated_and_searchable(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     word = unique("crowd")
     with database_of(gatebell) as session:
@@ -126,11 +126,11 @@ def test_members_are_shown_page_by_page_and_searched(gatebell: LiveGatebell) -> 
     assert (f"{word}-18" in first, f"{word}-19" in first) == (True, False)
     assert f"{word}-19" in browser.get(address, params={"page": "2"}).text
     found = browser.get(address, params={"search": f"{word}-19"}).text
-    assert "1 member with" in found
+    assert "1 member matching" in found
     assert f"{word}-19" in found
 
 
-def test_a_page_that_does_not_exist_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_invalid_page_number_is_rejected(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, alice(gatebell))
     for page in ("-1", "x", "9" * 7, "9" * 40):
         for path in ("/groups?", "/groups?search=a&"):

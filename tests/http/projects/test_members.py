@@ -1,4 +1,4 @@
-"""Members: who changes their roles, who takes them out, and whom nobody can."""
+"""Members: changes of roles, removal, and protected members."""
 
 import pytest
 import requests
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 @pytest.mark.long
-def test_maintainers_neither_make_nor_remove_owners(gatebell: LiveGatebell) -> None:
+def test_maintainers_cannot_add_or_remove_owners(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = browser_of(gatebell, group, Role.MAINTAINER)
     page = browser.get(f"{gatebell.url}/groups/{group}/-/members")
@@ -45,7 +45,7 @@ def assert_out_of_reach(
     namespace: str,
     person: Person,
 ) -> None:
-    """Check that neither the page nor a request by hand changes or removes a member."""
+    """Check that neither the page nor a direct request changes or removes a member."""
     number = member_id(gatebell, namespace, person)
     assert not any(f"/{number}/" in form.action for form in forms_in(page.text))
     added = submit(browser, page, form_with(page, "user"), user=person.username, role="10")
@@ -60,7 +60,7 @@ def assert_out_of_reach(
 
 
 def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
-    """Return everybody's role in a namespace."""
+    """Return the roles of all members of a namespace."""
     with database_of(gatebell) as session:
         members = all_members(
             get_namespace(namespace, session=session),
@@ -72,9 +72,7 @@ def roles_in(gatebell: LiveGatebell, namespace: str) -> dict[str, Role]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("namespace", ["group", "project"])
-def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
-    gatebell: LiveGatebell, namespace: str
-) -> None:
+def test_a_role_is_changed_in_the_list_and_logged(gatebell: LiveGatebell, namespace: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     path = project if namespace == "project" else project.partition("/")[0]
     newcomer = make_user(gatebell, name="newcomer")
@@ -88,7 +86,7 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     form = form_to(page, f"/{number}/role")
     assert form.value("role") == "20"
     answer = submit(owner, page, form, role="40")
-    # Back to the same row of the same search.
+    # The redirect leads to the same row of the same search.
     assert answer.headers["Location"].endswith(f"{address}?search=newc#member-{number}")
     assert f'id="member-{number}"' in page.text
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
@@ -96,23 +94,23 @@ def test_a_role_is_changed_in_the_list_and_the_change_is_written_down(
     assert event.details == {
         "username": newcomer.username, "role": "Maintainer", "before": "Reporter"
     }  # fmt: skip
-    assert "is now Maintainer" in owner.get(gatebell.url + address).text
-    # Words that are no role change nothing.
+    assert "now has the Maintainer role" in owner.get(gatebell.url + address).text
+    # Invalid roles change nothing.
     for role in ("", "king", "99"):
         assert submit(owner, page, form, role=role).status_code == 422
     assert roles_in(gatebell, path)[newcomer.username] == Role.MAINTAINER
 
 
 @pytest.mark.both_databases
-def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
+def test_the_last_owner_cannot_lower_their_role(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     owner = signed_in(gatebell, alice(gatebell))
     page = owner.get(f"{gatebell.url}/groups/{group}/-/members")
     number = member_id(gatebell, group, alice(gatebell))
     answer = submit(owner, page, form_to(page, f"/{number}/role"), role="40")
     assert answer.status_code == 422
-    assert "needs an owner" in answer.text
-    # One who is kept out is no owner who could help.
+    assert "must have an owner" in answer.text
+    # A locked owner does not count as another owner.
     locked = make_user(gatebell, name="locked")
     give_role(gatebell, group, locked, Role.OWNER)
     set_state(gatebell, locked, "locked")
@@ -121,7 +119,7 @@ def test_the_last_owner_cannot_step_down_either(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -> None:
+def test_errors_do_not_reveal_which_addresses_have_an_account(gatebell: LiveGatebell) -> None:
     founder = make_user(gatebell, name="founder")
     group = make_project(gatebell, founder).partition("/")[0]
     browser = signed_in(gatebell, founder)
@@ -130,14 +128,14 @@ def test_nobody_learns_which_addresses_have_an_account(gatebell: LiveGatebell) -
     for address in (person.email, person.email.upper(), "nobody@people.example", "@a@b.example"):
         answer = submit(browser, page, form, user=address, role="30")
         assert answer.status_code == 422
-        assert "Add people by their user name" in answer.text
+        assert "Use the user name to add a member" in answer.text
         assert "not found" not in answer.text
-    # The name, also as pages write it, leads to them.
+    # The user name is accepted, also with a leading @.
     added = submit(browser, page, form, user=f"@{person.username}", role="30")
     assert added.status_code == 302
 
 
-def test_an_administrator_who_sees_all_addresses_adds_people_by_them(
+def test_an_administrator_can_add_members_by_email_address(
     gatebell: LiveGatebell,
 ) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
@@ -147,7 +145,7 @@ def test_an_administrator_who_sees_all_addresses_adds_people_by_them(
     assert roles_in(gatebell, group)[person.username] == Role.DEVELOPER
 
 
-def test_a_role_below_an_inherited_one_is_shown_and_can_be_taken(gatebell: LiveGatebell) -> None:
+def test_a_role_below_an_inherited_role_is_shown_and_can_be_removed(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     person = make_user(gatebell, name="twice")
     give_role(gatebell, project, person, Role.REPORTER)
@@ -156,16 +154,16 @@ def test_a_role_below_an_inherited_one_is_shown_and_can_be_taken(gatebell: LiveG
     page = owner.get(f"{gatebell.url}/{project}/-/settings/members")
     row = page.text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
-    assert "Reporter directly" in row
+    assert "Direct role: Reporter" in row
     number = member_id(gatebell, project, person)
     assert submit(owner, page, form_to(page, f"/{number}/remove")).status_code == 302
     row = owner.get(page.url).text.partition(f"@{person.username}")[2].partition("</tr>")[0]
     assert "Maintainer" in row
-    assert "Reporter directly" not in row
+    assert "Direct role: Reporter" not in row
 
 
 def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:
-    """Create a custom role that sees alerts."""
+    """Create a custom role that can read alerts."""
     body = {"name": unique("On-call"), "base_access_level": int(base), "read_alerts": True}
     made = api_caller(gatebell, root(gatebell), "/member_roles").done("POST", json=body, status=201)
     assert isinstance(made, dict)
@@ -175,7 +173,7 @@ def custom_role(gatebell: LiveGatebell, base: Role) -> dict[str, object]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G6")
-def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) -> None:
+def test_a_custom_role_is_assigned_and_removed_on_the_page(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     role, newcomer = custom_role(gatebell, Role.GUEST), make_user(gatebell, name="newcomer")
     value, named = f"custom-{role['id']}", f"{role['name']} (Guest)"
@@ -187,14 +185,14 @@ def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) ->
     assert answer.status_code == 302
     assert theirs.get(alerts).status_code == 200
     page = owner.get(page.url)
-    assert f"{newcomer.username} is now {role['name']} of {project}." in page.text
+    assert f"{newcomer.username} now has the {role['name']} role in {project}." in page.text
     form = form_to(page, f"/{member_id(gatebell, project, newcomer)}/role")
     assert form.value("role") == value
 
-    # The role that it is based on, without it.
+    # The base role replaces the custom role.
     assert submit(owner, page, form, role="10").status_code == 302
     assert theirs.get(alerts).status_code == 403
-    # From another role to it, in one step.
+    # The custom role replaces another role in one step.
     assert submit(owner, page, form, role="30").status_code == 302
     assert submit(owner, page, form, role=value).status_code == 302
     assert roles_in(gatebell, project)[newcomer.username] == Role.GUEST
@@ -202,13 +200,13 @@ def test_a_custom_role_is_given_and_taken_on_the_page(gatebell: LiveGatebell) ->
     events = reversed(events_about(gatebell, newcomer, EventKind.MEMBER_CHANGED))
     noted = [each.details.get("member_role") or each.details["role"] for each in events]
     assert noted == [role["name"], "none", "Developer", "Guest", role["name"]]
-    # One that is not there any more changes nothing.
+    # A deleted custom role changes nothing.
     assert submit(owner, page, form, role="custom-999999999").status_code == 422
     assert theirs.get(alerts).status_code == 200
 
 
 @pytest.mark.spec("G6")
-def test_custom_roles_are_offered_to_those_who_manage_members_alone(gatebell: LiveGatebell) -> None:
+def test_custom_roles_are_offered_only_to_maintainers(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     low, high = custom_role(gatebell, Role.GUEST), custom_role(gatebell, Role.MAINTAINER)
     subgroup = f"{group}/below"

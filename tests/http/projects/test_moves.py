@@ -1,4 +1,4 @@
-"""Groups and projects that are renamed, transferred and deleted: what their old URLs do."""
+"""Renamed, transferred and deleted groups and projects, and their old URLs."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from domain.access.roles import Role
-from domain.registry.repositories import find_project
+from domain.registry.repositories import find_repository_project
 from tests.http.api.projects.test_projects_api import made, path_of, script_of
 from tests.support.accounts.people import (
     Person,
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.one_database("postgres")
 _REFS = "info/refs?service=git-upload-pack"
 
 
-def renamed(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> str:
+def rename(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> str:
     """Rename a project on its page, and return the new path."""
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/path")
@@ -40,19 +40,19 @@ def renamed(gatebell: LiveGatebell, owner: Person, project: str, path: str) -> s
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_renamed_project_is_reached_under_its_former_path(gatebell: LiveGatebell) -> None:
+def test_a_renamed_project_is_found_at_its_old_path(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     old = make_project(gatebell, owner, visibility="public")
     endpoint, browser = connect(gatebell, old), signed_in(gatebell, owner)
     open_page = browser.get(f"{gatebell.url}/{old}/-/settings/general")
     endpoint.accepted(title="before")
-    new = renamed(gatebell, owner, old, "store")
-    # Senders do not follow redirects: the alert is taken under the old URLs, short ones included.
+    new = rename(gatebell, owner, old, "store")
+    # Senders do not follow redirects, so the old URLs accept alerts, including the short URLs.
     endpoint.accepted(title="after")
     short = endpoint.url.partition("/alerts/notify/")[0] + "/alerts/notify.json"
     taken = requests.post(short, json={"title": "short"}, headers=endpoint.bearer, timeout=60)
     assert taken.status_code == 200
-    # Pages redirect with their query, and a form that was open is sent on.
+    # Pages redirect with their query, and an open form is sent to the new path.
     moved = browser.get(f"{gatebell.url}/{old}/-/alerts?search=after", allow_redirects=False)
     assert (moved.status_code, moved.headers["Location"]) == (302, f"/{new}/-/alerts?search=after")
     assert "<bdi>after</bdi>" in browser.get(f"{gatebell.url}/{old}/-/alerts").text
@@ -60,7 +60,7 @@ def test_a_renamed_project_is_reached_under_its_former_path(gatebell: LiveGatebe
     sent = submit(browser, open_page, form_with(open_page, "visibility"), name="Store")
     assert sent.status_code == 307
     assert sent.headers["Location"] == f"/{new}/-/settings/general"
-    # As GitLab's API: reading is redirected to the id, everything else is refused.
+    # As in GitLab's API, GET requests are redirected to the id, and other requests are rejected.
     script = script_of(gatebell, owner)
     answer = script.send("GET", f"{path_of(old)}/alert_management_alerts", allow_redirects=False)
     assert answer.status_code == 302
@@ -74,10 +74,10 @@ def test_a_renamed_project_is_reached_under_its_former_path(gatebell: LiveGatebe
     assert (event.details["path_before"], event.details["path"]) == (old, new)
 
 
-def test_strangers_learn_nothing_of_a_former_path(gatebell: LiveGatebell) -> None:
+def test_an_old_path_reveals_nothing_to_other_users(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), signed_in(gatebell, make_user(gatebell, name="mallory"))
     old = make_project(gatebell, owner)
-    renamed(gatebell, owner, old, "store")
+    rename(gatebell, owner, old, "store")
     anonymous = gatebell.http()
     for path in (old, f"{old}/-/alerts"):
         assert stranger.get(f"{gatebell.url}/{path}").status_code == 404
@@ -87,7 +87,7 @@ def test_strangers_learn_nothing_of_a_former_path(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_path(
+def test_a_renamed_group_reserves_its_old_path_until_its_release(
     gatebell: LiveGatebell,
 ) -> None:
     owner, other = make_user(gatebell), make_user(gatebell, name="bob")
@@ -109,13 +109,13 @@ def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_pat
     web = made(script.send("GET", path_of(f"{new}/eu/web")), 200)
     assert web["namespace"]["full_path"] == f"{new}/eu"
     endpoint.accepted(title="still there")
-    # Nobody else gets the path, neither as a group nor below it.
+    # Another user cannot use the path for a group.
     thief = script_of(gatebell, other)
     taken = thief.send("POST", "/groups", json={"path": old})
     assert taken.status_code == 400
     assert taken.json()["message"] == {"path": ["has already been taken"]}
     assert "former path" in taken.json()["errors"][0]["message"]
-    # Back again, and forth: a path of one's own is free.
+    # The group itself can return to its own old path.
     assert made(script.send("PUT", f"/groups/{new}", json={"path": old}), 200)["full_path"] == old
     assert script.send("GET", f"/groups/{new}").json()["full_path"] == old
     made(script.send("PUT", f"/groups/{old}", json={"path": new}), 200)
@@ -127,7 +127,7 @@ def test_a_renamed_group_keeps_what_is_below_it_until_its_owner_releases_the_pat
     made(thief.send("POST", "/groups", json={"path": old}))
 
 
-def test_bad_paths_are_refused_and_nothing_moves(gatebell: LiveGatebell) -> None:
+def test_invalid_paths_are_rejected_and_change_nothing(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
     for path in ("a b", "a/b", "x" * 101, "", "shop.git", "\x00"):
@@ -152,7 +152,7 @@ def test_a_group_cannot_take_the_name_of_a_route(gatebell: LiveGatebell) -> None
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_transfer_says_whose_roles_change_and_keeps_the_rest(gatebell: LiveGatebell) -> None:
+def test_a_transfer_lists_changed_roles_and_keeps_everything_else(gatebell: LiveGatebell) -> None:
     owner, helper, newcomer = (
         make_user(gatebell, name=name) for name in ("alice", "helper", "newcomer")
     )
@@ -184,14 +184,14 @@ def test_a_transfer_says_whose_roles_change_and_keeps_the_rest(gatebell: LiveGat
     as_bot = {"PRIVATE-TOKEN": bot.clear}
     seen = gatebell.http().get(f"{gatebell.url}/api/v4{path_of(new)}", headers=as_bot)
     assert seen.status_code == 200
-    with database_of(gatebell) as session:  # images keep their names
-        found = find_project(f"{old}/app", session=session)
+    with database_of(gatebell) as session:  # Images keep their names.
+        found = find_repository_project(f"{old}/app", session=session)
         assert found is not None
         assert found.path == new
 
 
 @pytest.mark.long
-def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> None:
+def test_a_transfer_needs_the_maintainer_role_in_the_target(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), make_user(gatebell, name="bob")
     project, foreign = make_project(gatebell, owner), make_project(gatebell, stranger)
     script, group = script_of(gatebell, owner), foreign.partition("/")[0]
@@ -204,7 +204,7 @@ def test_a_transfer_needs_a_group_that_one_maintains(gatebell: LiveGatebell) -> 
     give_role(gatebell, group, owner, Role.MAINTAINER)
     listed = script.send("GET", f"{path_of(project)}/transfer_locations").json()
     assert [each["full_path"] for each in listed] == [group]
-    # What they have there already stands in the way.
+    # The target already has a project with this path.
     answer = script.send("PUT", f"{path_of(project)}/transfer", json={"namespace": group})
     assert answer.status_code == 400
     assert answer.json()["message"] == {"path": ["has already been taken"]}
@@ -230,7 +230,7 @@ def test_a_group_moves_to_the_top_and_keeps_an_owner(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.long
-def test_the_page_of_a_deletion_counts_what_goes_along(gatebell: LiveGatebell) -> None:
+def test_the_page_of_a_deletion_counts_the_affected_objects(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)
     endpoint = connect(gatebell, project)

@@ -1,4 +1,4 @@
-"""Calendars of on-call schedules under secret addresses, as calendar programs read them."""
+"""On-call calendars at secret URLs, read with calendar libraries."""
 
 import re
 from html import unescape
@@ -29,7 +29,7 @@ ADDRESS = re.compile(r'<code id="calendar-address">([^<]+)</code>')
 
 
 class Subscriber:
-    """A developer of a project whose schedule has them and the owner in turns."""
+    """A developer who shares the rotation of a project's schedule with its owner."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.gatebell = gatebell
@@ -50,7 +50,7 @@ class Subscriber:
         return submit(self.browser, page, form_to(page, action))
 
     def subscribe(self) -> str:
-        """Get a new address, which only this page shows."""
+        """Create a new calendar URL, which only the page of the response shows."""
         page = self.press("/calendar")
         assert page.headers["Cache-Control"] == "no-store"
         (found,) = ADDRESS.findall(page.text)
@@ -92,14 +92,14 @@ def test_a_calendar_has_the_shifts_that_the_api_lists(subscriber: Subscriber) ->
     half = events_of(read(f"{address}?shifts=mine"))
     assert 0 < len(half) < len(events)
     assert {str(each["SUMMARY"]) for each in half} == {"Bob: Primary"}
-    # Another library reads the same.
+    # Another library reads the same events.
     assert len(IcsCalendarStream.calendar_from_ics(answer.text).events) == len(events)
     assert read(address, **{"If-None-Match": answer.headers["ETag"]}).status_code == 304
     assert read(f"{address}?shifts=theirs").status_code == 400
 
 
 @pytest.mark.long
-def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
+def test_a_calendar_url_ends_with_a_reset_and_with_lost_access(
     subscriber: Subscriber,
 ) -> None:
     gatebell, former = subscriber.gatebell, subscriber.subscribe()
@@ -131,20 +131,20 @@ def test_an_address_ends_when_it_is_reset_and_when_its_owner_leaves(
 
 
 @pytest.mark.long
-def test_each_member_has_an_address_of_their_own(subscriber: Subscriber) -> None:
+def test_each_member_has_a_separate_calendar_url(subscriber: Subscriber) -> None:
     address = subscriber.subscribe()
     other = signed_in(subscriber.gatebell, subscriber.owner)
     page = other.get(subscriber.page)
     assert "You have a calendar address" not in page.text
     submit(other, page, form_to(page, "/calendar"))
     assert read(address).status_code == 200
-    # Nobody else makes one, and nothing makes one without a form of the page.
+    # A request without the page's form is rejected.
     posted = {"csrf_token": "forged"}
     assert other.post(f"{subscriber.page}/calendar", data=posted, timeout=10).status_code == 400
 
 
 @pytest.mark.both_databases
-def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber) -> None:
+def test_the_personal_calendar_contains_own_shifts_of_all_schedules(subscriber: Subscriber) -> None:
     gatebell, person = subscriber.gatebell, subscriber.person
     group = subscriber.project.split("/")[0]
     give_role(gatebell, group, person, Role.DEVELOPER)
@@ -163,17 +163,17 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
     theirs = f"Primary ({subscriber.project})", f"Nights ({group})"
     assert titles(former) == set(theirs)
     assert call.done("GET")["last_read_at"] is not None
-    # A new address ends the former one; that of a schedule is another one.
+    # A new URL replaces the old URL; the schedule's URL is separate.
     of_schedule = subscriber.subscribe()
     address = call.done("POST", status=201)["url"]
     SECRETS.remember(address.rpartition("/")[2].removesuffix(".ics"))
     assert [read(each).status_code for each in (former, address, of_schedule)] == [404, 200, 200]
     events = events_of(read(address))
-    # Whoever else is on call has no event.
+    # Shifts of other users have no event.
     mine = {event["DTSTART"].dt for event in events_of(read(f"{of_schedule}?shifts=mine"))}
     assert mine == {each["DTSTART"].dt for each in events if each["SUMMARY"] == theirs[0]}
     assert len({each["UID"] for each in events}) == len(events)
-    # Shifts disappear with the role, and come back with it.
+    # Shifts disappear with the role, and return with it.
     give_role(gatebell, group, person, Role.REPORTER)
     assert titles(address) == {theirs[0]}
     give_role(gatebell, subscriber.project, person, Role.REPORTER)
@@ -183,7 +183,7 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
     gatebell.cli("users", "lock", person.username)
     assert read(address).status_code == 404
     gatebell.cli("users", "unlock", person.username)
-    subscriber.browser = open_browser(gatebell, person)  # Locking ended the other session.
+    subscriber.browser = open_browser(gatebell, person)  # Locking the user ended the other session.
     page = subscriber.browser.get(f"{gatebell.url}/-/on_call")
     assert "You have a calendar address" in page.text
     submit(subscriber.browser, page, form_to(page, "/calendar/end"))
@@ -197,7 +197,7 @@ def test_one_address_has_ones_own_shifts_of_all_schedules(subscriber: Subscriber
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_shifts_follow_a_project_that_leaves_its_group(subscriber: Subscriber) -> None:
+def test_calendars_follow_a_transferred_project(subscriber: Subscriber) -> None:
     gatebell, group = subscriber.gatebell, subscriber.project.split("/")[0]
     person, owner = make_user(gatebell, name="carol"), subscriber.owner
     give_role(gatebell, group, person, Role.DEVELOPER)
@@ -214,7 +214,7 @@ def test_shifts_follow_a_project_that_leaves_its_group(subscriber: Subscriber) -
     SECRETS.remember(own.rpartition("/")[2].removesuffix(".ics"))
     before = {str(each["UID"]) for each in events_of(read(own))}
     assert titles(own) == {f"Days ({subscriber.project})", f"Nights ({group})"}
-    # Elsewhere, the person has no role: these shifts are gone, those of the group are not.
+    # The user has no role in the new group, so only the shifts of the old group remain.
     elsewhere = f"{group}-elsewhere"
     gatebell.cli("groups", "create", elsewhere, "--owner", owner.username)
     gatebell.cli("projects", "transfer", subscriber.project, elsewhere)
@@ -222,13 +222,13 @@ def test_shifts_follow_a_project_that_leaves_its_group(subscriber: Subscriber) -
     give_role(gatebell, elsewhere, person, Role.DEVELOPER)
     assert read(of_days).status_code == 200
     assert titles(own) == {f"Days ({elsewhere}/shop)", f"Nights ({group})"}
-    # Calendar programs find the same events in their new place.
+    # Calendar programs recognize the same events in the new place.
     assert {str(each["UID"]) for each in events_of(read(own))} == before
-    # A schedule that is deleted takes its shifts and its address with it.
+    # Deletion of a schedule also deletes its shifts and its URL.
     gatebell.cli("schedules", "delete", f"{elsewhere}/shop", str(subscriber.id))
     assert (read(of_days).status_code, titles(own)) == (404, {f"Nights ({group})"})
 
 
 def titles(address: str) -> set[str]:
-    """Return what the events of a calendar are called."""
+    """Return the titles of the events of a calendar."""
     return {str(each["SUMMARY"]) for each in events_of(read(address))}

@@ -1,4 +1,4 @@
-"""The general settings of a project: words, visibility, and which of its parts are on."""
+"""General settings of a project: name, description, visibility and features."""
 
 import pytest
 
@@ -16,7 +16,7 @@ DESCRIPTION = "Sells <b>things</b>.\nSince 1999."
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
+def test_a_maintainer_changes_name_and_description(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -33,7 +33,7 @@ def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
     assert "Sells &lt;b&gt;things&lt;/b&gt;.\nSince 1999." in shown
     event = events_with_subject(gatebell, project)[0]
     assert (event.kind, event.details["changed"]) == ("project.changed", "name description")
-    # Saved again as it is, nothing changes.
+    # A save without changes writes no event.
     page = browser.get(page.url)
     assert submit(browser, page, form_with(page, "monitor_access_level")).status_code == 302
     assert "Nothing was changed." in browser.get(page.url).text
@@ -42,7 +42,7 @@ def test_a_maintainer_changes_name_and_description_and_everybody_reads_them(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGatebell) -> None:
+def test_a_turned_off_feature_has_no_pages_and_rejects_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     browser = browser_of(gatebell, endpoint.project, Role.MAINTAINER)
     url = f"{gatebell.url}/{endpoint.project}"
@@ -65,7 +65,7 @@ def test_what_is_turned_off_has_no_pages_and_takes_no_alerts(gatebell: LiveGateb
 
 
 @pytest.mark.long
-def test_bad_values_are_kept_and_explained_beside_their_fields(gatebell: LiveGatebell) -> None:
+def test_the_form_keeps_valid_values_and_shows_errors(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{project}/-/settings/general")
@@ -91,7 +91,7 @@ def test_bad_values_are_kept_and_explained_beside_their_fields(gatebell: LiveGat
     assert events_with_subject(gatebell, project) == []
 
 
-def test_an_archived_project_shows_no_form_that_it_would_refuse(gatebell: LiveGatebell) -> None:
+def test_an_archived_project_shows_no_settings_form(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{project}/-/settings/general")

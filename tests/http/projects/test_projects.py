@@ -1,4 +1,4 @@
-"""Projects: who sees them, who makes them, and who is a member."""
+"""Projects: visibility, creation and membership."""
 
 import pytest
 import requests
@@ -18,12 +18,12 @@ def status(browser: requests.Session, gatebell: LiveGatebell, path: str) -> int:
 
 
 @pytest.mark.long
-def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
+def test_a_private_project_is_visible_only_to_members(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     pages = (project, f"{project}/-/alerts", f"{project}/-/settings/members", project.upper())
     for page in pages:
         assert status(browser_of(gatebell, project, None), gatebell, page) == 404
-        # Nobody learns which paths exist: who is not signed in is asked to do so, either way.
+        # Anonymous visitors must sign in for every path, so they cannot find out which paths exist.
         assert status(gatebell.http(), gatebell, page) == 302
         assert status(browser_of(gatebell, project, Role.OWNER), gatebell, page) == 200
     assert status(gatebell.http(), gatebell, f"{project}-that-is-not") == 302
@@ -31,7 +31,7 @@ def test_a_private_project_is_for_its_members(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> None:
+def test_paths_with_a_dot_are_valid(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     for path in (f"{group}/shop.v2", unique("crew.io")):
         kind = "projects" if "/" in path else "groups"
@@ -40,7 +40,7 @@ def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> N
         for asked in (path, f"{path}-that-is-not"):
             assert status(gatebell.http(), gatebell, asked) == 302
             assert status(browser_of(gatebell, group, None), gatebell, asked) == 404
-    # What no group or project can be called leads nowhere, and what every host is asked for.
+    # Invalid paths and well-known files of hosts are not found.
     for path in (f"{group}/shop.json", f"{group}/shop.git", "favicon.ico", "apple-touch-icon.png"):
         assert status(gatebell.http(), gatebell, path) == 404
 
@@ -48,7 +48,7 @@ def test_a_path_with_a_dot_is_a_path_like_any_other(gatebell: LiveGatebell) -> N
 @pytest.mark.parametrize(
     ("visibility", "for_strangers", "for_nobody"), [("internal", 200, 302), ("public", 200, 200)]
 )
-def test_who_is_no_member_sees_what_its_visibility_says(
+def test_users_without_a_role_see_a_project_according_to_its_visibility(
     gatebell: LiveGatebell, visibility: str, for_strangers: int, for_nobody: int
 ) -> None:
     endpoint = connect(gatebell, make_project(gatebell, alice(gatebell), visibility=visibility))
@@ -64,7 +64,7 @@ def test_who_is_no_member_sees_what_its_visibility_says(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_developers_see_on_the_overview_and_the_start_page_what_is_open(
+def test_developers_see_open_alerts_on_overview_and_home_page(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell, name="Night shift")
@@ -85,7 +85,7 @@ def test_developers_see_on_the_overview_and_the_start_page_what_is_open(
     assert title not in browser_of(gatebell, endpoint.project, None).get(gatebell.url).text
 
 
-def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGatebell) -> None:
+def test_a_maintainer_of_a_group_creates_a_project_and_owns_it(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = browser_of(gatebell, group, Role.MAINTAINER)
     page = browser.get(f"{gatebell.url}/projects/new")
@@ -99,7 +99,7 @@ def test_a_maintainer_of_a_group_makes_a_project_and_owns_it(gatebell: LiveGateb
 
 
 @pytest.mark.long
-def test_what_no_project_can_be_is_refused(gatebell: LiveGatebell) -> None:
+def test_invalid_projects_are_rejected(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/projects/new")
@@ -140,7 +140,7 @@ def test_a_member_is_added_changed_and_removed(gatebell: LiveGatebell) -> None:
     assert status(theirs, gatebell, project) == 404
 
 
-def test_nobody_gives_a_role_above_their_own(gatebell: LiveGatebell) -> None:
+def test_a_member_cannot_assign_a_role_above_their_own(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.MAINTAINER)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
@@ -152,7 +152,7 @@ def test_nobody_gives_a_role_above_their_own(gatebell: LiveGatebell) -> None:
         assert answer.status_code == (302 if role == "40 " else 422), role
 
 
-def test_somebody_who_has_no_account_cannot_be_added(gatebell: LiveGatebell) -> None:
+def test_a_user_without_an_account_cannot_be_added(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     browser = browser_of(gatebell, project, Role.OWNER)
     page = browser.get(f"{gatebell.url}/{project}/-/settings/members")
@@ -162,7 +162,7 @@ def test_somebody_who_has_no_account_cannot_be_added(gatebell: LiveGatebell) -> 
         assert "<b>" not in answer.text
 
 
-def test_members_of_others_cannot_be_removed_from_here(gatebell: LiveGatebell) -> None:
+def test_members_of_other_projects_cannot_be_removed(gatebell: LiveGatebell) -> None:
     mine, other = (make_project(gatebell, alice(gatebell)) for _ in range(2))
     browser = browser_of(gatebell, mine, Role.OWNER)
     page = browser.get(f"{gatebell.url}/{mine}/-/settings/members")
@@ -181,7 +181,7 @@ NOWHERE = (
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_paths_that_nothing_has_are_not_found(gatebell: LiveGatebell) -> None:
+def test_unknown_paths_are_not_found(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     for path in NOWHERE:
         for page in (path, f"{path}/-/alerts", f"{path}/-/settings/members"):

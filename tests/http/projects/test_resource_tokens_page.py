@@ -1,4 +1,4 @@
-"""The pages of a project's and of a group's access tokens."""
+"""The pages of access tokens of projects and groups."""
 
 import re
 from datetime import timedelta
@@ -54,7 +54,7 @@ def create(
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
+def test_a_token_is_created_for_a_bot_and_shown_once(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace
 ) -> None:
     assert "No access tokens yet" in browser.get(gatebell.url + namespace.page).text
@@ -70,7 +70,7 @@ def test_a_token_is_made_for_a_bot_with_a_role_and_shown_once(
     assert "gbp-" not in again.text
     assert "1 active token." in words(again)
     assert re.search(r"deploy .*runs on ci-7 .*Reporter", words(again))
-    # Used just now, by the call above.
+    # The call above used the token.
     assert "from 127.0.0.1" in words(again)
 
 
@@ -90,14 +90,14 @@ def test_the_bot_is_marked_among_the_members_and_cannot_be_removed_there(
     assert re.search(r"deploy bot @\w+_bot_\w+ Bot Developer", words(page))
     bot = re.search(r"@(\w+_bot_\w+)", page.text)
     assert bot
-    # It belongs here: nobody makes it a member elsewhere, or gives it another role.
+    # A bot belongs to its namespace, so it cannot be added or get another role.
     answer = submit(browser, page, form_with(page, "user"), user=bot.group(1), role="40")
     assert answer.status_code == 422
     assert "A bot belongs to its access token" in words(answer)
 
 
 @pytest.mark.spec("G4")
-def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
+def test_tokens_are_rotated_revoked_and_listed_as_inactive(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace, alice: Person
 ) -> None:
     old = make_bot_token(script_of(gatebell, alice), namespace, name="nightly")
@@ -112,15 +112,15 @@ def test_rotating_and_revoking_work_and_the_dead_are_on_the_second_tab(
 
     assert new.send("GET", "/user").status_code == 401
     shown = words(browser.get(gatebell.url + namespace.page))
-    assert "The token nightly is revoked." in shown
+    assert "Token nightly revoked." in shown
     assert "There are no active tokens" in shown
     dead = words(browser.get(f"{gatebell.url}{namespace.page}?state=inactive"))
     assert dead.count("nightly Revoked") == 2
-    assert "API \u2013 just now" in dead  # a bot that is no member any more has no role
+    assert "API \u2013 just now" in dead  # A bot that is no longer a member has no role.
 
 
 @pytest.mark.spec("G4")
-def test_a_maintainer_is_not_offered_to_end_an_owners_token(
+def test_a_maintainer_cannot_rotate_or_revoke_an_owners_token(
     gatebell: LiveGatebell, alice: Person
 ) -> None:
     project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
@@ -143,9 +143,9 @@ def test_a_maintainer_is_not_offered_to_end_an_owners_token(
 
 MISTAKES: tuple[tuple[dict[str, str | list[str]], str], ...] = (
     ({"expires_at": "0"}, "Enter a date such as"),
-    ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
+    ({"expires_at": "9999-12-31"}, "The expiry date must be from"),
     ({"name": " "}, "Enter a name that describes"),
-    ({"name": "a\x07b"}, "may not contain control characters"),
+    ({"name": "a\x07b"}, "must not contain control characters"),
     ({"description": "x" * 256}, "at most 255 characters"),
     ({"scopes": []}, "Choose at least one scope"),
     ({"role": "35"}, "Not a valid choice"),
@@ -155,7 +155,7 @@ MISTAKES: tuple[tuple[dict[str, str | list[str]], str], ...] = (
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_what_makes_no_token_is_explained_and_makes_no_bot(
+def test_an_invalid_token_is_explained_and_creates_no_bot(
     gatebell: LiveGatebell, browser: requests.Session, namespace: Namespace
 ) -> None:
     for values, sentence in MISTAKES:
@@ -176,13 +176,13 @@ def test_a_bot_does_not_count_as_an_owner_of_its_group(
     answer = submit(browser, page, form_to(page, "/remove"))
 
     assert answer.status_code == 422
-    assert "A group needs an owner" in words(answer)
+    assert "A group must have an owner" in words(answer)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
+def test_a_bot_is_pruned_from_the_members_after_its_token_expires(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
     namespace = namespace_of(gatebell, "projects", make_project(gatebell, alice))
@@ -199,16 +199,16 @@ def test_once_its_token_has_expired_a_bot_is_pruned_from_the_members(
 
 
 @pytest.mark.both_databases
-def test_the_first_page_names_ones_own_tokens_that_end_soon(
+def test_the_home_page_lists_own_tokens_that_expire_soon(
     gatebell: LiveGatebell, browser: requests.Session, alice: Person
 ) -> None:
-    assert "of yours expire" not in words(browser.get(gatebell.url))
+    assert "of your access tokens" not in words(browser.get(gatebell.url))
     script_of(gatebell, alice, name="nightly <b>", lifetime=5 * DAY)
     script_of(gatebell, alice, name="far away", lifetime=50 * DAY)
     give_role(gatebell, make_project(gatebell, alice), alice, Role.OWNER)
 
     page = browser.get(gatebell.url)
 
-    assert "1 access token of yours expires soon: nightly <b> in 4 days" in words(page)
+    assert "1 of your access tokens expires soon: nightly <b> in 4 days" in words(page)
     assert "nightly <b>" not in page.text
     assert "far away" not in page.text

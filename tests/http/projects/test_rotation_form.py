@@ -1,4 +1,4 @@
-"""Forms of schedules: rotations with more rows without a script, and overrides by local time."""
+"""Forms of on-call schedules: more rows without scripts, and overrides in local time."""
 
 import re
 from datetime import date, timedelta
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
 
 @pytest.mark.long
-def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
+def test_a_rotation_with_several_users_and_hours_is_created_and_edited(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)
@@ -28,7 +28,7 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{at}/rotations/new")
     begun = form_to(page, "/rotations/new")
-    # Whoever adds the first rotation most likely begins it.
+    # The form of the first rotation proposes its creator.
     assert begun.value("users-0") == owner.username
     times: dict[str, str | list[str]] = {
         "unit": "hours",
@@ -40,7 +40,7 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
     assert 'name="restrictions-1-start_time"' in more.text
     half = submit(browser, more, form_to(more, "/rotations/new"))
     assert half.status_code == 422
-    assert "Enter both times, or none for whole days." in half.text
+    assert "Enter both times, or neither for whole days." in half.text
     filled: dict[str, str | list[str]] = {
         "restrictions-0-end_time": "17:00",
         "restrictions-1-weekdays": ["sun"],
@@ -53,13 +53,13 @@ def test_a_rotation_of_several_people_and_times_is_put_together_and_changed(
         {"start_time": "09:00", "end_time": "17:00", "weekdays": ["mon", "tue"]},
         {"start_time": "00:00", "end_time": "00:00", "weekdays": ["sun"]},
     ]
-    # The form of the rotation shows the same, and saved as it is it changes nothing.
+    # The form of the rotation shows the same values, and saving them changes nothing.
     edit = browser.get(f"{at}/rotations/{rotation['id']}/edit")
     submit(browser, edit, form_to(edit, "/edit"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == [rotation]
 
 
-def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_change(
+def test_an_additional_override_uses_local_time_during_a_clock_change(
     gatebell: LiveGatebell,
 ) -> None:
     owner, helper = make_user(gatebell), make_user(gatebell, name="bob")
@@ -87,9 +87,9 @@ def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_c
     assert answer.status_code == 302
     text = " ".join(re.sub("<[^>]+>", "", browser.get(f"{at}?day={sunday}").text).split())
     assert f"{helper.username} in addition Sun {sunday} 01:00 to Sun {sunday} 05:00" in text
-    # Two weeks have an hour more, and so has the time of the helper.
-    hours = f"{owner.username} 337 (99 %), {helper.username} 5 (1 %)."
-    assert f"Hours on call in these days: {hours}" in text
+    # The two weeks have an extra hour, and so does the helper's override.
+    hours = f"{owner.username} 337 (99%), {helper.username} 5 (1%)."
+    assert f"Hours on call in this period: {hours}" in text
     (event,) = [
         each
         for each in events_with_subject(gatebell, name)
@@ -99,7 +99,7 @@ def test_an_override_in_addition_has_the_local_time_of_a_night_in_which_clocks_c
     assert "instead_of" not in event.details
 
 
-def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
+def test_a_change_that_affects_a_swap_needs_a_confirmation(
     gatebell: LiveGatebell,
 ) -> None:
     owner, helper = make_user(gatebell), make_user(gatebell, name="bob")
@@ -141,10 +141,10 @@ def test_a_change_that_moves_a_swap_or_ends_it_is_saved_after_a_question(
     assert saved.status_code == 302
     (rotation,) = gatebell.cli("schedules", "show", project, "Primary")["rotations"]
     assert rotation["handover_time"] == "10:00"
-    # Without its rotation, the swap would end.
+    # The swap ends with its rotation.
     page = browser.get(at)
     asked = submit(browser, page, form_to(page, f"/rotations/{rotation['id']}/delete"))
-    assert "ends: its turns are no longer there." in asked.text
+    assert "ends, because its turns no longer exist." in asked.text
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"]
     submit(browser, asked, form_to(asked, "/delete"))
     assert gatebell.cli("schedules", "show", project, "Primary")["rotations"] == []

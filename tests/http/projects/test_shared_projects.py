@@ -1,4 +1,4 @@
-"""Projects that are shared with groups: who has which role then, and until when."""
+"""Projects that are shared with groups: resulting roles and expiry."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def share(script: Api, project: str, group: dict[str, Any], **more: Any) -> requ
 
 
 def role_of(script: Api, project: str) -> int | None:
-    """Return the caller's own role in a project; None for who does not see it."""
+    """Return the caller's role in a project, or None if the project is not visible."""
     answer = script.send("GET", path_of(project))
     if answer.status_code == 404:
         return None
@@ -47,7 +47,7 @@ def listed(script: Api, project: str) -> Any:
 
 
 def team_of(gatebell: LiveGatebell, owner: Person, **roles: Role) -> tuple[dict[str, Any], Any]:
-    """Return a group of an owner, and people with these roles in it, by name."""
+    """Return a group of an owner, and its new members with these roles, by name."""
     group = new_group(script_of(gatebell, owner))
     people = {name: make_user(gatebell, name=name) for name in roles}
     for name, role in roles.items():
@@ -56,7 +56,7 @@ def team_of(gatebell: LiveGatebell, owner: Person, **roles: Role) -> tuple[dict[
 
 
 @pytest.mark.both_databases
-def test_members_of_the_group_have_their_role_and_the_given_one_at_the_most(
+def test_members_of_the_group_get_at_most_the_role_of_the_share(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)
@@ -90,7 +90,7 @@ def test_members_of_the_group_have_their_role_and_the_given_one_at_the_most(
     alerts = f"{path_of(project)}/alert_management_alerts"
     assert keeper.send("GET", alerts).status_code == 200
     assert guest.send("GET", alerts).status_code == 403
-    # Again with another role, and no more.
+    # Another share with the same group changes the role.
     assert made(share(script, project, group, group_access=40))["id"] == made_share["id"]
     assert role_of(keeper, project) == 40
     gone = script.send("DELETE", f"{path_of(project)}/share/{group['id']}")
@@ -103,13 +103,13 @@ def test_members_of_the_group_have_their_role_and_the_given_one_at_the_most(
 
 
 @pytest.mark.both_databases
-def test_members_of_the_groups_above_are_members_of_the_group(gatebell: LiveGatebell) -> None:
+def test_members_of_ancestor_groups_are_members_of_the_group(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     group, people = team_of(gatebell, owner, chief=Role.MAINTAINER)
     script = script_of(gatebell, owner)
     body = {"name": "Below", "path": "below", "parent_id": group["id"]}
     below = made(script.send("POST", "/groups", json=body))
-    beside = f"{group['path']}x"  # its path begins alike
+    beside = f"{group['path']}x"  # Its path has the same beginning.
     made(script.send("POST", "/groups", json={"name": "x", "path": beside}))
     stranger = make_user(gatebell)
     give_role(gatebell, beside, stranger, Role.OWNER)
@@ -123,7 +123,7 @@ def test_members_of_the_groups_above_are_members_of_the_group(gatebell: LiveGate
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_highest_of_all_roles_counts(gatebell: LiveGatebell) -> None:
+def test_the_highest_role_applies(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     low, people = team_of(gatebell, owner, one=Role.OWNER)
     high, _ = team_of(gatebell, owner)
@@ -144,7 +144,7 @@ def test_the_highest_of_all_roles_counts(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
+def test_a_share_ends_on_its_expiry_date(gatebell: LiveGatebell) -> None:
     from models import ProjectShare  # noqa: PLC0415 - a row that only time could change
 
     owner = make_user(gatebell)
@@ -171,7 +171,7 @@ def test_a_share_ends_on_its_day(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_who_may_share_and_with_whom(gatebell: LiveGatebell) -> None:
+def test_sharing_needs_a_role_in_project_and_group(gatebell: LiveGatebell) -> None:
     owner, keeper = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)
     give_role(gatebell, project, keeper, Role.MAINTAINER)
@@ -192,10 +192,10 @@ def test_who_may_share_and_with_whom(gatebell: LiveGatebell) -> None:
     assert (personal.status_code, "is a personal namespace" in personal.text) == (403, True)
     holder = made(own.send("GET", path_of(project)), 200)["namespace"]
     above = share(script_of(gatebell, owner), project, holder)
-    assert (above.status_code, "members of its projects already" in above.text) == (400, True)
+    assert (above.status_code, "group already have access" in above.text) == (400, True)
 
 
-def test_nobody_changes_or_ends_a_share_above_their_own_role(gatebell: LiveGatebell) -> None:
+def test_a_share_above_the_own_role_cannot_be_changed_or_ended(gatebell: LiveGatebell) -> None:
     owner, keeper = make_user(gatebell), make_user(gatebell)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
     give_role(gatebell, project, keeper, Role.MAINTAINER)
@@ -207,13 +207,13 @@ def test_nobody_changes_or_ends_a_share_above_their_own_role(gatebell: LiveGateb
     ended = own.send("DELETE", f"{path_of(project)}/share/{group['id']}")
     for refused in (lowered, ended):
         assert refused.status_code == 403
-        assert "a share with the role Owner: your own is Maintainer" in refused.text
+        assert "a share with the Owner role, because your own role is Maintainer" in refused.text
     assert role_of(chief, project) == 50
     made(share(script, project, group, group_access=40))
     assert own.send("DELETE", f"{path_of(project)}/share/{group['id']}").status_code == 204
 
 
-def test_visitors_of_an_open_project_do_not_learn_with_whom_it_is_shared(
+def test_visitors_of_a_public_project_cannot_see_its_shares(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)
@@ -226,7 +226,7 @@ def test_visitors_of_an_open_project_do_not_learn_with_whom_it_is_shared(
     assert group["full_path"] not in listed.text
 
 
-def test_custom_roles_of_the_group_do_not_count(gatebell: LiveGatebell) -> None:
+def test_custom_roles_of_the_group_do_not_apply_to_shares(gatebell: LiveGatebell) -> None:
     owner, boss = make_user(gatebell), script_of(gatebell, root(gatebell))
     group, people = team_of(gatebell, owner, guest=Role.GUEST)
     role = {"name": group["path"], "base_access_level": 10, str(Ability.READ_ALERTS): True}
@@ -243,7 +243,7 @@ def test_custom_roles_of_the_group_do_not_count(gatebell: LiveGatebell) -> None:
     assert "member_role" not in shown
 
 
-def test_a_deleted_group_takes_its_share_along(gatebell: LiveGatebell) -> None:
+def test_a_share_ends_when_its_group_is_deleted(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)
@@ -255,7 +255,7 @@ def test_a_deleted_group_takes_its_share_along(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_page_of_members_shares_and_stops(gatebell: LiveGatebell) -> None:
+def test_the_page_of_members_starts_and_ends_a_share(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
     project, browser = make_project(gatebell, owner), signed_in(gatebell, owner)
@@ -279,7 +279,7 @@ def test_the_page_of_members_shares_and_stops(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_transfer_explains_that_those_of_the_group_keep_their_role(
+def test_a_transfer_keeps_roles_from_shares(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)
@@ -293,7 +293,7 @@ def test_a_transfer_explains_that_those_of_the_group_keep_their_role(
     assert people["keeper"].username not in browser.get(url, params={"to": there}).text
 
 
-def test_somebody_on_call_can_come_from_the_group(gatebell: LiveGatebell) -> None:
+def test_members_of_a_shared_group_can_be_paged(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     group, people = team_of(gatebell, owner, keeper=Role.MAINTAINER)
     project, script = make_project(gatebell, owner), script_of(gatebell, owner)

@@ -1,4 +1,4 @@
-"""The visibility of a project is its owners': whoever else may change its settings, not that."""
+"""Visibility of projects: only owners can change it."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from tests.support.wire.html_forms import form_with, submit
 SETTINGS = "monitor_access_level"
 
 
-def seen(gatebell: LiveGatebell, project: str) -> str:
+def visibility_of(gatebell: LiveGatebell, project: str) -> str:
     script = script_of(gatebell, alice(gatebell))
     answer = script.send("GET", f"/projects/{project.replace('/', '%2F')}")
     return str(answer.json()["visibility"])
@@ -30,32 +30,35 @@ def put(script: Api, project: str, **values: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-def test_a_maintainer_changes_no_visibility_through_the_api(gatebell: LiveGatebell) -> None:
+def test_a_maintainer_cannot_change_the_visibility_in_the_api(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     script = member_script(gatebell, namespace_of(gatebell, "projects", project), Role.MAINTAINER)
     for visibility in ("public", "internal"):
         status, said = put(script, project, visibility=visibility, description="changed")
         assert status == 403
         assert f"You need the Owner role in {project} to change its visibility." in said
-    assert (seen(gatebell, project), events_with_subject(gatebell, project)) == ("private", [])
-    # Programs that send all values again are not refused for the one that stays as it is.
+    assert (visibility_of(gatebell, project), events_with_subject(gatebell, project)) == (
+        "private",
+        [],
+    )
+    # Programs that send all values are not rejected for an unchanged visibility.
     assert put(script, project, visibility="private", description="changed")[0] == 200
     assert put(script_of(gatebell, alice(gatebell)), project, visibility="internal")[0] == 200
-    assert seen(gatebell, project) == "internal"
+    assert visibility_of(gatebell, project) == "internal"
 
 
 @pytest.mark.parametrize("kind", ["projects", "groups"])
-def test_no_bot_changes_a_visibility(gatebell: LiveGatebell, kind: str) -> None:
+def test_a_bot_cannot_change_the_visibility(gatebell: LiveGatebell, kind: str) -> None:
     project = make_project(gatebell, alice(gatebell))
     namespace = namespace_of(gatebell, kind, project)
     made = make_bot_token(script_of(gatebell, alice(gatebell)), namespace, access_level=50)
     status, said = put(Api(gatebell, made.clear), project, visibility="public")
     assert status == 403, said
-    assert seen(gatebell, project) == "private"
+    assert visibility_of(gatebell, project) == "private"
     assert put(Api(gatebell, made.clear), project, description="changed")[0] == 200
 
 
-def test_the_page_offers_the_visibility_to_owners_alone(gatebell: LiveGatebell) -> None:
+def test_the_page_offers_the_visibility_only_to_owners(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     url = f"{gatebell.url}/{project}/-/settings/general"
     browser = browser_of(gatebell, project, Role.MAINTAINER)
@@ -64,13 +67,13 @@ def test_the_page_offers_the_visibility_to_owners_alone(gatebell: LiveGatebell) 
     assert "Visibility: private. You need the Owner role to change it." in page.text
     forged = submit(browser, page, form_with(page, SETTINGS), visibility="public", name="Forged")
     assert forged.status_code in {302, 403}
-    assert seen(gatebell, project) == "private"
+    assert visibility_of(gatebell, project) == "private"
     owner = browser_of(gatebell, project, Role.OWNER)
     page = owner.get(url)
     assert submit(owner, page, form_with(page, SETTINGS), visibility="public").status_code == 302
-    assert seen(gatebell, project) == "public"
-    # Who lost the role meanwhile changes it no more.
+    assert visibility_of(gatebell, project) == "public"
+    # A user who has lost the role meanwhile cannot change it.
     page = owner.get(url)
     give_role(gatebell, project, person_for(gatebell, Role.OWNER), Role.MAINTAINER)
     submit(owner, page, form_with(page, SETTINGS), visibility="private")
-    assert seen(gatebell, project) == "public"
+    assert visibility_of(gatebell, project) == "public"

@@ -1,4 +1,4 @@
-"""/<project>/-/settings/webhooks: webhooks of a project on pages."""
+"""The pages of a project's webhooks, /<project>/-/settings/webhooks."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @dataclass(frozen=True)
 class Shop:
-    """A project and the browser of its maintainer."""
+    """A project and the browser of its owner."""
 
     path: str
     url: str
@@ -29,7 +29,7 @@ class Shop:
         return self.browser.get(f"{self.url}{path}")
 
     def press(self, page: requests.Response, what: str) -> requests.Response:
-        """Send the form that leads there, and return the page that follows."""
+        """Submit the form with this target, and return the next page."""
         answer = submit(self.browser, page, form_to(page, what))
         assert answer.status_code == 302, answer.text
         return self.browser.get(urljoin(page.url, answer.headers["Location"]))
@@ -63,25 +63,25 @@ def secret_on(page: requests.Response) -> str:
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_a_webhook_is_added_tried_rotated_paused_and_deleted(
+def test_a_webhook_is_added_tested_rotated_paused_and_deleted(
     gatebell: LiveGatebell, shop: Shop, receiver: Receiver
 ) -> None:
     page = shop.add(f"{receiver.url}?key=hidden")
     secret = secret_on(page)
     assert "unencrypted" in page.text
-    # It is shown once.
+    # The secret is shown only once.
     assert "whsec_" not in shop.browser.get(page.url).text
 
     page = shop.press(page, "/test")
     assert "Test message delivered: 204" in page.text
     assert receiver.of("webhook.tested")[0].verified_by(secret)
     page = shop.press(page, "/pause")
-    assert "Nothing is sent until you resume." in page.text
+    assert "Nothing is sent until you resume" in page.text
     page = shop.press(page, "/rotate_secret")
     assert secret_on(page) != secret
     assert "also signs until" in page.text
     page = shop.press(page, "/resume")
-    assert "Events are sent from now on." in page.text
+    assert "Sending resumed." in page.text
     page = shop.press(page, "/delete")
     assert "was deleted" in page.text
     kinds = [each.kind for each in events_with_subject(gatebell, receiver.url)]
@@ -101,7 +101,7 @@ def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
     receiver.answer = lambda _request: (503, {})
     page = shop.add(receiver.url)
     page = shop.press(page, "/test")
-    assert "it answered 503 Service Unavailable" in page.text
+    assert "the server returned 503 Service Unavailable" in page.text
     listed = shop.browser.get(f"{page.url}/deliveries")
     link = re.search(r'href="([^"]*/deliveries/\d+)"', listed.text)
     assert link, listed.text
@@ -113,11 +113,11 @@ def test_a_delivery_is_shown_with_request_and_response_and_sent_again(
         empty = shop.browser.get(f"{page.url}/deliveries?state={state}")
         assert "No matching deliveries" in empty.text
     assert shop.browser.get(f"{page.url}/deliveries?state=lost").status_code == 400
-    # The link to newer ones, which pages after the first have.
+    # Pages after the first have this link to newer deliveries.
     assert "webhook.tested" in shop.browser.get(f"{page.url}/deliveries?after=0").text
 
 
-def test_what_is_wrong_is_told_beside_its_field(shop: Shop) -> None:
+def test_the_form_shows_errors_of_a_webhook(shop: Shop) -> None:
     page = shop.get("/new")
     form = form_with(page, "url")
     for given, words in (
@@ -141,7 +141,7 @@ def test_events_and_conditions_are_changed(shop: Shop) -> None:
     assert "hooks.invalid" in shop.get().text
 
 
-def test_a_webhook_of_another_project_is_not_there(gatebell: LiveGatebell, shop: Shop) -> None:
+def test_a_webhook_of_another_project_is_not_found(gatebell: LiveGatebell, shop: Shop) -> None:
     alice = make_user(gatebell)
     other = make_project(gatebell, alice)
     number = shop.add("https://hooks.invalid/").url.rpartition("/")[2]

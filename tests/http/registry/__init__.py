@@ -1,1 +1,1 @@
-"""The container registry on the wire: tokens, notifications, the API and its pages."""
+"""The container registry over HTTP: tokens, notifications, the API and its pages."""

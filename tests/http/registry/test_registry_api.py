@@ -1,4 +1,4 @@
-"""/api/v4/…/registry/repositories, without a registry behind it; stories have one."""
+"""The API /api/v4/…/registry/repositories, without a registry; tests/stories has a registry."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ BEFORE = {"Platform-Release": "17.11"}
 
 
 class Repository:
-    """A repository of a project with tags v1 to v5, seen by its owner."""
+    """A repository of a project with the tags v1 to v5, and an API client of its owner."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.gatebell = gatebell
@@ -59,7 +59,7 @@ def repository(gatebell: LiveGatebell) -> Repository:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G3")
-def test_an_oauth_token_lists_and_shows_what_was_pushed(
+def test_an_oauth_token_lists_and_shows_pushed_tags(
     gatebell: LiveGatebell, repository: Repository
 ) -> None:
     application = make_application(gatebell, alice(gatebell), scopes="read_api")
@@ -99,7 +99,7 @@ def seconds_as_json(repository: Repository, tag: str) -> str:
 
 
 def pages(repository: Repository, **first: str) -> Iterator[requests.Response]:
-    """Follow the links to the next page."""
+    """Yield the pages of tags by following the links to the next page."""
     answer = repository.script.send("GET", repository.tags, params={"per_page": "2", **first})
     while True:
         assert answer.status_code == 200, answer.text
@@ -116,7 +116,7 @@ def pages(repository: Repository, **first: str) -> Iterator[requests.Response]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G3")
-def test_from_release_18_0_tags_have_pages_by_key_and_no_numbers(repository: Repository) -> None:
+def test_since_release_18_0_tags_have_only_keyset_pages(repository: Repository) -> None:
     for query in ({}, {"pagination": "keyset", "order_by": "name", "sort": "asc"}):
         found = list(pages(repository, **query))
         names = [[tag["name"] for tag in answer.json()] for answer in found]
@@ -151,7 +151,7 @@ def test_nothing_is_deleted_without_a_registry(repository: Repository) -> None:
 
 
 @pytest.mark.both_databases
-def test_removals_in_the_background_wait_for_the_worker(
+def test_background_removals_are_queued_for_the_worker(
     gatebell: LiveGatebell, repository: Repository
 ) -> None:
     rule = {
@@ -162,7 +162,7 @@ def test_removals_in_the_background_wait_for_the_worker(
     }
     answer = repository.script.send("DELETE", repository.tags, params=rule)
     assert answer.status_code == 202
-    for _ in range(2):  # asked again, nothing more happens
+    for _ in range(2):  # A repeated request changes nothing.
         gone = repository.script.send("DELETE", f"{repository.all}/{repository.id}")
         assert gone.status_code == 202
     shown = repository.script.send("GET", f"/registry/repositories/{repository.id}").json()
@@ -194,7 +194,7 @@ NO_RULES: tuple[tuple[dict[str, str], str], ...] = (
 )
 
 
-def test_a_rule_that_is_none_is_refused(repository: Repository) -> None:
+def test_invalid_removal_rules_are_rejected(repository: Repository) -> None:
     for number, (given, field) in enumerate(NO_RULES):
         way = ("params", "json")[number % 2]
         answer = repository.script.send("DELETE", repository.tags, **{way: given})
@@ -203,7 +203,7 @@ def test_a_rule_that_is_none_is_refused(repository: Repository) -> None:
 
 
 @pytest.mark.long
-def test_too_many_waiting_removals_are_refused(repository: Repository) -> None:
+def test_too_many_queued_removals_are_rejected(repository: Repository) -> None:
     rule = {"name_regex_delete": "x"}
     statuses = [
         repository.script.send("DELETE", repository.tags, params=rule).status_code
@@ -213,7 +213,7 @@ def test_too_many_waiting_removals_are_refused(repository: Repository) -> None:
 
 
 @pytest.mark.long
-def test_repositories_of_other_projects_are_not_found_here(
+def test_repositories_of_other_projects_are_not_found(
     gatebell: LiveGatebell, repository: Repository
 ) -> None:
     other = Repository(gatebell)

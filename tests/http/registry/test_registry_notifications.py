@@ -1,4 +1,4 @@
-"""What the registry's notifications store: in any order, and however often they come."""
+"""Notifications of the registry: stored with the same result in any order and any number."""
 
 import itertools
 import random
@@ -46,7 +46,7 @@ def registry_events(gatebell: LiveGatebell, outcome: str) -> float:
 @pytest.mark.both_databases
 @pytest.mark.spec("K4")
 @pytest.mark.parametrize("seed", [None, 7, 8])
-def test_pushes_and_deletions_come_out_the_same_in_every_order(
+def test_pushes_and_deletions_have_the_same_result_in_any_order(
     gatebell: LiveGatebell, project: str, seed: int | None
 ) -> None:
     story = [
@@ -65,7 +65,7 @@ def test_pushes_and_deletions_come_out_the_same_in_every_order(
     expected = {project: ["v1"], f"{project}/deep/er": [], f"{project}/back": ["v2"]}
     if seed is not None:
         random.Random(seed).shuffle(story)  # noqa: S311 - for an order
-    # Each comes twice, with its neighbours.
+    # Each notification is sent twice, with its predecessor and with its successor.
     for first, second in itertools.pairwise([story[-1], *story]):
         assert notify(gatebell, first, second).status_code == 200
     assert listed(gatebell, project) == expected
@@ -73,7 +73,7 @@ def test_pushes_and_deletions_come_out_the_same_in_every_order(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGatebell) -> None:
+def test_a_new_project_does_not_get_images_of_a_deleted_project(gatebell: LiveGatebell) -> None:
     owner = api_caller(gatebell, alice(gatebell))
     project = make_project(gatebell, alice(gatebell))
     group, _, name = project.rpartition("/")
@@ -82,7 +82,7 @@ def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGa
     group_id = owner.done("GET", f"/groups/{group}")["id"]
     owner.done("POST", "/projects", json={"name": name, "namespace_id": group_id}, status=201)
 
-    # What the registry says while the worker deletes the images.
+    # The registry sends this while the worker deletes the images.
     answer = notify(gatebell, deleted(project, content="b", at=seconds(2)))
 
     assert answer.status_code == 200
@@ -90,7 +90,7 @@ def test_a_new_project_does_not_get_the_images_of_a_deleted_one(gatebell: LiveGa
 
 
 @pytest.mark.long
-def test_events_of_unknown_projects_are_counted_and_forgotten(
+def test_events_of_unknown_projects_are_counted_and_dropped(
     gatebell: LiveGatebell, project: str
 ) -> None:
     before = registry_events(gatebell, "unknown_project")
@@ -102,7 +102,7 @@ def test_events_of_unknown_projects_are_counted_and_forgotten(
 
 
 @pytest.mark.long
-def test_what_says_nothing_is_left_out_and_the_rest_is_stored(
+def test_malformed_events_are_skipped_and_the_others_are_stored(
     gatebell: LiveGatebell, project: str
 ) -> None:
     pull = {**pushed(project), "action": "pull"}
@@ -143,7 +143,7 @@ NO_ENVELOPES: tuple[tuple[dict[str, Any], int], ...] = (
 )
 
 
-def test_a_body_that_is_no_envelope_is_refused(gatebell: LiveGatebell) -> None:
+def test_a_malformed_envelope_is_rejected(gatebell: LiveGatebell) -> None:
     for options, status in NO_ENVELOPES:
         answer = notify(gatebell, **options)
         assert answer.status_code == status, options
@@ -151,7 +151,9 @@ def test_a_body_that_is_no_envelope_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_only_the_registry_is_heard(gatebell: LiveGatebell, project: str) -> None:
+def test_notifications_need_the_secret_of_the_registry(
+    gatebell: LiveGatebell, project: str
+) -> None:
     secret = authorization(gatebell).removeprefix("Bearer ")
     for header in ("", "Bearer ", "Bearer wrong", secret[:-1], f"Basic {secret}", "Bearer é"):
         answer = notify(gatebell, pushed(project), headers={"Authorization": header.encode()})
@@ -160,20 +162,22 @@ def test_only_the_registry_is_heard(gatebell: LiveGatebell, project: str) -> Non
     huge = b" " * (2 * 1024 * 1024)
     assert notify(gatebell, data=huge, headers={"Authorization": "no"}).status_code == 401
     assert listed(gatebell, project) == {}
-    # Some configurations have the secret alone.
+    # Some configurations send only the secret.
     assert notify(gatebell, pushed(project), headers={"Authorization": secret}).status_code == 200
     assert listed(gatebell, project) == {project: ["v1"]}
     assert machine(gatebell).get(f"{gatebell.url}{ADDRESS}").status_code in {404, 405}
 
 
-def test_a_project_in_capitals_has_its_images_in_lower_case(gatebell: LiveGatebell) -> None:
+def test_a_project_with_capitals_has_lowercase_images(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     gatebell.cli("projects", "create", f"{group}/BiG", "--owner", alice(gatebell).username)
     assert notify(gatebell, pushed(f"{group}/big")).status_code == 200
     assert list(listed(gatebell, f"{group}/BiG")) == [f"{group}/big"]
 
 
-def test_layers_alone_make_a_repository_without_tags(gatebell: LiveGatebell, project: str) -> None:
+def test_layers_without_a_manifest_create_a_repository_without_tags(
+    gatebell: LiveGatebell, project: str
+) -> None:
     layer = pushed(project, "", content="layer")
     layer["target"] |= {"mediaType": "application/octet-stream"}
     mount = {**pushed(f"{project}/b", ""), "action": "mount"}

@@ -1,4 +1,4 @@
-"""The page of a project's images, and the administrators' page with the keys."""
+"""The page of a project's images, and the administrators' page with the registry's keys."""
 
 import re
 
@@ -39,7 +39,7 @@ def configuration_on(page: str) -> str:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("K4")
-def test_the_page_has_repositories_tags_and_how_to_sign_in(
+def test_the_page_shows_repositories_tags_and_sign_in_commands(
     gatebell: LiveGatebell, project: str
 ) -> None:
     page = page_of(gatebell, project, Role.DEVELOPER)
@@ -63,7 +63,7 @@ def test_the_page_has_repositories_tags_and_how_to_sign_in(
 
 
 @pytest.mark.spec("K4")
-def test_maintainers_see_the_ready_configuration_without_the_secret(
+def test_maintainers_see_the_configuration_without_the_secret(
     gatebell: LiveGatebell, project: str
 ) -> None:
     page = page_of(gatebell, project, Role.MAINTAINER)
@@ -90,13 +90,14 @@ def bundle(gatebell: LiveGatebell) -> int:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_new_key_waits_signs_and_can_end_the_former_ones(gatebell: LiveGatebell) -> None:
+def test_a_new_key_is_published_signs_and_replaces_old_keys(gatebell: LiveGatebell) -> None:
     fill_in(gatebell, ADMIN, "notice", notice="leaked")
     assert bundle(gatebell) == 1
     page = next_page(gatebell, fill_in(gatebell, ADMIN, "notice", notice="week"))
     assert bundle(gatebell) == 2
     assert "Waiting" in page
-    fill_in(gatebell, ADMIN, "notice", notice="day")  # in place of the other one that waits
+    # The new key replaces the other key that is waiting.
+    fill_in(gatebell, ADMIN, "notice", notice="day")
     assert bundle(gatebell) == 2
     kid = re.findall(r"<code>((?:[A-Z2-7]{4}:){11}[A-Z2-7]{4})</code>", page)[0]
     event = last_event(gatebell, kid)

@@ -1,4 +1,4 @@
-"""/jwt/auth: who gets which token, and what others are told."""
+"""Registry tokens from /jwt/auth: allowed actions and errors."""
 
 import base64
 import json
@@ -49,14 +49,14 @@ def ask(
     user: str = "anybody",
     **options: Any,
 ) -> requests.Response:
-    """Ask as Docker does."""
+    """Request a token as Docker does."""
     query = {"service": SERVICE, "scope": scopes, "account": user, **options.pop("params", {})}
     auth = (user, token) if token is not None else None
     return machine(gatebell).get(f"{gatebell.url}/jwt/auth", params=query, auth=auth, **options)
 
 
 class _LongHeaders(JWSRegistry):
-    """The certificate is in the header."""
+    """A registry that accepts the long header, which contains the certificate."""
 
     max_header_length = 4096
 
@@ -68,7 +68,7 @@ def certificates(gatebell: LiveGatebell) -> list[x509.Certificate]:
 
 
 def claims_in(gatebell: LiveGatebell, answer: requests.Response) -> dict[str, Any]:
-    """Verify a token by the certificate in its header, as registries do."""
+    """Verify a token with the certificate in its header, as registries do; return its claims."""
     assert answer.status_code == 200, answer.text
     body = answer.json()
     assert body["token"] == body["access_token"]
@@ -101,7 +101,7 @@ def token_of(gatebell: LiveGatebell, person: Person, scopes: str) -> str:
 
 
 def actions_of(gatebell: LiveGatebell, who: Role | str, visibility: str, scopes: str) -> set[str]:
-    """Return what somebody with a role gets in a project."""
+    """Return the actions that a user with this role gets in a project."""
     project = project_of(gatebell, visibility)
     scope = f"repository:{project}:{ALL}"
     if who == NOBODY:
@@ -126,7 +126,7 @@ def expected_actions(who: Role | str, visibility: str, scopes: str) -> set[str]:
 @pytest.mark.long
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("visibility", VISIBILITIES)
-def test_role_visibility_and_scope_say_what_a_token_allows(
+def test_role_visibility_and_scope_determine_the_actions_of_a_token(
     gatebell: LiveGatebell, visibility: str
 ) -> None:
     everybody: tuple[Role | str, ...] = (*MEMBERS, STRANGER, NOBODY)
@@ -138,7 +138,7 @@ def test_role_visibility_and_scope_say_what_a_token_allows(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G3")
-def test_an_oauth_token_is_refused_with_what_to_use_instead(gatebell: LiveGatebell) -> None:
+def test_an_oauth_token_is_rejected_with_an_alternative(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, server_application(gatebell))
     answer = ask(gatebell, f"repository:{project_of(gatebell, PUBLIC)}:pull", token=pair.access)
     assert answer.status_code == 401
@@ -150,7 +150,7 @@ def test_an_oauth_token_is_refused_with_what_to_use_instead(gatebell: LiveGatebe
 
 
 @pytest.mark.both_databases
-def test_dead_and_wrong_credentials_are_refused_even_where_nobody_needs_any(
+def test_invalid_credentials_are_rejected_even_for_public_projects(
     gatebell: LiveGatebell,
 ) -> None:
     owner, scope = make_user(gatebell), f"repository:{project_of(gatebell, PUBLIC)}:pull"
@@ -175,7 +175,7 @@ def test_dead_and_wrong_credentials_are_refused_even_where_nobody_needs_any(
     assert granted(gatebell, ask(gatebell, scope))
 
 
-def test_a_blocked_user_and_a_lost_role_get_nothing(gatebell: LiveGatebell) -> None:
+def test_blocked_users_and_lost_roles_get_no_actions(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     person, scope = make_user(gatebell), f"repository:{project}:pull,push"
     token = make_token(gatebell, person, scopes="write_registry").clear
@@ -187,7 +187,7 @@ def test_a_blocked_user_and_a_lost_role_get_nothing(gatebell: LiveGatebell) -> N
     assert ask(gatebell, scope, token=token).status_code == 401
 
 
-def test_an_archived_project_is_read_only_and_a_deleted_one_is_gone(
+def test_archived_projects_are_read_only_and_deleted_ones_are_hidden(
     gatebell: LiveGatebell,
 ) -> None:
     project = make_project(gatebell, alice(gatebell))
@@ -199,7 +199,7 @@ def test_an_archived_project_is_read_only_and_a_deleted_one_is_gone(
         assert granted(gatebell, ask(gatebell, scope, token=token)) == expected
 
 
-def test_several_scopes_are_answered_one_by_one(gatebell: LiveGatebell) -> None:
+def test_several_scopes_are_granted_separately(gatebell: LiveGatebell) -> None:
     mine, other = project_of(gatebell, PRIVATE), make_project(gatebell, make_user(gatebell))
     token = token_of(gatebell, alice(gatebell), "write_registry")
     answer = ask(
@@ -212,12 +212,12 @@ def test_several_scopes_are_answered_one_by_one(gatebell: LiveGatebell) -> None:
         token=token,
     )
     assert granted(gatebell, answer) == {mine: {"pull"}, f"{mine}/deep/er": {"push"}}
-    # `docker login` asks for none.
+    # `docker login` requests no scope.
     assert granted(gatebell, ask(gatebell, token=token, params={"offline_token": "true"})) == {}
     assert ask(gatebell).status_code == 401
 
 
-def test_only_administrators_list_the_whole_registry(gatebell: LiveGatebell) -> None:
+def test_only_administrators_can_list_the_whole_registry(gatebell: LiveGatebell) -> None:
     admin = make_user(gatebell, name="admin", admin=True)
     scope = "registry:catalog:*"
     for scopes, expected in (("api", {"catalog": {"*"}}), ("read_registry", {})):
@@ -253,21 +253,21 @@ NO_SCOPES = (
 )
 
 
-def test_scopes_that_are_none_are_named(gatebell: LiveGatebell) -> None:
+def test_malformed_scopes_are_rejected(gatebell: LiveGatebell) -> None:
     for scope in NO_SCOPES:
         answer = ask(gatebell, scope, token=token_of(gatebell, alice(gatebell), "api"))
         assert answer.status_code == 400, scope
         assert "scope" in answer.json()["errors"][0]["message"]
 
 
-def test_another_service_is_told_what_to_configure(gatebell: LiveGatebell) -> None:
+def test_another_service_gets_a_configuration_hint(gatebell: LiveGatebell) -> None:
     for service in ("", "registry.docker.io"):
         answer = ask(gatebell, params={"service": service})
         assert answer.status_code == 400
         assert SERVICE in answer.json()["errors"][0]["message"]
 
 
-def test_a_name_in_capitals_is_another_repository(gatebell: LiveGatebell) -> None:
+def test_misspelled_names_of_a_repository_get_no_access(gatebell: LiveGatebell) -> None:
     project, token = project_of(gatebell, PRIVATE), token_of(gatebell, alice(gatebell), "api")
     for name in (
         project.upper(),
@@ -281,7 +281,7 @@ def test_a_name_in_capitals_is_another_repository(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_wrong_tokens_of_one_address_are_limited_and_right_ones_are_not(
+def test_only_wrong_tokens_of_an_address_are_limited(
     gatebell: LiveGatebell,
 ) -> None:
     token = token_of(gatebell, alice(gatebell), "read_registry")

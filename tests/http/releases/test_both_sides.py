@@ -1,7 +1,7 @@
-"""Every change of the release schedule, on both sides of its release, over HTTP.
+"""Changes of the release schedule, before and after their releases, over HTTP.
 
-The tests walk over the schedule that the service reads. A change that this service hosts has a
-`Use` here, or another test that `SHOWN_ELSEWHERE` names; the others are shown to be known only.
+The tests iterate over the schedule of the service. Each change that this service hosts has a `Use`
+here, or `SHOWN_ELSEWHERE` names its test. Other changes only appear in the schedule.
 """
 
 import itertools
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pytest
 import requests
 
-from domain.releases.changes import Change, Kind
-from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.changes import Change, ReleaseChangeKind
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from tests.support.accounts.administration import forget_settings, root
 from tests.support.accounts.api_caller import ApiCaller
 from tests.support.accounts.people import make_project, signed_in, unique
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spec("M2", "M5")
 ROOT = Path(__file__).resolve().parents[3]
 SHA = "0123456789abcdef0123456789abcdef01234567"
 LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
-#: Changes that no header of a request may loosen: they follow the running release.
+#: Changes that follow the running release and that no header can relax.
 SHOWN_ELSEWHERE = {
     "tokens-without-expiry": "tests/http/releases/test_tokens_without_expiry.py",
     "public-download-events": "tests/stories/gitlab/test_git.py",
@@ -38,18 +38,18 @@ SHOWN_ELSEWHERE = {
 
 
 class Use(NamedTuple):
-    """A call that a change concerns."""
+    """A call that a change affects."""
 
     method: str
     path: str
     sent: Mapping[str, Any] = {}
-    #: The status before the release.
+    #: Status before the release.
     before: int = 200
 
 
 @dataclass
 class World:
-    """Somebody with everything that the schedule names; an administrator."""
+    """An administrator who owns the objects that the schedule mentions."""
 
     gatebell: LiveGatebell
     api: ApiCaller
@@ -144,7 +144,7 @@ def long_status(world: World) -> list[Use]:
     ]
 
 
-#: Calls that are refused from the release on.
+#: Calls that are rejected from the release on.
 REFUSED: Mapping[str, Callable[[World], list[Use]]] = {
     "release-links-external": lambda world: (
         [
@@ -218,7 +218,7 @@ REFUSED: Mapping[str, Callable[[World], list[Use]]] = {
     "registry-tags-offset-pagination": tags,
     "notes-confidentiality": confidential_note,
 }
-#: Calls whose response has a field until the release, with the names of the fields.
+#: Calls whose response has fields only before the release, with the names of the fields.
 SHOWN: Mapping[str, tuple[Callable[[World], list[Use]], tuple[str, ...]]] = {
     "release-links-external": (external, ("external",)),
     "operations-access-level": (of_project("a"), ("operations_access_level",)),
@@ -232,7 +232,7 @@ SHOWN: Mapping[str, tuple[Callable[[World], list[Use]], tuple[str, ...]]] = {
 
 
 def before(change: Change) -> str:
-    """Return a release before that of a change."""
+    """Return the release before the release of a change."""
     release = change.removal
     if release.minor:
         return f"{release.major}.{release.minor - 1}"
@@ -247,20 +247,24 @@ def assert_announced(answer: requests.Response, change: Change, gatebell: LiveGa
         assert f'{page}; rel="{relation}"' in answer.headers["Link"]
 
 
-def test_every_change_that_is_hosted_is_tried_here() -> None:
+def test_every_hosted_change_has_a_test() -> None:
     hosted = {change.id for change in SCHEDULE if change.hosted}
     assert hosted - set(SHOWN_ELSEWHERE) == set(REFUSED) | set(SHOWN)
-    gone = {change.id for change in SCHEDULE if change.hosted and change.kind is Kind.FIELD_GONE}
+    gone = {
+        change.id
+        for change in SCHEDULE
+        if change.hosted and change.kind is ReleaseChangeKind.FIELD_GONE
+    }
     assert gone == set(SHOWN)
     for change_id, file in SHOWN_ELSEWHERE.items():
-        assert BY_ID[change_id].is_strict
+        assert CHANGES_BY_ID[change_id].is_strict
         assert (ROOT / file).is_file()
 
 
 @pytest.mark.spec("M3")
 @pytest.mark.parametrize("change_id", REFUSED)
-def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> None:
-    change = BY_ID[change_id]
+def test_a_call_is_deprecated_and_then_rejected(world: World, change_id: str) -> None:
+    change = CHANGES_BY_ID[change_id]
     for use in REFUSED[change_id](world):
         answer = world.send(use, before(change))
         assert answer.status_code == use.before, (use, answer.text)
@@ -276,12 +280,12 @@ def test_a_call_is_announced_and_then_refused(world: World, change_id: str) -> N
             said = answer.json()
             assert change.replacement in (said.get("error") or said["message"])
         else:
-            assert "Put /-/ after the path of the project" in answer.text
+            assert "Insert /-/ after the path of the project" in answer.text
 
 
 @pytest.mark.parametrize("change_id", SHOWN)
-def test_a_field_is_announced_and_then_gone(world: World, change_id: str) -> None:
-    change = BY_ID[change_id]
+def test_a_field_is_deprecated_and_then_removed(world: World, change_id: str) -> None:
+    change = CHANGES_BY_ID[change_id]
     uses, names = SHOWN[change_id]
     for use in uses(world):
         answer = world.send(use, before(change))
@@ -293,14 +297,14 @@ def test_a_field_is_announced_and_then_gone(world: World, change_id: str) -> Non
         assert not any(f'"{name}":' in answer.text for name in names), use
 
 
-def test_what_no_change_concerns_is_announced_nowhere(world: World) -> None:
+def test_unaffected_calls_are_not_deprecated(world: World) -> None:
     for path in ("/user", "/groups", "/users?username=nobody", f"{world.at}/deployments"):
         answer = world.api("GET", path, headers={"Platform-Release": "15.11"})
         assert answer.status_code == 200
         assert "Deprecation" not in answer.headers, path
 
 
-def test_former_names_set_what_took_their_place(world: World) -> None:
+def test_old_names_set_their_replacements(world: World) -> None:
     earlier = {"Platform-Release": "15.11"}
     shown = world.api.done(
         "PUT",
@@ -327,13 +331,13 @@ def test_former_names_set_what_took_their_place(world: World) -> None:
     assert world.api.done("GET", "/application/appearance")["description"] == "Welcome"
 
 
-def test_a_legacy_url_leads_on_with_its_query(world: World) -> None:
+def test_a_legacy_url_redirects_with_its_query(world: World) -> None:
     answer = world.send(Use("GET", f"/{world.project}/alerts?status=open"), "15.11")
     assert answer.headers["Location"] == f"/{world.project}/-/alerts?status=open"
     assert world.send(Use("GET", f"/{world.project}/nothing"), "15.11").status_code == 404
 
 
-def test_a_nonsense_release_is_refused_wherever_releases_differ(world: World) -> None:
+def test_a_malformed_release_is_rejected_wherever_releases_differ(world: World) -> None:
     user = "/api/v4/user"
     for path, release in (
         *((user, release) for release in ("", "18", "18.0.0", "-1.0", "18.0\t18.0")),
@@ -346,7 +350,7 @@ def test_a_nonsense_release_is_refused_wherever_releases_differ(world: World) ->
 
 
 @pytest.mark.spec("M3")
-def test_a_runner_registers_with_the_token_of_its_body_alone(world: World) -> None:
+def test_a_runner_registers_with_only_the_token_in_the_body(world: World) -> None:
     url = f"{world.gatebell.url}/api/v4/runners"
     sent = {"token": "GR1348941registration", "description": "ci-1", "tag_list": "ruby,linux"}
     bodies: tuple[dict[str, Any], ...] = ({"json": sent}, {"data": sent})
@@ -360,7 +364,7 @@ def test_a_runner_registers_with_the_token_of_its_body_alone(world: World) -> No
 
 
 @pytest.mark.spec("M3")
-def test_a_reset_of_a_registration_token_asks_for_a_token(world: World) -> None:
+def test_a_reset_of_a_registration_token_needs_authentication(world: World) -> None:
     for place in ("", world.at, f"/groups/{world.group}"):
         path = f"{place}/runners/reset_registration_token"
         for release, status in (("17.11", 404), ("18.0", 410)):

@@ -1,4 +1,4 @@
-"""Links of lists whose numbered pages a release removes lead to pages that stay."""
+"""Pagination links of lists whose numbered pages are removed by a release."""
 
 import re
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ pytestmark = [pytest.mark.spec("M2", "M3"), pytest.mark.one_database("sqlite")]
 
 
 def get(url: str, token: str) -> requests.Response:
-    """Ask before the releases that remove the numbered pages."""
+    """Send a request as before the releases that remove the numbered pages."""
     headers = {"PRIVATE-TOKEN": token, "Platform-Release": "15.11"}
     return requests.get(url, headers=headers, timeout=30)
 
 
 def followed(url: str, token: str) -> Iterator[Any]:
-    """Yield the items of a list, by the links to the next pages."""
+    """Yield the items of a list by following the links to the next pages."""
     while url:
         answer = get(url, token)
         assert answer.status_code == 200, (url, answer.text)
-        # No release breaks what follows the service's own links.
+        # The service's own links work in every release.
         assert "Deprecation" not in answer.headers, url
         assert not re.search(r"[?&]page=[2-9]", answer.headers.get("Link", "")), url
         yield from answer.json()
@@ -47,7 +47,7 @@ def test_links_of_users_lead_to_keyset_pages(gatebell: LiveGatebell, order: str)
     assert found == sorted(found, reverse="asc" not in order)
 
 
-def test_lists_in_an_order_without_a_key_keep_their_numbers(gatebell: LiveGatebell) -> None:
+def test_lists_in_another_order_keep_numbered_pages(gatebell: LiveGatebell) -> None:
     token = make_token(gatebell, make_user(gatebell)).clear
     url = f"{gatebell.url}/api/v4/users?order_by=name&per_page=1"
     answer = get(url, token)

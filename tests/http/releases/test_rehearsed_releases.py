@@ -1,4 +1,4 @@
-"""The header `Platform-Release` names a release of which something is known."""
+"""The header `Platform-Release`, which accepts only known releases."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.spec("M2")
-def test_a_release_that_nothing_is_known_of_is_refused(gatebell: LiveGatebell) -> None:
+def test_an_unknown_release_is_rejected(gatebell: LiveGatebell) -> None:
     script = Api(gatebell, make_token(gatebell, alice(gatebell)).clear)
     for path, release in (
         *(("/users", "99.0"), ("/users", "18.1"), ("/user", "19.0")),

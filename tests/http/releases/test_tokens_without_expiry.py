@@ -1,4 +1,4 @@
-"""Access tokens without an expiry date, on both sides of release 16.0, over HTTP."""
+"""Access tokens without an expiry date, before and after release 16.0, over HTTP."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import gitlab
 import pytest
 import requests
 
-from domain.releases.schedule import BY_ID
+from domain.releases.schedule import CHANGES_BY_ID
 from tests.http.releases.test_both_sides import assert_announced
 from tests.support.accounts.administration import forget_settings, id_of, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
@@ -21,7 +21,7 @@ from tests.support.service.live_settings import changed_settings, let_every_proc
 pytestmark = pytest.mark.spec("G4", "M2", "M5")
 
 SETTINGS = "/application/settings"
-CHANGE = BY_ID["tokens-without-expiry"]
+CHANGE = CHANGES_BY_ID["tokens-without-expiry"]
 DAY = timedelta(days=1)
 ASKED = {"name": "nightly", "scopes": ["api"]}
 
@@ -32,7 +32,7 @@ def day(days: int) -> str:
 
 @dataclass(frozen=True)
 class Places:
-    """An administrator, and where tokens are made: of a user, a project and a group."""
+    """An administrator, and the paths that create tokens of a user, a project and a group."""
 
     gatebell: LiveGatebell
     api: ApiCaller
@@ -45,7 +45,7 @@ class Places:
         return answer
 
     def end_of(self, made: Mapping[str, Any]) -> str | None:
-        """Return the day on which a token that works ends."""
+        """Return the expiry date of a working token."""
         end: str | None = used(self, made).done("GET", "/personal_access_tokens/self")["expires_at"]
         return end
 
@@ -73,10 +73,10 @@ def used(places: Places, made: Mapping[str, Any]) -> ApiCaller:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_they_never_end_before_16_0_and_get_a_year_with_it_for_good(places: Places) -> None:
+def test_tokens_without_expiry_end_after_a_year_since_16_0(places: Places) -> None:
     with changed_settings(places.gatebell, release="15.11"):
         endless = [*assert_endless(places), made_by_python_gitlab(places)]
-        assert_operators_make_them_too(places)
+        assert_operators_create_endless_tokens(places)
         path = places.paths[1]
         old, gone = (places.make(path).json() for _ in range(2))
         places.api.done("DELETE", f"{path}/{gone['id']}", status=204)
@@ -100,9 +100,9 @@ def test_they_never_end_before_16_0_and_get_a_year_with_it_for_good(places: Plac
 
 
 def assert_endless(places: Places) -> list[Mapping[str, Any]]:
-    """Make tokens before the release, and return them."""
+    """Create tokens before the release, check that they have no expiry, and return them."""
     made = []
-    # The release that a request tries neither sets an expiry nor loosens one.
+    # The release in the header of a request neither sets nor removes an expiry.
     for path in places.paths:
         for sent in ({}, {"release": "18.0"}, {"expires_at": None}, {"expires_at": ""}):
             answer = places.make(path, **sent)
@@ -129,7 +129,7 @@ def assert_endless(places: Places) -> list[Mapping[str, Any]]:
 
 
 def made_by_python_gitlab(places: Places) -> Mapping[str, Any]:
-    """Make a token as the client library of others does, and return it."""
+    """Create a token with the library python-gitlab and return it."""
     client = gitlab.Gitlab(places.gatebell.url, private_token=places.api.token)
     project = client.projects.get(unquote(places.paths[1].split("/")[2]))
     made = project.access_tokens.create(ASKED)
@@ -153,7 +153,7 @@ def listed(places: Places, **query: str) -> list[Mapping[str, Any]]:
 
 
 def assert_a_year_ahead(places: Places) -> None:
-    """Make tokens in the release."""
+    """Create tokens in the release, and check that they expire after a year."""
     let_every_process_read()
     for path in places.paths:
         for sent in ({}, {"release": "15.11"}, {"expires_at": None}):
@@ -162,7 +162,7 @@ def assert_a_year_ahead(places: Places) -> None:
             assert "Deprecation" not in answer.headers
 
 
-def assert_operators_make_them_too(places: Places) -> None:
+def assert_operators_create_endless_tokens(places: Places) -> None:
     name = root(places.gatebell).username
     run = ("tokens", "create", name, "--name", "x", "--scopes", "api")
     made = places.gatebell.cli(*run)
@@ -173,7 +173,7 @@ def assert_operators_make_them_too(places: Places) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_longest_lifetime_under_a_year_is_a_rule_in_every_release(places: Places) -> None:
+def test_a_maximum_lifetime_under_a_year_applies_in_every_release(places: Places) -> None:
     with changed_settings(places.gatebell, release="15.11"):
         old = places.make(places.paths[0]).json()
         places.api.done("PUT", SETTINGS, json={"max_personal_access_token_lifetime": 30})

@@ -1,4 +1,4 @@
-"""Reports on all faces: pages, API, files and the command line say the same."""
+"""On-call reports on pages, in the API, in files and on the command line."""
 
 import csv
 from datetime import timedelta
@@ -27,7 +27,7 @@ def quoted(path: str) -> str:
 
 
 class Night:
-    """A project with an alert that a developer was paged for and acknowledged."""
+    """A project with an alert that paged a developer, who acknowledged it."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.gatebell, self.endpoint = gatebell, connect(gatebell)
@@ -76,7 +76,7 @@ def night(gatebell: LiveGatebell) -> Night:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night) -> None:
+def test_a_report_is_the_same_in_all_interfaces(gatebell: LiveGatebell, night: Night) -> None:
     name, query = night.developer.username, urlencode({"period": "last_week"})
     call = night.caller()
     report = call.done("GET", f"{night.at}/on_call/report?{query}")
@@ -126,7 +126,7 @@ def test_a_report_is_the_same_on_all_faces(gatebell: LiveGatebell, night: Night)
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
+def test_a_report_of_a_group_covers_the_projects_visible_to_its_reader(
     gatebell: LiveGatebell, night: Night
 ) -> None:
     group = night.project.rpartition("/")[0]
@@ -146,7 +146,7 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     maintainer.done("PUT", f"/projects/{quoted(below[1])}", json=off)
     at, query = f"/groups/{group}/on_call/report", "?period=last_week"
     call = api_caller(gatebell, reader)
-    # Whoever is a member of one project below has only its report.
+    # A member of only one project below cannot read the report of the group.
     give_role(gatebell, night.project, reader, Role.DEVELOPER)
     assert "Developer role" in call.refused("GET", f"{at}{query}", status=403)
     give_role(gatebell, group, reader, Role.DEVELOPER)
@@ -169,8 +169,8 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     address = f"{gatebell.url}/groups/{group}/-/on_call/reports{query}"
     page = signed_in(gatebell, owner).get(address).text
     assert f"/{night.project}/-/alerts/1" in page
-    assert f"Without {below[1]}: monitoring is turned off" in page
-    # An archived project takes no rule.
+    assert f"Not included: {below[1]}, because monitoring is turned off" in page
+    # Rules cannot be added to an archived project.
     assert "New incident rule" not in page
     maintainer.done("POST", f"/projects/{quoted(below[0])}/unarchive", status=201)
     assert f"/{below[0]}/-/incidents/rules?" in signed_in(gatebell, owner).get(address).text
@@ -187,37 +187,39 @@ def test_a_report_of_a_group_is_about_the_projects_whose_alerts_its_reader_sees(
     ("query", "reason"),
     [
         ({"from": "2020-01-01T00:00:00Z"}, "at most 90 days ago"),
-        ({"until": "2020-01-01T00:00:00Z"}, "Send from as well"),
+        ({"until": "2020-01-01T00:00:00Z"}, "is required if"),
         ({"period": "last_year"}, "period"),
-        ({"time_zone": "Mars/Base"}, "time zone of the IANA database"),
+        ({"time_zone": "Mars/Base"}, "time zone from the IANA database"),
         ({"form": "2026-01-01"}, "form"),
     ],
 )
-def test_a_report_that_nobody_can_give_is_refused(
+def test_invalid_parameters_of_a_report_are_rejected(
     night: Night, query: dict[str, str], reason: str
 ) -> None:
     assert reason in night.caller().refused("GET", f"{night.at}/on_call/report", params=query)
 
 
 @pytest.mark.long
-def test_days_of_a_page_are_those_of_the_reader(gatebell: LiveGatebell, night: Night) -> None:
+def test_the_page_uses_days_in_the_time_zone_of_the_reader(
+    gatebell: LiveGatebell, night: Night
+) -> None:
     browser = browser_of(gatebell, night.project, Role.DEVELOPER)
     address = f"{gatebell.url}/{night.project}/-/on_call/reports"
     today = f"{now():%Y-%m-%d}"
     own = browser.get(f"{address}?period=own&from={today}&until={today}")
     assert "00:00</span> to " in own.text
     assert "=Disk | full" in own.text
-    # Whoever has not chosen any day yet made no mistake.
+    # A page without chosen days shows a hint and no error.
     for query, status in (("period=own", 200), ("period=own&from=today", 422)):
         missing = browser.get(f"{address}?{query}")
-        told = "Choose the first and the last day." in missing.text
+        told = "Choose a first and a last day." in missing.text
         assert (missing.status_code, told) == (status, True)
     early = browser.get(f"{address}?period=own&from=2020-01-01&until=2020-01-02")
     assert (early.status_code, "at most 90 days ago" in early.text) == (422, True)
 
 
 @pytest.mark.long
-def test_a_proposal_fills_in_its_form(gatebell: LiveGatebell, night: Night) -> None:
+def test_a_proposal_prefills_its_form(gatebell: LiveGatebell, night: Night) -> None:
     give_role(gatebell, night.project, alice(gatebell), Role.OWNER)
     for title in ("Nobody looks", "Storm"):
         for _ in range(3):
@@ -233,9 +235,7 @@ def test_a_proposal_fills_in_its_form(gatebell: LiveGatebell, night: Night) -> N
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_whoever_is_on_call_leaves_a_note_for_the_next(
-    gatebell: LiveGatebell, night: Night
-) -> None:
+def test_a_user_on_call_writes_a_handoff_note(gatebell: LiveGatebell, night: Night) -> None:
     name, project = night.developer.username, night.project
     schedule = gatebell.cli(
         *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
@@ -279,7 +279,9 @@ def test_whoever_is_on_call_leaves_a_note_for_the_next(
 
 
 @pytest.mark.long
-def test_a_note_of_a_group_is_about_its_projects(gatebell: LiveGatebell, night: Night) -> None:
+def test_a_handoff_note_of_a_group_covers_its_projects(
+    gatebell: LiveGatebell, night: Night
+) -> None:
     group = night.project.rpartition("/")[0]
     maintainer = person_for(gatebell, Role.MAINTAINER)
     give_role(gatebell, group, maintainer, Role.MAINTAINER)
@@ -301,9 +303,7 @@ def test_a_note_of_a_group_is_about_its_projects(gatebell: LiveGatebell, night: 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_team_writes_down_what_it_learned_from_an_incident(
-    gatebell: LiveGatebell, night: Night
-) -> None:
+def test_a_team_writes_an_incident_document(gatebell: LiveGatebell, night: Night) -> None:
     name, call = night.developer.username, night.caller(scopes="api")
     call.done("POST", f"{night.at}/incidents", status=201, json={"title": "Outage", "alerts": [1]})
     comment = {"body": "Between us", "internal": True}
@@ -316,7 +316,7 @@ def test_a_team_writes_down_what_it_learned_from_an_incident(
     headings = [line for line in template["text"].splitlines() if line.startswith("#")]
     assert headings == [
         *("# Outage", "## Summary", "## Impact", "## Timeline", "## What went well"),
-        *("## What went wrong", "## Where we were lucky", "## Action items"),
+        *("## What went wrong", "## Where we got lucky", "## Action items"),
     ]
     for told in (
         "Alert #1 \\=Disk \\| full started (critical)",

@@ -1,4 +1,4 @@
-"""Lists of several projects that nobody has analysed are read in indexes, on both databases."""
+"""Tests that alert lists of several projects use indexes on tables without statistics."""
 
 from typing import Any
 
@@ -6,22 +6,27 @@ from flask import Flask
 from sqlalchemy import select, text
 
 from domain.access.roles import Ability
-from domain.alerts.handling.batches import BatchOrder, advance, change_all_matching, undo
-from domain.alerts.listing.filters import NOBODY, OPEN_STATUSES, AlertFilter
+from domain.alerts.handling.batches import (
+    BatchRequest,
+    change_all_matching_alerts,
+    process_next_slice,
+    start_undo,
+)
+from domain.alerts.listing.filters import NO_ASSIGNEE, OPEN_STATUSES, AlertFilter
 from domain.alerts.listing.queries import count_by_status, count_open_by_severity, list_alerts
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
-from domain.alerts.listing.watched_projects import projects_of_member
+from domain.alerts.listing.watched_projects import build_member_projects_query
 from domain.alerts.reading.incoming import Severity
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.core.clock import system_clock
-from domain.incidents.listing import open_incidents_of
+from domain.incidents.listing import list_open_incidents_of_user
 from domain.projects.views import Viewer
 from models import User
 from tests.support.database.sql_statements import assert_nothing_is_read_whole, numbers, plans
 from tests.support.service.commands import operate
 from web.extensions import db
 
-#: `{numbers}` is a source of the numbers n. Most are over.
+#: `{numbers}` is a source of the numbers n. Most of the alerts are resolved.
 _FILL = """
 INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events, service,
   environment, started_at, last_event_at, created_at)
@@ -30,21 +35,21 @@ SELECT :project_id, n, 0, CASE WHEN n % 20 = 0 THEN 'triggered' ELSE 'resolved' 
   '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000', '2026-11-22 01:02:03.000000'
 FROM {numbers}
 """
-#: Each with the number of alerts on its first page.
+#: Filters with the number of alerts on the first page.
 FILTERS: dict[str, tuple[dict[str, Any], int]] = {
     "all": ({}, 20),
     "open": ({"statuses": OPEN_STATUSES}, 20),
     "severe": ({"severity": Severity.HIGH}, 20),
     "of a service": ({"service": "service-3", "statuses": OPEN_STATUSES}, 20),
     "of an environment": ({"environment": "production"}, 20),
-    "of nobody": ({"assignee": NOBODY, "statuses": OPEN_STATUSES}, 20),
+    "of nobody": ({"assignee": NO_ASSIGNEE, "statuses": OPEN_STATUSES}, 20),
     "of somebody": ({"assignee": "alice", "statuses": OPEN_STATUSES}, 0),
     "with a rare word": ({"search": "7777"}, 2),
     "with a common word": ({"search": "disk"}, 20),
 }
 
 
-def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
+def test_lists_of_all_projects_do_not_read_all_alerts(app: Flask) -> None:
     operate(app, "users", "create", "alice", "--email", "alice@people.example")
     operate(app, "groups", "create", "acme", "--owner", "alice")
     ids = [operate(app, "projects", "create", f"acme/{name}")["id"] for name in ("shop", "site")]
@@ -56,7 +61,9 @@ def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
         session.commit()
         me = session.scalars(select(User.id).where(User.username == "alice")).one()
         viewer = Viewer(user_id=me, today=system_clock().date())
-        projects = projects_of_member(viewer, session=session, ability=Ability.ADMIN_ALERTS)
+        projects = build_member_projects_query(
+            viewer, session=session, ability=Ability.ADMIN_ALERTS
+        )
         orders = [order for order in SORT_ORDERS.values() if not order.is_among_newest]
         for name, (given, count) in FILTERS.items():
             wanted = AlertFilter(project_id=0, projects=projects, **given)
@@ -68,22 +75,22 @@ def test_no_list_of_all_projects_reads_all_alerts(app: Flask) -> None:
                 assert_nothing_is_read_whole(found, "alerts", name, order.name)
         with plans("alerts") as found:
             counts = count_open_by_severity(projects, session=session)
-            open_incidents_of(me, projects, most=5, session=session)
+            list_open_incidents_of_user(me, projects, most=5, session=session)
         assert sum(counts.values()) == 1_500
         assert_nothing_is_read_whole(found, "alerts", "home")
-        check_batch(Actor(id=me, name="alice"))
+        check_batch(EventActor(id=me, name="alice"))
 
 
-def check_batch(by: Actor) -> None:
-    """Change the open alerts of all projects slice by slice, and take that back."""
+def check_batch(by: EventActor) -> None:
+    """Change the open alerts of all projects in slices, and undo the change."""
     session, now = db.session(), system_clock()
-    order = BatchOrder(status="ignored", by=by, project_id=None, list_query="")
+    order = BatchRequest(status="ignored", by=by, project_id=None, list_query="")
     wanted = AlertFilter(project_id=0, statuses=OPEN_STATUSES, service="service-3")
     with plans("alerts") as found:
-        batch = change_all_matching(order, wanted, path=None, session=session, now=now)
-        while advance(session=session, now=now):
+        batch = change_all_matching_alerts(order, wanted, path=None, session=session, now=now)
+        while process_next_slice(session=session, now=now):
             session.flush()
-        undo(batch.id, by, session=session, now=now)
-        while advance(session=session, now=now):
+        start_undo(batch.id, by, session=session, now=now)
+        while process_next_slice(session=session, now=now):
             session.flush()
     assert_nothing_is_read_whole(found, "alerts", "batch")

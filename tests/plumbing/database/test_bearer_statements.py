@@ -1,4 +1,4 @@
-"""How often checking a personal access token asks the database."""
+"""Tests of the database statements that check a personal access token."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 
 from domain.accounts.users import NewUser, create_user
 from domain.core.randomness import random_password
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
 from tests.support.database.sql_statements import SentStatement, postgres_statements, statements_of
 from tests.support.signing_in.password_rules import RULES
@@ -21,12 +21,12 @@ from web.services import now, services
 
 @pytest.fixture
 def token(app: Flask) -> str:
-    """A token of somebody's, not used yet."""
+    """Create a user's token that was not used yet."""
     with app.app_context():
         password = random_password()
         new = NewUser(username="alice", email="alice@a.example", name="Alice", password=password)
         user = create_user(new, session=db.session(), now=now(), rules=RULES)
-        made = create_token(
+        made = create_personal_token(
             user.id,
             TokenDetails(name="x", scopes="api", expires_at=now() + timedelta(days=9)),
             session=db.session(),
@@ -37,7 +37,7 @@ def token(app: Flask) -> str:
         return made.clear
 
 
-def test_a_check_is_one_statement_and_a_use_is_written_down_once_a_minute(
+def test_a_check_is_one_statement_and_a_use_is_recorded_once_a_minute(
     app: Flask, client: FlaskClient, token: str
 ) -> None:
     with statements_of(app) as found:
@@ -50,7 +50,7 @@ def test_a_check_is_one_statement_and_a_use_is_written_down_once_a_minute(
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_nobody_waits_for_the_disk_when_a_use_is_written_down(
+def test_recording_a_use_does_not_wait_for_the_disk(
     app: Flask, client: FlaskClient, token: str
 ) -> None:
     with postgres_statements() as found:
@@ -58,7 +58,7 @@ def test_nobody_waits_for_the_disk_when_a_use_is_written_down(
     (written,) = (each for each in found if each[0].startswith("UPDATE personal_access_tokens"))
     with app.app_context():
         db.session.execute(update(PersonalAccessToken).values(last_used_at=None))
-        # In the transaction of the use alone.
+        # The setting applies only to the transaction that records the use.
         assert _commits(written) == "off"
         used_at = db.session.scalar(select(PersonalAccessToken.last_used_at))
         db.session.commit()
@@ -67,7 +67,7 @@ def test_nobody_waits_for_the_disk_when_a_use_is_written_down(
 
 
 def _commits(first: SentStatement | None = None) -> str:
-    """Run a statement, and return how its transaction commits."""
+    """Run a statement, and return the synchronous_commit setting of its transaction."""
     connection: Any = db.session.connection().connection.driver_connection
     if first is not None:
         query, values = first

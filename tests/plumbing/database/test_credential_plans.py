@@ -1,4 +1,4 @@
-"""Credentials are found and spent by index, on tables that nobody has analysed yet."""
+"""Tests that credentials are found and redeemed by index on tables without statistics."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ CLIENT = "uq_applications_uid"
 
 
 def plan(app: Flask, statement: Executable, **values: Any) -> str:
-    """Return how Postgres would run a statement."""
+    """Return the plan of PostgreSQL for a statement."""
     with app.app_context():
         compiled = statement.compile(dialect=db.engine.dialect)  # type: ignore[attr-defined]
     return plan_of(app, (str(compiled), dict.fromkeys(compiled.bind_names.values()) | values))
@@ -31,16 +31,22 @@ def plan(app: Flask, statement: Executable, **values: Any) -> str:
 @pytest.mark.parametrize(
     ("lookup", "indexes"),
     [
-        (credential_lookup.ASKED_ACCESS_TOKEN, ["uq_access_tokens_digest"]),
-        (credential_lookup.REFRESH_TOKEN, ["uq_access_tokens_refresh_digest", "pk_authorizations"]),
-        (credential_lookup.AUTHORIZATION_CODE, ["uq_authorizations_code_digest", "pk_users"]),
+        (credential_lookup.ACCESS_TOKEN_LOOKUP, ["uq_access_tokens_digest"]),
         (
-            credential_lookup.DEVICE_CODE,
+            credential_lookup.REFRESH_GRANT_LOOKUP,
+            ["uq_access_tokens_refresh_digest", "pk_authorizations"],
+        ),
+        (
+            credential_lookup.AUTHORIZATION_CODE_LOOKUP,
+            ["uq_authorizations_code_digest", "pk_users"],
+        ),
+        (
+            credential_lookup.DEVICE_CODE_LOOKUP,
             ["uq_device_authorizations_device_code_digest", "uq_authorizations_code_digest"],
         ),
     ],
 )
-def test_a_client_and_what_it_comes_with_are_found_by_index(
+def test_a_client_and_its_credential_are_found_by_index(
     app: Flask, lookup: credential_lookup.CredentialLookup[Any], indexes: list[str]
 ) -> None:
     values = {"client_id": "x", "now": NOW, "presented_digest": b"x" * 32}
@@ -53,13 +59,13 @@ def test_a_client_and_what_it_comes_with_are_found_by_index(
 @pytest.mark.parametrize(
     "lookup",
     [
-        credential_lookup.ASKED_ACCESS_TOKEN,
-        credential_lookup.REFRESH_TOKEN,
-        credential_lookup.AUTHORIZATION_CODE,
-        credential_lookup.DEVICE_CODE,
+        credential_lookup.ACCESS_TOKEN_LOOKUP,
+        credential_lookup.REFRESH_GRANT_LOOKUP,
+        credential_lookup.AUTHORIZATION_CODE_LOOKUP,
+        credential_lookup.DEVICE_CODE_LOOKUP,
     ],
 )
-def test_sqlite_reads_no_whole_table_for_it(
+def test_sqlite_finds_credentials_by_index(
     app: Flask, lookup: credential_lookup.CredentialLookup[Any]
 ) -> None:
     with app.app_context():
@@ -77,21 +83,24 @@ def test_sqlite_reads_no_whole_table_for_it(
 @pytest.mark.parametrize(
     ("statement", "indexes"),
     [
-        (tokens.FOR_REFRESH_TOKEN.at_once, ["pk_access_tokens", "pk_authorizations"]),
-        (tokens.FOR_CODE.at_once, ["pk_authorizations"]),
-        (tokens.FOR_DEVICE_CODE.at_once, ["pk_authorizations", "pk_device_authorizations"]),
-        (refresh_token.WITH_REDEMPTION.statement, ["pk_access_tokens", "pk_authorizations"]),
-        (authorization_code.WITH_REDEMPTION.statement, ["pk_authorizations"]),
-        (device_code.WITH_POLL, ["pk_device_authorizations"]),
+        (tokens.REFRESH_TOKEN_REDEMPTION.at_once, ["pk_access_tokens", "pk_authorizations"]),
+        (tokens.CODE_REDEMPTION.at_once, ["pk_authorizations"]),
+        (tokens.DEVICE_CODE_REDEMPTION.at_once, ["pk_authorizations", "pk_device_authorizations"]),
+        (
+            refresh_token.REFRESH_REDEMPTION_LOOKUP.statement,
+            ["pk_access_tokens", "pk_authorizations"],
+        ),
+        (authorization_code.CODE_REDEMPTION_LOOKUP.statement, ["pk_authorizations"]),
+        (device_code.POLL_LOOKUP, ["pk_device_authorizations"]),
     ],
 )
-def test_what_is_spent_is_found_by_its_key(
+def test_redeemed_credentials_are_found_by_key(
     app: Flask, statement: Executable, indexes: list[str]
 ) -> None:
     ids = {"spent_token": 1, "spent_grant": 1, "spent_device": 1, "now": NOW}
     shown = plan(app, statement, **ids, client_id="x", presented_digest=b"x" * 32, latest=NOW)
     assert [name for name in indexes if name not in shown] == [], shown
-    # Half of all tokens may be live.
+    # Half of all tokens can be live, so these indexes would not help.
     assert "ix_access_tokens_revoked_at" not in shown
     assert "ix_authorizations_unused_code" not in shown
     assert "Seq Scan" not in shown

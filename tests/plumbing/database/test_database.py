@@ -1,4 +1,4 @@
-"""What each request costs the database, and how a kept connection behaves when something breaks."""
+"""Tests of the statements of a request, and of kept connections when something fails."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ from tests.support.accounts.people import now
 from tests.support.alerts.senders import JSON, item, resolved, webhook
 from tests.support.database.sql_statements import statements_of
 from tests.support.service.commands import operate
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.engine import open_engine
 from web.extensions import db
 from web.settings.reader import Settings
 
 
 def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
-    """Make an integration; what is returned posts to it and tells what that cost."""
+    """Create an integration, and return a function that posts to it and returns its statements."""
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
     made = operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", "Hook")
@@ -41,12 +41,12 @@ def receiver(app: Flask, kind: str) -> Callable[..., list[str]]:
         assert "Set-Cookie" not in answer.headers
         return found
 
-    post(webhook(item("warm")))  # the settings are read, and the key's use is noted
+    post(webhook(item("warm")))  # The settings are read now, and the use of the key is recorded.
     return post
 
 
 def without_settings(found: list[str]) -> list[str]:
-    """Leave out the settings, which each process reads once a second, whatever the load."""
+    """Remove the statements for settings, which each process reads once a second."""
     return [statement for statement in found if "instance_settings" not in statement]
 
 
@@ -56,14 +56,14 @@ ON_POSTGRES = pytest.mark.parametrize("database_url", ["postgres"], indirect=Tru
 @pytest.mark.long
 @ON_POSTGRES
 @pytest.mark.parametrize("body", [b'{"title": "new"}', b'{"fingerprint": "x"}'])
-def test_a_firing_alert_costs_postgres_two_statements(app: Flask, body: bytes) -> None:
+def test_a_firing_alert_takes_two_statements_on_postgres(app: Flask, body: bytes) -> None:
     post = receiver(app, "http")
     for _ in range(3):
         assert len(without_settings(post(body))) == 2
 
 
 @pytest.mark.long
-def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_batch(app: Flask) -> None:
     post = receiver(app, "prometheus")
     counts = []
     for size in (2, 200):
@@ -71,12 +71,12 @@ def test_what_an_alert_costs_does_not_grow_with_its_batch(app: Flask) -> None:
         post(webhook(*map(item, names[::2])))
         both = [item(name) for name in names] + [resolved(name) for name in names[:1]]
         counts.append(len(without_settings(post(webhook(*both)))))
-    # On SQLite the words of alerts that said something new are a statement of their own.
+    # On SQLite, the search words of changed alerts are stored by a separate statement.
     assert counts[0] == counts[1] <= 12
 
 
 @pytest.mark.long
-def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskClient) -> None:
+def test_a_token_and_its_owner_are_read_in_one_statement(app: Flask, client: FlaskClient) -> None:
     user = operate(app, "users", "create", "alice", "--email", "alice@example.org")
     application = operate(
         app, "applications", "create", "App", "--owner", "alice", "--scopes", "read_user",
@@ -91,7 +91,8 @@ def test_a_token_costs_one_statement_with_its_owner(app: Flask, client: FlaskCli
         db.session.commit()
     headers = {"Authorization": f"Bearer {token.clear}"}
     for path, cost in (("/oauth/token/info", 1), ("/api/v4/user", 1)):
-        client.get(path, headers=headers)  # the first use is noted, like one in each minute
+        # The first use is recorded, as one use is in each minute.
+        client.get(path, headers=headers)
         with statements_of(app) as found:
             answer = client.get(path, headers=headers)
         assert answer.status_code == 200
@@ -104,9 +105,9 @@ def services_of(app: Flask) -> Any:
 
 
 @pytest.fixture
-def connections(app: Flask) -> Iterator[KeptConnections]:
-    """The kept connections of this process."""
-    found: KeptConnections = services_of(app).connections
+def connections(app: Flask) -> Iterator[AutocommitPool]:
+    """Return the kept connections of this process."""
+    found: AutocommitPool = services_of(app).connections
     yield found
     found.close()
 
@@ -115,14 +116,14 @@ ONE = text("SELECT 1")
 
 
 @ON_POSTGRES
-def test_one_connection_is_kept_for_all_who_come_one_after_the_other(
-    connections: KeptConnections,
+def test_successive_callers_share_one_connection(
+    connections: AutocommitPool,
 ) -> None:
     assert len({connections.all(text("SELECT pg_backend_pid()"))[0] for _ in range(5)}) == 1
 
 
 @ON_POSTGRES
-def test_a_read_on_a_stale_connection_is_tried_again(connections: KeptConnections) -> None:
+def test_a_read_on_a_stale_connection_is_tried_again(connections: AutocommitPool) -> None:
     (own,) = connections.all(text("SELECT pg_backend_pid()"))
     with pytest.raises(OperationalError):
         connections.all(text("SELECT pg_terminate_backend(pg_backend_pid())"))
@@ -133,8 +134,8 @@ def test_a_read_on_a_stale_connection_is_tried_again(connections: KeptConnection
     assert connections.first(ONE, {}) is not None
 
 
-def test_work_that_raises_leaves_nothing_and_the_connection_is_good(
-    connections: KeptConnections,
+def test_work_that_raises_is_rolled_back_and_the_connection_stays_usable(
+    connections: AutocommitPool,
 ) -> None:
     def write_and_break() -> None:
         connections.all(text("CREATE TABLE half (id INTEGER)"))
@@ -148,7 +149,7 @@ def test_work_that_raises_leaves_nothing_and_the_connection_is_good(
 
 
 @ON_POSTGRES
-def test_a_rollback_leaves_the_connection_good(connections: KeptConnections) -> None:
+def test_a_connection_is_usable_after_a_rollback(connections: AutocommitPool) -> None:
     def ask_and_break() -> None:
         connections.first(ONE, {})
         raise ZeroDivisionError
@@ -160,8 +161,8 @@ def test_a_rollback_leaves_the_connection_good(connections: KeptConnections) -> 
 
 
 @pytest.mark.long
-def test_the_victim_of_a_conflict_is_done_again_but_not_forever(
-    connections: KeptConnections,
+def test_work_is_retried_after_a_conflict_with_a_limit(
+    connections: AutocommitPool,
 ) -> None:
     class _Conflict(sqlite3.OperationalError):
         sqlstate = "40P01"
@@ -186,7 +187,7 @@ def test_the_victim_of_a_conflict_is_done_again_but_not_forever(
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_a_page_that_only_read_makes_no_reader_of_who_writes_next(
+def test_a_transaction_after_a_read_only_page_takes_the_write_lock(
     client: FlaskClient, settings: Settings
 ) -> None:
     assert client.get("/users/sign_in").status_code == 200

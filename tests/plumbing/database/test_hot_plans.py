@@ -1,4 +1,4 @@
-"""What the hot paths ask of Postgres finds its rows by the right index, however new the tables."""
+"""Tests that statements of hot paths use the right indexes on new PostgreSQL tables."""
 
 import re
 from collections.abc import Callable
@@ -24,11 +24,11 @@ def sent_by(app: Flask, ask: Callable[[], object]) -> list[SentStatement]:
 
 
 def plan_of(app: Flask, statement: SentStatement) -> str:
-    """Return how Postgres would answer before it has counted any table."""
+    """Return the plan of PostgreSQL before it has collected statistics."""
     query, values = statement
     with app.app_context():
         connection: Any = db.session.connection().connection.driver_connection
-        # A table without rows is read whole, whatever indexes there are.
+        # Without this setting, PostgreSQL scans an empty table in spite of its indexes.
         connection.execute("SET LOCAL enable_seqscan = off")
         kind = psycopg.RawCursor if "$1" in query else psycopg.Cursor
         lines = kind(connection).execute(f"EXPLAIN {query}", values).fetchall()

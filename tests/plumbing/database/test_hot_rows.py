@@ -1,4 +1,4 @@
-"""What all alerts of a project would write: their numbers, and how many a day had."""
+"""Tests of values that all alerts of a project would write: their numbers and daily counts."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,12 +7,12 @@ import pytest
 from flask import Flask
 from sqlalchemy import delete, func, select, text
 
-from domain.alerts.listing.charts import last_days
+from domain.alerts.listing.charts import count_alerts_by_day
 from models import ALERT_DAY_ADDITIONS, Alert, AlertDay, Project
 from tests.support.alerts.senders import JSON, item, webhook
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.retention import add_up_days
+from web.jobs.retention import update_daily_counts
 from web.settings.reader import Settings
 
 
@@ -37,12 +37,12 @@ def post(app: Flask, integration: dict[str, Any], body: bytes) -> list[int]:
 
 def opened_today(app: Flask) -> int:
     with app.app_context():
-        days = last_days(1, datetime.now(UTC).date(), session=db.session())
-    return sum(day.total for day in days[-2:])  # it may be midnight
+        days = count_alerts_by_day(1, datetime.now(UTC).date(), session=db.session())
+    return sum(day.total for day in days[-2:])  # The day can change during the test.
 
 
 @pytest.mark.long
-def test_alerts_are_counted_before_and_after_they_are_added_up(
+def test_alerts_are_counted_before_and_after_the_daily_aggregation(
     app: Flask, settings: Settings
 ) -> None:
     project(app)
@@ -52,7 +52,7 @@ def test_alerts_are_counted_before_and_after_they_are_added_up(
     post(app, integration_of(app, "prometheus", "many"), webhook(item("a"), item("b")))
     assert opened_today(app) == 5
     for _ in range(2):
-        add_up_days(settings)
+        update_daily_counts(settings)
         assert opened_today(app) == 5
         with app.app_context():
             waiting = select(func.count()).select_from(ALERT_DAY_ADDITIONS)
@@ -61,7 +61,7 @@ def test_alerts_are_counted_before_and_after_they_are_added_up(
 
 
 @pytest.mark.long
-def test_numbers_go_on_whichever_way_an_alert_took(app: Flask) -> None:
+def test_alert_numbers_are_consecutive_across_integrations(app: Flask) -> None:
     project(app)
     http = integration_of(app, "http", "one by one")
     many = integration_of(app, "prometheus", "many")
@@ -74,7 +74,7 @@ def test_numbers_go_on_whichever_way_an_alert_took(app: Flask) -> None:
 
 
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_a_deleted_project_takes_its_numbers_along(app: Flask) -> None:
+def test_a_deleted_project_has_no_number_sequence_left(app: Flask) -> None:
     project(app)
     post(app, integration_of(app, "http", "one by one"), b'{"title": "first"}')
     is_there = text("SELECT to_regclass('alert_iids_1') IS NOT NULL")
@@ -87,12 +87,12 @@ def test_a_deleted_project_takes_its_numbers_along(app: Flask) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-def test_counting_an_event_leaves_an_alert_on_its_page(app: Flask) -> None:
+def test_counting_an_event_does_not_move_the_alert_to_another_page(app: Flask) -> None:
     project(app)
     many = integration_of(app, "prometheus", "many")
     items = [item(f"a{number}") for number in range(200)]
     post(app, many, webhook(*items))
-    # Then no index has to learn of it.
+    # Then no index needs an update.
     pages = select(Alert.iid, text("(ctid::text::point)[0]")).order_by(Alert.iid)
     with app.app_context():
         before = db.session.execute(pages).all()

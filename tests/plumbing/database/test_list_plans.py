@@ -1,4 +1,4 @@
-"""Numbers on the tabs of a list are counted in an index, also where the table looks quicker."""
+"""Tests that counts on the tabs of a list use an index, even if a scan looks cheaper."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from web.extensions import db
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
-#: Nearly all are over, so that the next rows of the table seem to be as good as those of an index.
+#: Nearly all alerts are resolved, so the table's next rows seem as good as the index's.
 _FILL = text(
     """
 INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events,
@@ -32,7 +32,7 @@ def test_alerts_are_counted_in_an_index(app: Flask, severity: Severity | None) -
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        # Words to search and counts of days matter to nobody here, and take long.
+        # Search words and daily counts do not matter here, and their triggers take long.
         db.session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
         db.session.execute(_FILL)
         db.session.execute(text("ANALYZE alerts"))

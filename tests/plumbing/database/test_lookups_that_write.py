@@ -1,7 +1,7 @@
-"""The statement that finds and redeems a credential does what two statements do, for every state.
+"""Tests that one statement finds and redeems a credential exactly as two statements do.
 
-Each case stores the same state twice. One copy gets a request that may write with its lookup, and
-the other copy a request that may not. The responses and all rows must be the same in the end.
+Each case stores the same state twice. The request of one copy can write during its lookup, and the
+request of the other copy cannot. The responses and all rows must be the same in the end.
 """
 
 import json
@@ -42,7 +42,7 @@ from tests.support.oauth.token_states import (
 )
 from web.database.prepared_statements import PreparedStatements
 from web.extensions import db
-from web.oauth import oauth_context
+from web.oauth import build_oauth_context
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
@@ -57,14 +57,14 @@ _TABLES = (
     (AuditEvent, "user_id"),
 )
 _OWN = {"id", "uid", "name", "name_key", "owner_id", "user_id", "subject", "details", "seal"}
-#: What a device gets whose user has not decided.
+#: Errors for a device while its user has not decided.
 PENDING = ("authorization_pending", "slow_down")
 _RANDOM = {"access_token", "refresh_token", "device_code", "user_code", "verification_uri_complete"}
 
 
 def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
-    """Send the request of a copy; it may write with its lookup, or may not."""
-    context = oauth_context()
+    """Send the request of a copy, which can write during its lookup or cannot."""
+    context = build_oauth_context()
     policy = replace(context.policy, refresh_replay=timedelta(seconds=copy.state.replay_seconds))
     context = replace(context, now=NOW, keyring=KEYRING, policy=policy)
     parameters = {
@@ -74,8 +74,8 @@ def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
         AuthorizationServer(context),
         ProtocolRequest("POST", parameters, copy.headers),
     )
-    may = ClientEndpoint._may_write if may_write else lambda *_: False  # noqa: SLF001
-    with patch.object(ClientEndpoint, "_may_write", may):
+    may = ClientEndpoint._can_write_with_lookup if may_write else lambda *_: False  # noqa: SLF001
+    with patch.object(ClientEndpoint, "_can_write_with_lookup", may):
         if "grant_type" in copy.form:
             response = server.create_token_response(request)
         else:
@@ -85,7 +85,7 @@ def answer(copy: Copy, *, may_write: bool) -> OAuthResponse:
 
 
 def shown(response: OAuthResponse) -> dict[str, Any]:
-    """Return what both copies must get: random values are left out, claims are decoded."""
+    """Return the parts of a response that both copies share, with decoded claims."""
     assert isinstance(response.body, dict)
     body: dict[str, Any] = {
         name: bool(value) if name in _RANDOM else value for name, value in response.body.items()
@@ -97,7 +97,7 @@ def shown(response: OAuthResponse) -> dict[str, Any]:
 
 
 def rows_of(copy: Copy) -> dict[str, list[dict[str, Any]]]:
-    """Return all rows that belong to a copy, without what differs between copies."""
+    """Return all rows that belong to a copy, without the values that differ between copies."""
     owned = {"user_id": [copy.user_id], "owner_id": [copy.user_id]}
     own = select(Application.id).where(Application.owner_id == copy.user_id)
     owned["application_id"] = list(db.session.scalars(own))
@@ -122,7 +122,7 @@ def _alike(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def compare(state: State) -> dict[str, Any]:
-    """Return the response that both ways lead to; the rows must be the same as well."""
+    """Return the response after both ways have led to the same response and rows."""
     copies = [stored(state), stored(state)]
     ways = zip(copies, (True, False), strict=True)
     responses = [answer(copy, may_write=may_write) for copy, may_write in ways]
@@ -143,7 +143,7 @@ def compare(state: State) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", STATES)
-def test_one_statement_does_what_two_do_whatever_is_wrong(app: Flask, kind: str) -> None:
+def test_one_statement_equals_two_for_each_invalid_state(app: Flask, kind: str) -> None:
     with app.test_request_context("/oauth/token", method="POST"):
         for name, change in {"": lambda _state: None, **CHANGES[kind]}.items():
             state = STATES[kind]()
@@ -157,10 +157,10 @@ def test_one_statement_does_what_two_do_whatever_is_wrong(app: Flask, kind: str)
 
 
 @pytest.mark.parametrize("kind", STATES)
-def test_an_ordinary_request_is_one_statement(app: Flask, kind: str) -> None:
+def test_an_ordinary_request_takes_one_statement(app: Flask, kind: str) -> None:
     with app.test_request_context("/oauth/token", method="POST"):
         counts = []
-        for _ in range(2):  # the first one opens a connection
+        for _ in range(2):  # The first request opens a connection.
             state = STATES[kind]()
             state.application["last_used_at"] = state.secrets[0]["last_used_at"] = NOW
             copy = stored(state)
@@ -177,7 +177,7 @@ def test_an_ordinary_request_is_one_statement(app: Flask, kind: str) -> None:
 def test_only_devices_do_not_wait_for_the_disk(app: Flask, kind: str, waits: str) -> None:
     with app.test_request_context("/oauth/token", method="POST"):
         copy = stored(STATES[kind]())
-        # The statement is kept, and runs below.
+        # The statement is captured here, and runs below.
         with patch.object(PreparedStatements, "run", lambda *_: ()), postgres_statements() as sent:
             answer(copy, may_write=True)
         connection: Any = db.session.connection().connection.driver_connection
@@ -197,7 +197,7 @@ _END_OTHERS = text(
 
 
 @pytest.mark.parametrize("kind", STATES)
-def test_a_connection_that_was_lost_meanwhile_is_replaced(app: Flask, kind: str) -> None:
+def test_a_lost_connection_is_replaced(app: Flask, kind: str) -> None:
     with app.test_request_context("/oauth/token", method="POST"):
         answer(stored(STATES[kind]()), may_write=True)
         copy = stored(STATES[kind]())
@@ -207,7 +207,7 @@ def test_a_connection_that_was_lost_meanwhile_is_replaced(app: Flask, kind: str)
     assert body.get("error", PENDING[0]) in PENDING
 
 
-def test_a_server_that_takes_no_writes_still_rejects(app: Flask) -> None:
+def test_a_read_only_server_still_rejects_requests(app: Flask) -> None:
     with app.test_request_context("/oauth/token", method="POST"):
         state = STATES["code"]()
         CHANGES["code"]["another address"](state)
@@ -216,13 +216,13 @@ def test_a_server_that_takes_no_writes_still_rejects(app: Flask) -> None:
         db.session.execute(text(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'))
         db.session.execute(_END_OTHERS)
         db.session.commit()
-        with patch.object(AuthorizationServer, "_record_refusal", lambda *_: None):
+        with patch.object(AuthorizationServer, "_record_rejection", lambda *_: None):
             assert shown(answer(copy, may_write=True))["error"] == "invalid_grant"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", STATES)
-def test_one_statement_does_what_two_do_in_any_state(app: Flask, kind: str) -> None:
+def test_one_statement_equals_two_in_any_state(app: Flask, kind: str) -> None:
     changes = CHANGES[kind]
 
     @given(strategies.lists(strategies.sampled_from(sorted(changes)), max_size=6, unique=True))

@@ -1,4 +1,4 @@
-"""Lists of groups and projects stay quick where many are, also in tables nobody has analysed."""
+"""Tests that long lists of groups and projects are fast on tables without statistics."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ from flask import Flask
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
 from domain.projects.views import Viewer
 from tests.support.database.sql_statements import postgres_statements
@@ -36,13 +36,13 @@ INSERT INTO members (user_id, group_id, role, created_at)
 SELECT users.id, groups.id, 30, now() FROM users, groups WHERE groups.id % 8 = 0
 """,
 )
-_FIRST = ListPart(size=20)
+_FIRST = PageRequest(size=20)
 _MINE = ProjectFilter(least=None)
 Ask = Callable[[Viewer, Session], Any]
 
 
 def plans_of(app: Flask, ask: Ask) -> list[str]:
-    """Return how Postgres answers the first statement of a list and its count."""
+    """Return the plans of PostgreSQL for a list's first statement and for its count."""
     user_id = operate(app, "users", "create", "alice", "--email", "alice@example.org")["id"]
     with app.app_context():
         for statement in _FILL:
@@ -66,6 +66,6 @@ def plans_of(app: Flask, ask: Ask) -> list[str]:
         lambda viewer, session: list_groups(GroupFilter(), _FIRST, viewer, session=session),
     ],
 )
-def test_groups_below_those_of_a_member_are_not_compared_one_by_one(app: Flask, ask: Ask) -> None:
+def test_subgroups_of_a_member_s_groups_are_not_compared_one_by_one(app: Flask, ask: Ask) -> None:
     for plan in plans_of(app, ask):
         assert "Join Filter" not in plan, plan

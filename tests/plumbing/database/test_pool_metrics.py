@@ -1,4 +1,4 @@
-"""/metrics tells of pools of connections that run out, of e-mail that waits, and of pruning."""
+"""Tests of the metrics of connection pools, queued email and pruning."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +10,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import create_engine
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from domain.core.hosts import PRUNE, claim_turn
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.core.hosts import PRUNE_JOB, claim_run
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from tests.support.accounts.people import now
-from web.database.connections import KeptConnections
-from web.database.engine import engine_options, open_autocommit_engine
+from web.database.connections import AutocommitPool
+from web.database.engine import build_engine_options, open_autocommit_engine
 from web.extensions import db
 from web.services import services
 from web.settings.reader import Settings
@@ -35,10 +35,10 @@ def events(client: FlaskClient, name: str) -> float:
 def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings) -> None:
     before = [events(client, name) for name in ("last_connection_taken", "timed_out")]
     small = replace(settings, database_pool_size=1, database_connect_timeout_seconds=1)
-    engine = create_engine(settings.database_url, **engine_options(small))
+    engine = create_engine(settings.database_url, **build_engine_options(small))
     with engine.connect(), pytest.raises(PoolTimeoutError):
         engine.connect()
-    kept = KeptConnections(open_autocommit_engine(small), size=1, patience=0.1)
+    kept = AutocommitPool(open_autocommit_engine(small), size=1, patience=0.1)
     kept.transact(lambda: _fail_to_take(kept))
     kept.close()
     engine.dispose()
@@ -46,18 +46,18 @@ def test_pools_that_run_out_are_counted(client: FlaskClient, settings: Settings)
     assert (taken - before[0], timed_out - before[1]) == (2, 2)
 
 
-def _fail_to_take(kept: KeptConnections) -> None:
+def _fail_to_take(kept: AutocommitPool) -> None:
     with ThreadPoolExecutor(1) as another, pytest.raises(PoolTimeoutError):
         another.submit(kept.transact, lambda: None).result()
 
 
-def test_mail_that_waits_and_pruning_are_told(client: FlaskClient) -> None:
+def test_metrics_show_queued_mail_and_pruning(client: FlaskClient) -> None:
     assert scraped(client)["gatebell_prune_last_started_timestamp_seconds"] == 0
-    message = NewMessage(key="k", recipient="a@acme.example", subject="s", text="t")
+    message = NewEmail(key="k", recipient="a@acme.example", subject="s", text="t")
     with client.application.app_context():
         keyring, long_ago = services().keyring, now() - timedelta(minutes=5)
-        queue_messages([message], session=db.session(), keyring=keyring, now=long_ago)
-        claim_turn(PRUNE, period=timedelta(minutes=10), session=db.session(), now=now())
+        queue_emails([message], session=db.session(), keyring=keyring, now=long_ago)
+        claim_run(PRUNE_JOB, period=timedelta(minutes=10), session=db.session(), now=now())
         db.session.commit()
     found = scraped(client)
     assert found["gatebell_mail_queue_messages"] == 1

@@ -1,7 +1,7 @@
-"""Lists read about as many rows as they show, on tables that were analyzed and that never were.
+"""Tests that lists read few more rows than they show, with and without statistics.
 
-Before Postgres has counted a table it takes half a percent of it for what a condition leaves, and
-then collects and sorts all that it could walk through in the order of an index.
+Without statistics, PostgreSQL assumes that a condition matches half a percent of a table. It then
+collects and sorts rows that it could read in the order of an index.
 """
 
 import json
@@ -14,14 +14,14 @@ from sqlalchemy import select, text
 
 from domain.accounts.directory import count_accounts
 from domain.alerts.deliveries import DeliveryFilter, DeliverySelection, list_deliveries
-from domain.alerts.handling.occurrences import only_alerts
-from domain.alerts.listing.filters import NOBODY, AlertFilter
-from domain.alerts.listing.queries import as_json, list_alerts
-from domain.alerts.listing.sort_orders import NEWEST, AlertSlice
+from domain.alerts.handling.occurrences import find_single_affected_alerts
+from domain.alerts.listing.filters import NO_ASSIGNEE, AlertFilter
+from domain.alerts.listing.queries import export_alerts_as_json, list_alerts
+from domain.alerts.listing.sort_orders import NEWEST_FIRST, AlertSlice
 from domain.core.clock import system_clock
-from domain.core.database.paging import Slice
-from domain.oauth.applications.people import page_of_people
-from domain.oauth.applications.refusals import Viewer
+from domain.core.database.paging import KeysetRange
+from domain.oauth.applications.people import fetch_application_user_page
+from domain.oauth.applications.refusals import ApplicationViewer
 from models import Application, Integration, Project
 from tests.plumbing.database.test_hot_plans import made
 from tests.support.database.sql_statements import SentStatement, postgres_statements
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True
 _MANY = 20_000
 _FEW = 2_000
 _SHOWN = 20
-#: The user, the application, the integration and the project are those that the test made.
+#: The test creates the user, the application, the integration and the project.
 _FILLED = (
     """
 INSERT INTO users (username, email, name, password_hash, is_admin, state, kind,
@@ -64,7 +64,7 @@ INSERT INTO authorizations (application_id, user_id, scopes, auth_time, created_
 SELECT applications.id, users.id, '', now(), now() FROM applications, users
 WHERE users.id <= :count""",
 )
-#: In each delivery one item opened an alert, and others changed nothing.
+#: One item of each delivery opened an alert, and the others changed nothing.
 _OCCURRENCES = """
 INSERT INTO occurrences (alert_id, delivery_id, item_index, action, is_late)
 SELECT (SELECT max(id) FROM alerts), deliveries.id, n, CASE WHEN n = 0 THEN 0 ELSE 3 END, false
@@ -96,30 +96,30 @@ def _alerts(**wanted: Any) -> Callable[[], int]:
 def _with_warnings() -> int:
     integration_id = db.session.scalars(select(Integration.id)).one()
     wanted = DeliveryFilter(integration_id=integration_id, show=DeliverySelection.WARNINGS)
-    return len(list_deliveries(wanted, Slice(size=_SHOWN), session=db.session()).items)
+    return len(list_deliveries(wanted, KeysetRange(size=_SHOWN), session=db.session()).items)
 
 
 def _people() -> int:
     application_id = db.session.scalars(select(Application.id)).one()
-    found = page_of_people(
+    found = fetch_application_user_page(
         application_id,
-        Slice(size=_SHOWN),
-        viewer=Viewer(user_id=0, sees_everybody=True),
+        KeysetRange(size=_SHOWN),
+        viewer=ApplicationViewer(user_id=0, sees_everybody=True),
         session=db.session(),
         now=system_clock(),
     )
     return len(found.items)
 
 
-#: What is asked, and how many rows it shows.
+#: Queries with the number of rows that they show.
 _LISTS: Mapping[str, tuple[Callable[[], int], int]] = {
     "deliveries with warnings": (_with_warnings, 1),
-    "alerts of nobody": (_alerts(assignee=NOBODY, statuses=("resolved",)), _SHOWN),
+    "alerts of nobody": (_alerts(assignee=NO_ASSIGNEE, statuses=("resolved",)), _SHOWN),
     "alerts of somebody": (_alerts(assignee="alice"), _SHOWN),
     "alerts with a common word": (_alerts(search="disk", statuses=("resolved",)), _SHOWN),
     "people of an application": (_people, _SHOWN),
 }
-#: Without statistics, all of one application are sorted, and nobody else.
+#: Without statistics, all users of an application are sorted, but no other users.
 _SORTED = {"people of an application"}
 
 
@@ -132,7 +132,7 @@ def filled(app: Flask) -> Flask:
         *("--redirect-uri", "https://client.example/callback"),
     )
     with app.app_context():
-        # Words to search and counts of days take long, and are made here as they are needed.
+        # Search words and daily counts take long; the statements add those that are needed.
         db.session.execute(text("SET LOCAL session_replication_role = replica"))
         for statement in _FILLED:
             db.session.execute(text(statement), {"count": _MANY})
@@ -141,7 +141,7 @@ def filled(app: Flask) -> Flask:
 
 
 @pytest.mark.parametrize("state", ["never analyzed", "analyzed"])
-def test_lists_read_about_as_many_rows_as_they_show(filled: Flask, state: str) -> None:
+def test_lists_read_about_as_many_rows_as_they_return(filled: Flask, state: str) -> None:
     with filled.app_context():
         if state == "analyzed":
             db.session.execute(text(f"ANALYZE {', '.join(_TABLES)}"))
@@ -169,13 +169,13 @@ def test_alerts_of_deliveries_are_found_by_their_deliveries(filled: Flask) -> No
         db.session.execute(text(_OCCURRENCES))
         newest = range(_MANY - _SHOWN + 1, _MANY + 1)
         with postgres_statements() as asked:
-            assert len(only_alerts(newest, session=db.session())) == _SHOWN
+            assert len(find_single_affected_alerts(newest, session=db.session())) == _SHOWN
         for statement in asked:
             assert _most_read(statement) < _FEW, statement[0]
 
 
 @pytest.mark.long
-def test_files_of_alerts_find_notes_and_pages_by_their_alerts(filled: Flask) -> None:
+def test_alert_exports_find_notes_and_pages_by_alert(filled: Flask) -> None:
     with filled.app_context():
         db.session.execute(text("SET LOCAL session_replication_role = replica"))
         for statement in _NOTES_AND_PAGES:
@@ -183,7 +183,9 @@ def test_files_of_alerts_find_notes_and_pages_by_their_alerts(filled: Flask) -> 
         db.session.commit()
         project_id = db.session.scalars(select(Project.id)).one()
         with postgres_statements() as asked:
-            rows = as_json(AlertFilter(project_id=project_id), NEWEST, session=db.session())
+            rows = export_alerts_as_json(
+                AlertFilter(project_id=project_id), NEWEST_FIRST, session=db.session()
+            )
             first = json.loads(f"{next(rows)}]")
         read = {
             table: _most_read(sent)
@@ -205,7 +207,7 @@ def _plan(statement: SentStatement) -> Any:
 
 
 def _most_read(statement: SentStatement) -> float:
-    """Return how many rows the scan of a plan looked at that looked at most."""
+    """Return the number of rows that the largest scan of a plan reads."""
     return max(_scanned(_plan(statement)), default=0)
 
 
@@ -217,8 +219,8 @@ def _scanned(plan: Any) -> Iterator[float]:
         yield from _scanned(each)
 
 
-def test_postgres_knows_how_few_the_newest_alerts_of_a_search_are(filled: Flask) -> None:
-    # Else it reads all alerts as soon as there are some millions of them.
+def test_postgres_estimates_few_rows_for_the_newest_alerts_of_a_search(filled: Flask) -> None:
+    # Otherwise PostgreSQL reads all alerts once there are millions of them.
     ask, _count = _LISTS["alerts with a common word"]
     with filled.app_context():
         db.session.execute(text("ANALYZE alerts"))

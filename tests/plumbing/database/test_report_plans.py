@@ -1,4 +1,4 @@
-"""Reports read what is of their project and period, however much else is stored."""
+"""Tests that reports read only rows of their project and period."""
 
 from datetime import timedelta
 
@@ -12,13 +12,13 @@ from tests.support.database.sql_statements import postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
 NIGHT = timedelta(hours=15)
-#: Of each of two projects: four months. Of a larger part of a small table the planner may well read
-#: all of it.
+#: Alerts of two projects over four months. The planner may scan a small table if a report covers a
+#: larger part of it.
 _ALERTS = """
 INSERT INTO alerts (project_id, iid, item_index, status, severity, title, hosts, events,
   started_at, last_event_at, created_at, ended_at)
@@ -51,7 +51,7 @@ def test_a_report_scans_no_table(app: Flask, *, is_analyzed: bool) -> None:
         for table in (*_LARGE, "pages", "page_messages") if is_analyzed else ():
             session.execute(text(f"ANALYZE {table}"))
         session.commit()
-        unit = work()
+        unit = unit_of_work()
         query = ReportQuery.model_validate({"from": unit.now - NIGHT})
         with postgres_statements() as asked:
             report = show_report(unit, project_in(session, ids[0]), query)

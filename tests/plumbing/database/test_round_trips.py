@@ -1,7 +1,7 @@
-"""How often a request waits for Postgres: what most of its time is made of.
+"""Tests of the number of database round trips per request, which take most of its time.
 
-The numbers are what each needs now. Who makes one larger has to say why; begin and end of a
-transaction are a wait each.
+The numbers are the current ones, and a change that increases one needs a reason. The begin and the
+end of a transaction are one round trip each.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
 class Caller:
-    """An application of alice's, with everything that its requests need."""
+    """Represents alice's application, with everything that its requests need."""
 
     def __init__(self, app: Flask, client: FlaskClient) -> None:
         account = ("create", "alice", "--email", "alice@example.org", "--password-stdin")
@@ -81,14 +81,14 @@ REQUESTS: dict[str, tuple[Callable[[Caller], Any], int]] = {
 }
 
 
-def test_a_request_waits_for_the_database_no_more_than_it_must(
+def test_requests_take_the_expected_number_of_round_trips(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow the machine, settings are not read while the waits are counted.
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    # On a slow machine, settings would be read while the round trips are counted.
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     caller, found = Caller(app, client), {}
     for name, (request, _) in REQUESTS.items():
-        request(caller)  # statements are prepared, and uses that are noted once a minute are noted
+        request(caller)  # Prepares statements, and records uses that are recorded once a minute.
         with round_trips() as waits:
             answer = request(caller)
         assert answer.status_code in {200, 400}, name
@@ -97,7 +97,7 @@ def test_a_request_waits_for_the_database_no_more_than_it_must(
 
 
 class Sender:
-    """A monitoring system that never says the same thing twice, unless it is told to."""
+    """Represents a monitoring system that repeats a report only on request."""
 
     def __init__(self, app: Flask, client: FlaskClient, kind: str, project: str) -> None:
         operate(app, "projects", "create", project)
@@ -112,12 +112,12 @@ class Sender:
 
 
 def crowd(count: int, mark: str) -> bytes:
-    """Return a webhook of so many alerts, as short as they can be."""
+    """Return a webhook with this number of alerts, which are as short as possible."""
     name = {"startsAt": "2026-11-21T07:52:39Z"}
     return webhook(*({**name, "labels": {"alertname": f"{mark}{n}"}} for n in range(count)))
 
 
-#: The kind of integration, a body that differs with the mark, and the waits.
+#: The kind of integration, a body that depends on the mark, and the number of round trips.
 DELIVERIES: dict[str, tuple[str, Callable[[str], bytes], int]] = {
     "an alert": ("http", lambda mark: b'{"title": "%s"}' % mark.encode(), 2),
     "the same alert again": ("http", lambda _mark: b'{"title": "same"}', 2),
@@ -136,11 +136,11 @@ DELIVERIES: dict[str, tuple[str, Callable[[str], bytes], int]] = {
 
 
 @pytest.mark.long
-def test_a_delivery_waits_as_often_however_many_items_it_has(
+def test_the_round_trips_of_a_delivery_do_not_depend_on_its_items(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow the machine, settings are not read while the waits are counted.
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    # On a slow machine, settings would be read while the round trips are counted.
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     operate(app, "groups", "create", "acme")
     found = {}
     for number, (name, (kind, body, _)) in enumerate(DELIVERIES.items()):
@@ -153,15 +153,15 @@ def test_a_delivery_waits_as_often_however_many_items_it_has(
     assert found == {name: most for name, (_, _, most) in DELIVERIES.items()}
 
 
-#: What a job says when its heartbeat is up, and the waits.
+#: Signals of a job while its heartbeat is up, with the number of round trips.
 PINGS = {"": 1, "/start": 1, "/log": 1, "/0": 1}
 
 
 @pytest.mark.long
-def test_a_ping_waits_once(
+def test_a_ping_takes_one_round_trip(
     app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.services._REFRESH_SECONDS", 600.0)
+    monkeypatch.setattr("web.services._REFRESH_INTERVAL_SECONDS", 600.0)
     operate(app, "groups", "create", "acme")
     operate(app, "projects", "create", "acme/shop")
     words = ("heartbeats", "create", "acme/shop", "--name", "job", "--every", "1h")

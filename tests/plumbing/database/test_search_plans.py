@@ -1,4 +1,4 @@
-"""SQLite looks words up first, however many alerts there are that nobody has counted."""
+"""Tests that SQLite looks up search words first, without statistics about the alerts."""
 
 import re
 
@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.alerts.listing.filters import AlertFilter
 from domain.alerts.listing.queries import count_by_status, list_alerts
-from domain.alerts.listing.search import MOST_NAMED
+from domain.alerts.listing.search import MAX_MATCHES_LISTED_BY_ID
 from domain.alerts.listing.sort_orders import SORT_ORDERS, AlertSlice
 from tests.support.database.sql_statements import plans
 from tests.support.service.commands import operate
@@ -29,11 +29,11 @@ FROM numbers
 
 
 @pytest.mark.parametrize("order", ["started", "severity", "events"])
-def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, order: str) -> None:
+def test_few_matching_alerts_are_found_by_word_and_then_by_id(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED})
+        db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID})
         wanted = AlertFilter(project_id=project_id, search="again")
         with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])
@@ -50,11 +50,11 @@ def test_few_alerts_are_found_by_their_words_and_then_by_their_ids(app: Flask, o
 
 @pytest.mark.long
 @pytest.mark.parametrize("order", ["started", "severity"])
-def test_many_alerts_are_walked_in_the_order_of_the_list(app: Flask, order: str) -> None:
+def test_many_matching_alerts_are_read_in_list_order(app: Flask, order: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
-        db.session.execute(_FILL, {"project_id": project_id, "count": MOST_NAMED + 1})
+        db.session.execute(_FILL, {"project_id": project_id, "count": MAX_MATCHES_LISTED_BY_ID + 1})
         wanted = AlertFilter(project_id=project_id, search="disk", statuses=("triggered",))
         with plans("MATCH", "alerts.id IN") as found:
             part = AlertSlice(size=20, order=SORT_ORDERS[order])

@@ -1,4 +1,4 @@
-"""What holds pages back is found in indexes, however many alerts and ended silences there are."""
+"""Tests that silences and flapping alerts are found by index, among many ended silences."""
 
 from datetime import timedelta
 from typing import Any
@@ -7,18 +7,18 @@ import pytest
 from flask import Flask
 from sqlalchemy import select, text
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.matching.labels import labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.matching.labels import find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
-from domain.core.database.paging import Slice
+from domain.core.database.paging import KeysetRange
 from domain.paging.silences.actions import (
-    MOST_ALERTS,
-    count_by_state,
+    MAX_PREVIEW_ALERTS,
+    count_silences_by_state,
+    get_silence_page,
     list_silences,
     preview_silence,
-    show_page,
 )
-from domain.paging.silences.muting import muted
+from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import PreviewQuery, SilenceQuery, SilenceState
 from models import Alert
 from tests.support.accounts.people import now
@@ -26,13 +26,13 @@ from tests.support.database.sql_statements import postgres_statements
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 _FEW = 250
-#: One fingerprint has very many alerts; the newest ones are open.
+#: One fingerprint has many alerts, of which the newest are open.
 _ALERTS = """
 INSERT INTO alerts (project_id, iid, item_index, fingerprint, status, severity, title, hosts,
   events, started_at, last_event_at, created_at, ended_at)
@@ -50,7 +50,7 @@ FROM (SELECT n, now() - interval '2 days' AS begin FROM generate_series(1, 20000
 
 
 @pytest.mark.long
-def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
+def test_silences_are_found_without_table_scans(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     operate(
@@ -59,7 +59,7 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
     )
     with app.app_context():
         session = db.session()
-        # Words to search and counts of days matter to nobody here, and take long.
+        # Search words and daily counts do not matter here, and their triggers take long.
         session.execute(text("ALTER TABLE alerts DISABLE TRIGGER USER"))
         for statement in (_ALERTS, _SILENCES):
             session.execute(text(statement), {"project_id": project_id})
@@ -69,19 +69,23 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
             if is_analyzed:
                 session.execute(text("ANALYZE alerts, silences"))
             with postgres_statements() as asked:
-                labels = labels_of(session.scalars(is_open), session=session, reading=READING)
-                held = muted(tuple(labels.values()), at=now(), session=session)
+                labels = find_alert_labels(
+                    session.scalars(is_open), session=session, reading=READING
+                )
+                held = find_mutes(tuple(labels.values()), at=now(), session=session)
                 project = project_in(session, project_id)
-                seen = preview_silence(work(), project, PreviewQuery(matchers=matchers))
-                show_page(work(), project, SilenceState.EXPIRED, Slice(size=20))
-                list_silences(work(), project, SilenceQuery(pagination="keyset"))
-                counts = count_by_state(work(), project)
+                seen = preview_silence(unit_of_work(), project, PreviewQuery(matchers=matchers))
+                get_silence_page(
+                    unit_of_work(), project, SilenceState.EXPIRED, KeysetRange(size=20)
+                )
+                list_silences(unit_of_work(), project, SilenceQuery(pagination="keyset"))
+                counts = count_silences_by_state(unit_of_work(), project)
             assert len(labels) == 200
             assert len(held) == sum(each.severity in {"high", "low"} for each in labels.values())
-            assert seen.looked_at == MOST_ALERTS
+            assert seen.looked_at == MAX_PREVIEW_ALERTS
             assert counts[SilenceState.ACTIVE] == 1
             connection: Any = session.connection().connection.driver_connection
-            # Of hundreds of ids, the planner may well read the whole table.
+            # For hundreds of ids, the planner may scan the whole table.
             for query, values in (each for each in asked if len(each[1]) < _FEW):
                 plan = str(connection.execute(f"EXPLAIN {query}", values).fetchall())
                 for table in ("alerts", "silences"):
@@ -89,7 +93,7 @@ def test_nothing_is_searched_for_in_whole_tables(app: Flask) -> None:
         session.rollback()
 
 
-def test_a_flapping_alert_costs_no_more_than_its_limit(app: Flask) -> None:
+def test_a_flapping_alert_reads_no_more_rows_than_its_limit(app: Flask) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
@@ -99,10 +103,12 @@ def test_a_flapping_alert_costs_no_more_than_its_limit(app: Flask) -> None:
         newest = select(Alert.id).where(Alert.project_id == project_id, Alert.iid == 20_000)
         session.execute(text("UPDATE alerts SET status = 'triggered' WHERE iid = 20000"))
         alert_id = session.scalars(newest).one()
-        labels = labels_of([alert_id], session=session, reading=READING)
+        labels = find_alert_labels([alert_id], session=session, reading=READING)
         opened = session.scalars(select(Alert.created_at).where(Alert.id == alert_id)).one()
         with postgres_statements() as asked:
-            found = muted(tuple(labels.values()), at=opened + timedelta(minutes=1), session=session)
+            found = find_mutes(
+                tuple(labels.values()), at=opened + timedelta(minutes=1), session=session
+            )
         assert found[alert_id].kind == "flapping"
         connection: Any = session.connection().connection.driver_connection
         (query, values) = next(each for each in asked if "OFFSET" in each[0])

@@ -1,10 +1,10 @@
-"""Migrations that define tables of SQLite anew keep their rows, and those that refer to them."""
+"""Tests that migrations which redefine SQLite tables keep rows and the references to them."""
 
 import pytest
 from sqlalchemy import text
 
 from web.database.engine import open_engine
-from web.database.schema import migrate, move_to
+from web.database.schema import migrate, migrate_to
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -25,14 +25,15 @@ DELETE FROM escalation_policies WHERE id = 2
 """
 
 
-def test_rows_and_numbers_outlive_the_new_definition(settings: Settings) -> None:
-    move_to(settings, _BEFORE)
+def test_rows_and_sequences_survive_a_new_table_definition(settings: Settings) -> None:
+    migrate_to(settings, _BEFORE)
     engine = open_engine(settings)
     try:
         with engine.begin() as connection:
             for statement in _ROWS.split(";"):
                 connection.execute(text(statement))
-        for _ in range(2):  # also after the way back, which has the former definition again
+        # The second time follows a downgrade, which restores the former definition.
+        for _ in range(2):
             migrate(settings)
             with engine.connect() as connection:
                 routes = connection.execute(text("SELECT name, policy_id FROM alert_routes")).all()
@@ -43,7 +44,7 @@ def test_rows_and_numbers_outlive_the_new_definition(settings: Settings) -> None
             assert routes == [("Production", 1)]
             assert last == 2
             assert not broken
-            move_to(settings, _BEFORE)
+            migrate_to(settings, _BEFORE)
     finally:
         migrate(settings)
         engine.dispose()

@@ -1,4 +1,4 @@
-"""No statement works without an end, whichever database it is."""
+"""Tests of the statement timeout on both databases."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +32,7 @@ def hasty(settings: Settings, make_app: Callable[[Settings], Flask]) -> Flask:
 
 
 @pytest.mark.long
-def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
+def test_an_endless_statement_of_a_page_is_cancelled(hasty: Flask) -> None:
     with hasty.app_context():
         statement, began = text(ENDLESS[db.engine.dialect.name]), monotonic()
         with pytest.raises(DBAPIError):
@@ -42,7 +42,7 @@ def test_a_page_waits_for_no_statement_without_an_end(hasty: Flask) -> None:
         assert db.session.scalar(text("SELECT 1")) == 1
 
 
-def test_the_hot_paths_wait_for_no_statement_without_an_end(hasty: Flask) -> None:
+def test_an_endless_statement_of_a_hot_path_is_cancelled(hasty: Flask) -> None:
     connections, began = services_of(hasty).connections, monotonic()
     with pytest.raises(DBAPIError):
         connections.all(text(ENDLESS[connections.dialect_name]))
@@ -52,7 +52,7 @@ def test_the_hot_paths_wait_for_no_statement_without_an_end(hasty: Flask) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_what_rows_wait_for_is_not_the_statement_s_time(hasty: Flask) -> None:
+def test_time_between_rows_does_not_count_as_statement_time(hasty: Flask) -> None:
     with hasty.app_context():
         rows = iter(db.session.execute(text(ROWS)))
         next(rows)

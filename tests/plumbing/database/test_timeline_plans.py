@@ -1,4 +1,4 @@
-"""Timelines read what is of their project, even if others have environments of the same names."""
+"""Tests that timelines read only rows of their project, despite equal environment names."""
 
 from datetime import timedelta
 
@@ -6,15 +6,15 @@ import pytest
 from flask import Flask
 from sqlalchemy import text
 
-from domain.ci_cd.deployment_actions import deployments_between
+from domain.ci_cd.deployment_actions import find_deployments_between
 from tests.support.database.sql_statements import assert_nothing_is_read_whole, plans
 from tests.support.database.work import project_in
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.http.work import work
+from web.http.work import unit_of_work
 
 _OTHERS, _OLD = 2_000, 50_000
-#: Projects with an environment each; one has deployments, most of them long ago.
+#: Projects with one environment each; one project has deployments, most of them old.
 _FILLED = (
     """
 INSERT INTO projects SELECT (jsonb_populate_record(projects, jsonb_build_object(
@@ -36,7 +36,7 @@ WHERE project_id = :project_id""",
 @pytest.mark.long
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 @pytest.mark.parametrize("state", ["never analyzed", "analyzed"])
-def test_deployments_of_a_time_are_those_of_the_project(app: Flask, state: str) -> None:
+def test_a_timeline_reads_only_deployments_of_its_project(app: Flask, state: str) -> None:
     operate(app, "groups", "create", "acme")
     project_id = operate(app, "projects", "create", "acme/shop")["id"]
     with app.app_context():
@@ -47,10 +47,10 @@ def test_deployments_of_a_time_are_those_of_the_project(app: Flask, state: str) 
         session.commit()
         if state == "analyzed":
             session.execute(text("ANALYZE projects, environments, deployments"))
-        unit = work()
+        unit = unit_of_work()
         project = project_in(session, project_id)
         start, end = unit.now - timedelta(days=1), unit.now + timedelta(days=1)
         with plans("deployments") as found:
-            shown = deployments_between(unit, project, ["production"], start=start, end=end)
+            shown = find_deployments_between(unit, project, ["production"], start=start, end=end)
     assert len(shown) == 1
     assert_nothing_is_read_whole(found, "environments", state)

@@ -1,4 +1,4 @@
-"""The upgrade to the scope `admin_mode` takes nothing from the tokens that there are."""
+"""Tests that the upgrade to the scope `admin_mode` keeps the rights of existing tokens."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from domain.core.clock import system_clock
 from models import AccessToken, PersonalAccessToken, User
-from web.database.schema import move_to, newest_known_revision
+from web.database.schema import get_newest_known_revision, migrate_to
 from web.extensions import db
 from web.settings.reader import Settings
 
@@ -16,7 +16,7 @@ _BEFORE = "0062"
 
 
 def add_tokens(name: str, number: int, *, is_admin: bool) -> None:
-    """Store an account with a live token of each kind, and one that was revoked."""
+    """Store an account with a live token of each kind, and with one revoked token."""
     now = system_clock()
     user = User(
         username=name,
@@ -38,7 +38,7 @@ def add_tokens(name: str, number: int, *, is_admin: bool) -> None:
         )
 
 
-def test_live_tokens_of_administrators_keep_what_they_had(
+def test_live_tokens_of_administrators_keep_their_rights(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     with make_app(settings).app_context():
@@ -47,8 +47,8 @@ def test_live_tokens_of_administrators_keep_what_they_had(
         db.session.commit()
         db.session.remove()
         db.engine.dispose()
-    move_to(settings, _BEFORE)
-    move_to(settings, newest_known_revision())
+    migrate_to(settings, _BEFORE)
+    migrate_to(settings, get_newest_known_revision())
     with make_app(settings).app_context():
         for table in (AccessToken, PersonalAccessToken):
             found = db.session.execute(

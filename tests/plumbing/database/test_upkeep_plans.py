@@ -1,4 +1,4 @@
-"""What pruning asks for is found by an index, however much is kept and however new the tables."""
+"""Tests that pruning finds rows by index, on large and on new tables."""
 
 import pytest
 from flask import Flask
@@ -11,7 +11,7 @@ from web.services import settings
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 
-#: Of each question about expired rows: what it asks by, and what it finds them by.
+#: Conditions on expired rows, with the index that finds them.
 _BY = (
     ("access_tokens.revoked_at <", "ix_access_tokens_revoked_at"),
     ("access_tokens.expires_at <", "ix_access_tokens_alone"),
@@ -23,7 +23,7 @@ _BY = (
 )
 
 
-def test_expired_rows_are_found_by_their_age(app: Flask) -> None:
+def test_expired_rows_are_found_by_index(app: Flask) -> None:
     asked = sent_by(app, lambda: prune_database(settings()))
     for words, index in _BY:
         statement = next(each for each in asked if words in each[0])
@@ -33,7 +33,7 @@ def test_expired_rows_are_found_by_their_age(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_the_few_tests_are_found_in_a_long_log(app: Flask) -> None:
+def test_test_deliveries_are_found_by_index_in_a_long_log(app: Flask) -> None:
     integration = made(app, "http")
     token = operate(app, "tokens", "create", "alice", "--name", "n", "--scopes", "api")["token"]
     headers = {"Authorization": f"Bearer {integration['key']}", "Content-Type": JSON}

@@ -1,4 +1,4 @@
-"""A page of users is read from an index, also in a table that nobody has analysed."""
+"""Tests that a page of users is read from an index on a table without statistics."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from domain.accounts.directory import list_accounts, list_public_users
 from domain.accounts.types import UserQuery
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from tests.support.database.sql_statements import postgres_statements
 from web.extensions import db
 
@@ -22,7 +22,7 @@ SELECT 'user' || n, n || '@people.example', 'User', '', false, 'active', 'human'
 FROM generate_series(1, 20000) AS n
 """
 )
-_PART = ListPart(size=20, is_by_key=True, is_descending=True, last_id=10_000)
+_PART = PageRequest(size=20, is_by_key=True, is_descending=True, last_id=10_000)
 
 
 @pytest.mark.parametrize("listed", [list_accounts, list_public_users])

@@ -1,4 +1,4 @@
-"""Who waits to write to SQLite has a turn after those who came before, and gives up in time."""
+"""Tests of the queue of SQLite writers: their order, and the time until they give up."""
 
 import subprocess
 import sys
@@ -16,15 +16,15 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError
 
 from tests.support.service.live import ROOT
-from web.database.connections import KeptConnections
+from web.database.connections import AutocommitPool
 from web.database.engine import open_autocommit_engine, open_engine
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 WRITERS, TURNS = 4, 60
-#: Those who came before, and on a busy machine those who write before we have even asked. Without a
-#: queue some turns take many times as many.
+#: Writers that came before, and on a busy machine writers that start before this one has queued.
+#: Without a queue, some turns wait for many times this number.
 MOST_BEFORE = 10 * WRITERS
 COUNT = text("SELECT n FROM numbers")
 #: Another process that writes in a loop, with transactions long enough for others to wake up.
@@ -56,7 +56,7 @@ def engine(hasty: Settings) -> Iterator[Engine]:
     opened.dispose()
 
 
-def test_a_writer_waits_for_those_who_came_before_and_not_for_others(engine: Engine) -> None:
+def test_a_writer_waits_only_for_earlier_writers(engine: Engine) -> None:
     file = make_url(str(engine.url)).database or ""
     command = [sys.executable, "-c", GO_ON, file]
     others = [subprocess.Popen(command, cwd=ROOT) for _ in range(WRITERS)]
@@ -65,7 +65,7 @@ def test_a_writer_waits_for_those_who_came_before_and_not_for_others(engine: Eng
     try:
         while (before := count(reading)) < WRITERS * WRITERS or len(waited_for) < TURNS:
             with engine.begin() as connection:
-                if before >= WRITERS * WRITERS:  # all have come
+                if before >= WRITERS * WRITERS:  # All writers have started.
                     waited_for.append(connection.execute(COUNT).scalar_one() - before)
     finally:
         for each in others:
@@ -79,7 +79,7 @@ def count(engine: Engine) -> int:
         return int(connection.execute(COUNT).scalar_one())
 
 
-def test_all_who_wait_give_up_in_time_while_another_program_has_the_lock(engine: Engine) -> None:
+def test_all_waiting_writers_give_up_in_time_while_the_database_is_locked(engine: Engine) -> None:
     together = Barrier(WRITERS)
 
     def wait_in_vain() -> float:
@@ -95,14 +95,14 @@ def test_all_who_wait_give_up_in_time_while_another_program_has_the_lock(engine:
         with ThreadPoolExecutor(WRITERS) as pool:
             waits = [pool.submit(wait_in_vain) for _ in range(WRITERS)]
         longest = max(each.result() for each in waits)
-    # Not one after the other.
+    # The writers do not give up one after the other.
     assert longest < WRITERS / 2 * PATIENCE_MS / 1000
 
 
-def test_who_has_the_lock_reads_while_all_connections_of_writers_wait_for_it(
+def test_the_lock_holder_can_read_while_all_writer_connections_wait(
     engine: Engine, hasty: Settings
 ) -> None:
-    connections = KeptConnections(open_autocommit_engine(hasty), size=1, patience=0.05)
+    connections = AutocommitPool(open_autocommit_engine(hasty), size=1, patience=0.05)
     with engine.begin(), ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(connections.transact, lambda: None)
         while not waiting.done():

@@ -1,1 +1,1 @@
-"""Escalations in a database of a test's own."""
+"""Tests of escalations, each in its own database."""

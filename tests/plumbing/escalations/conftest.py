@@ -1,4 +1,4 @@
-"""A project whose alerts page people, with the mail server that their pages go to."""
+"""Fixtures: a project whose alerts page users, and the mail server for these pages."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """Return the mailbox of the mail server."""
     return Mailbox()
 
 
 @pytest.fixture
 def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
-    """A project in a database of the test's own."""
+    """Create a project in the test's own database."""
     with running_mail_server(mailbox) as port:
         made = Escalated(settings, port)
         yield made

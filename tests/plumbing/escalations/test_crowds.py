@@ -1,4 +1,4 @@
-"""Pages to many people: they hold up neither each other nor those who send alerts."""
+"""Tests that pages to many users delay neither each other nor alert intake."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from tests.support.notifications.escalations import Escalated
 
 @contextmanager
 def _statements() -> Iterator[list[str]]:
-    """Collect what sessions send to the database; many rows of one statement count once."""
+    """Collect the statements of sessions; one statement for many rows counts once."""
     found: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -27,7 +27,7 @@ def _statements() -> Iterator[list[str]]:
 
 
 def _page_people(shop: Escalated, number: int, *, severity: str) -> int:
-    """Page new people by two steps for one alert; return how many statements that takes."""
+    """Page new users in two steps for one alert, and return the number of statements."""
     people = [shop.person(f"{severity}-{each}").username for each in range(number)]
     halves = people[: number // 2], people[number // 2 :]
     steps = [" ".join(("0s", *(f"user:{each}" for each in some))) for some in halves]
@@ -41,16 +41,17 @@ def _page_people(shop: Escalated, number: int, *, severity: str) -> int:
 
 
 @pytest.mark.both_databases
-def test_pages_to_many_people_take_as_many_statements_as_those_to_a_few(shop: Escalated) -> None:
-    # On SQLite they hold the lock of all who write.
+def test_the_number_of_statements_does_not_grow_with_the_paged_users(shop: Escalated) -> None:
+    # On SQLite these statements hold the lock that all writers need.
     few = _page_people(shop, 4, severity="critical")
     assert _page_people(shop, 40, severity="high") == few
 
 
 def _send_pages(shop: Escalated, alerts: int, *, name: str) -> tuple[int, int]:
-    """Page a new person about alerts, half of them muted, and mute the others while mail is away.
+    """Page a new user about alerts, and silence all of them while mail is unavailable.
 
-    Return how many statements the attempts take, before and after that.
+    Half of the alerts are silenced at the start, and the others after the first attempt. Returns
+    the numbers of statements of the attempts before and after that.
     """
     person = shop.person(name)
     half = shop.alerts(alerts, title=f"{name} loud")
@@ -73,10 +74,10 @@ def _send_pages(shop: Escalated, alerts: int, *, name: str) -> tuple[int, int]:
 
 @pytest.mark.both_databases
 def test_all_pages_of_a_message_are_checked_together(shop: Escalated, mailbox: Mailbox) -> None:
-    """When they are gathered, and again when the message is sent after a failed attempt."""
+    """Check batching, and the check before a message is sent after a failed attempt."""
     few = _send_pages(shop, 2, name="first")
     many = _send_pages(shop, 200, name="second")
-    # Of more than ten alerts, one more statement counts those that are not named.
+    # For more than ten alerts, one more statement counts the alerts that are not named.
     assert many[0] <= few[0] + 2
     assert many[1] <= few[1] + 2
     assert mailbox.messages == []

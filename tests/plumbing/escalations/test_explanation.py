@@ -1,4 +1,4 @@
-"""The page of an alert says who was paged, who is next, or why nobody is."""
+"""Tests that an alert's page explains who was paged, who is next, or why no user is paged."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import delete
 
-from domain.paging.escalations.explanation import EscalationView, pages_among
-from domain.paging.escalations.state import State
+from domain.paging.escalations.explanation import EscalationView, list_sent_pages
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import SentPage
 from models import ContactRule, Escalation, User
-from tests.plumbing.escalations.test_handling import time_out
+from tests.plumbing.escalations.test_handling import set_timeout
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
@@ -22,13 +22,13 @@ def shown(shop: Escalated, alert_id: int) -> EscalationView:
 
 def pages_for(shop: Escalated, alert_id: int) -> Sequence[SentPage]:
     with shop.session() as session:
-        return pages_among([alert_id], None, size=9, is_oldest_first=False, session=session)
+        return list_sent_pages([alert_id], None, size=9, is_oldest_first=False, session=session)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
+def test_the_explanation_names_the_paged_and_the_next_user(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", repeats=1, is_default=False)
     shop.route(night, "Urgent", severities=["critical"])
     alert = shop.alert()
@@ -50,12 +50,12 @@ def test_it_says_who_was_paged_and_who_is_next(shop: Escalated) -> None:
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
     view = shown(shop, alert)
-    assert (view.state, view.next_at) == (State.STOPPED, None)
+    assert (view.state, view.next_at) == (EscalationState.STOPPED, None)
     assert view.sentence.startswith("Paging stopped when the alert was acknowledged")
 
 
 @pytest.mark.long
-def test_it_says_when_a_further_contact_follows_and_no_step_waits_for_it(shop: Escalated) -> None:
+def test_the_explanation_shows_when_a_delayed_contact_follows(shop: Escalated) -> None:
     later = shop.email_contact(shop.alice.id, "later@pager.example")
     assert shop.alice.contact is not None
     with shop.session() as session:
@@ -72,7 +72,7 @@ def test_it_says_when_a_further_contact_follows_and_no_step_waits_for_it(shop: E
         "waiting",
         page.at + timedelta(minutes=5, seconds=1),
     )
-    # Alone, the later contact lets the next step come before it.
+    # Without an immediate rule, the next step runs before the later contact's rule.
     with shop.session() as session:
         session.query(ContactRule).filter_by(delay_minutes=0).delete()
     other = shop.alert()
@@ -84,7 +84,7 @@ def test_it_says_when_a_further_contact_follows_and_no_step_waits_for_it(shop: E
     assert pages_for(shop, other)[-1].state == "accepted"
 
 
-def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
+def test_the_explanation_gives_the_reason_why_no_user_is_paged(shop: Escalated) -> None:
     before = shop.alert()
     assert shown(shop, before).sentence.startswith("This project has no escalation policy")
     night = shop.policy("0s user:alice", is_default=False)
@@ -99,12 +99,12 @@ def test_it_says_why_nobody_is_paged(shop: Escalated) -> None:
     assert shown(shop, other).reason == "no route matches, and there is no default policy"
     assert shown(shop, other).sentence == "Nobody is paged for this alert."
     held = shown(shop, silent)
-    assert held.sentence == "Nobody is paged now until 2026-03-01 21:00 UTC: silence “deploy”."
+    assert held.sentence == "Nobody is paged until 2026-03-01 21:00 UTC: silence “deploy”."
     assert held.policy == "Night"
 
 
 @pytest.mark.long
-def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
+def test_a_deleted_user_is_not_named(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
     shop.pass_time()
@@ -113,13 +113,18 @@ def test_who_is_deleted_is_not_named(shop: Escalated) -> None:
     assert [page.name for page in pages_for(shop, alert)] == ["a deleted user"]
 
 
-def test_an_alert_that_waits_for_the_worker_is_not_said_to_have_no_policy(shop: Escalated) -> None:
+def test_an_unprocessed_alert_is_not_explained_as_without_a_policy(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
-    shop.now = datetime.now(tz=UTC)  # The database says since when a change waits.
+    # The database's clock sets the time since which a change waits.
+    shop.now = datetime.now(tz=UTC)
     alert = shop.alert()
     shop.now += timedelta(seconds=40)
     view = shown(shop, alert)
-    assert (view.state, view.policy, view.lacks_policy) == (State.UNPROCESSED, "Night", False)
+    assert (view.state, view.policy, view.lacks_policy) == (
+        EscalationState.UNPROCESSED,
+        "Night",
+        False,
+    )
     assert view.sentence.startswith("The alert is not processed yet, waiting for ")
     assert view.waiting is not None
     assert 39 < view.waiting.total_seconds() < 60
@@ -127,7 +132,7 @@ def test_an_alert_that_waits_for_the_worker_is_not_said_to_have_no_policy(shop: 
     assert shown(shop, alert).waiting is None
 
 
-def test_the_sentence_names_the_next_step_and_how_late_the_worker_is_with_it(
+def test_the_sentence_names_the_next_step_and_the_delay_of_the_worker(
     shop: Escalated,
 ) -> None:
     policy = shop.policy("0s user:alice", "5m user:bob", repeats=1)
@@ -141,17 +146,17 @@ def test_the_sentence_names_the_next_step_and_how_late_the_worker_is_with_it(
     shop.run_for(3)
     shop.take_steps()
     assert shown(shop, alert).sentence.startswith("Step 1 of round 2 pages @alice at ")
-    time_out(shop, policy.id, "30m")
+    set_timeout(shop, policy.id, "30m")
     shop.act(alert, "acknowledged", by=shop.alice)
     assert shown(shop, alert).sentence == "The alert is acknowledged: nobody else is paged."
     shop.follow()
     shop.now += timedelta(minutes=30, seconds=40)
     sentence = shown(shop, alert).sentence
-    assert sentence.startswith("The acknowledgement ran out at 2026-03-01 20:")
+    assert sentence.startswith("The acknowledgement expired at 2026-03-01 20:")
     assert sentence.endswith(late)
 
 
-def test_a_record_that_was_deleted_is_not_taken_for_a_missing_policy(shop: Escalated) -> None:
+def test_a_deleted_record_is_not_explained_as_a_missing_policy(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
     shop.follow()
@@ -159,5 +164,5 @@ def test_a_record_that_was_deleted_is_not_taken_for_a_missing_policy(shop: Escal
         session.execute(delete(Escalation))
     shop.now += timedelta(days=91)
     assert (
-        shown(shop, alert).sentence == "No paging is recorded. Records are deleted after 90 days."
+        shown(shop, alert).sentence == "No pages are recorded. Records are deleted after 90 days."
     )

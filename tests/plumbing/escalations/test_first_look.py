@@ -1,4 +1,4 @@
-"""Whatever happens to an alert before the worker processes it, the alert has its escalation."""
+"""Tests of actions on an alert before the worker creates its escalation."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,10 +10,10 @@ from hypothesis.strategies import lists, sampled_from
 
 from domain.core.errors import ConflictError
 from domain.paging.escalations import manual_actions
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import AlertSnooze
 from models import Alert, Escalation
-from tests.plumbing.escalations.test_handling import do, status, time_out
+from tests.plumbing.escalations.test_handling import do, set_timeout, status
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
 from web.settings.reader import Settings
@@ -24,9 +24,9 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def covered(shop: Escalated) -> Escalated:
-    """A project whose policy has an acknowledgement timeout."""
+    """Return a project whose policy has an acknowledgement timeout."""
     night = shop.policy("0s user:alice", "30m user:bob")
-    time_out(shop, night.id, "30m")
+    set_timeout(shop, night.id, "30m")
     return shop
 
 
@@ -43,7 +43,7 @@ def escalate(shop: Escalated, alert: int) -> None:
 
 
 def wake(shop: Escalated, alert: int) -> None:
-    do(shop, manual_actions.wake_alert, alert, by=shop.bob)
+    do(shop, manual_actions.end_snooze, alert, by=shop.bob)
 
 
 def renew(shop: Escalated, alert: int) -> None:
@@ -80,25 +80,28 @@ ACTS: tuple[Act, ...] = (
 
 
 @pytest.mark.spec("J1")
-def test_an_acknowledgement_before_the_first_look_runs_out(covered: Escalated) -> None:
+def test_an_acknowledgement_before_processing_times_out(covered: Escalated) -> None:
     alert = covered.alert()
     acknowledge(covered, alert)
-    covered.now += timedelta(minutes=10)  # no worker is running
+    covered.now += timedelta(minutes=10)  # No worker is running.
     covered.follow()
     view = covered.explained(alert)
-    assert (view.state, view.policy) == (State.ACKNOWLEDGED, "Night")
+    assert (view.state, view.policy) == (EscalationState.ACKNOWLEDGED, "Night")
     assert view.rests_until == covered.now + timedelta(minutes=20)
     assert covered.paged(alert) == []
     covered.now += timedelta(minutes=20)
     covered.follow()
     covered.follow()
     assert status(covered, alert) == "triggered"
-    assert covered.paged(alert) == [("bob", 1, 0)]  # who acknowledged it is paged first
+    # The user who acknowledged the alert is paged first.
+    assert covered.paged(alert) == [("bob", 1, 0)]
 
 
 @pytest.mark.parametrize("before", [acknowledge, snooze], ids=lambda each: each.__name__)
 @pytest.mark.parametrize("is_processed", [True, False])
-def test_it_can_be_escalated(covered: Escalated, before: Act, *, is_processed: bool) -> None:
+def test_an_alert_can_be_escalated_after_any_first_action(
+    covered: Escalated, before: Act, *, is_processed: bool
+) -> None:
     alert = covered.alert()
     before(covered, alert)
     if is_processed:
@@ -109,16 +112,16 @@ def test_it_can_be_escalated(covered: Escalated, before: Act, *, is_processed: b
     assert (status(covered, alert), covered.paged(alert)) == ("triggered", [("alice", 1, 1)])
 
 
-def test_an_alert_that_is_triggered_is_escalated_once(shop: Escalated) -> None:
+def test_a_triggered_alert_is_escalated_once(shop: Escalated) -> None:
     shop.policy("5m user:alice", "30m user:bob")
     alert = shop.alert()
     escalate(shop, alert)
-    shop.take_steps()  # Another job looks first.
+    shop.take_steps()  # The job for steps processes the alert first.
     shop.follow()
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_an_alert_that_is_triggered_again_before_the_first_look_pages_once(
+def test_an_alert_that_is_triggered_again_before_processing_pages_once(
     covered: Escalated,
 ) -> None:
     alert = covered.alert()
@@ -128,7 +131,7 @@ def test_an_alert_that_is_triggered_again_before_the_first_look_pages_once(
     assert covered.paged(alert) == [("alice", 1, 1)]
 
 
-def test_still_on_it_counts_before_the_worker_knows_of_the_acknowledgement(
+def test_an_unprocessed_acknowledgement_can_be_renewed(
     covered: Escalated,
 ) -> None:
     alert = covered.alert()
@@ -144,14 +147,14 @@ def test_still_on_it_counts_before_the_worker_knows_of_the_acknowledgement(
 
 
 @pytest.mark.parametrize("end", [ignore, resolve], ids=lambda each: each.__name__)
-def test_an_alert_that_is_over_has_its_policy_and_pages_nobody(
+def test_an_alert_that_ends_before_processing_has_its_policy_and_pages_no_user(
     covered: Escalated, end: Act
 ) -> None:
     alert = covered.alert()
     end(covered, alert)
     covered.follow()
     view = covered.explained(alert)
-    assert (view.state, view.policy) == (State.STOPPED, "Night")
+    assert (view.state, view.policy) == (EscalationState.STOPPED, "Night")
     assert view.sentence.startswith("Nobody was paged before the alert was acknowledged")
     assert covered.paged(alert) == []
     trigger(covered, alert)
@@ -159,7 +162,7 @@ def test_an_alert_that_is_over_has_its_policy_and_pages_nobody(
     assert covered.paged(alert) == [("alice", 1, 1)]
 
 
-def test_one_that_comes_back_does_not_wait_because_nobody_processed_the_first(
+def test_a_recurring_alert_does_not_wait_for_its_unprocessed_predecessor(
     covered: Escalated,
 ) -> None:
     first = covered.alert(fingerprint=b"same")
@@ -173,7 +176,7 @@ def test_one_that_comes_back_does_not_wait_because_nobody_processed_the_first(
     assert covered.paged(second) == [("alice", 1, 1)]
 
 
-def test_one_that_comes_back_goes_on_although_somebody_is_about_to_escalate_it(
+def test_a_recurring_alert_continues_while_a_manual_escalation_is_pending(
     covered: Escalated,
 ) -> None:
     first = covered.alert(fingerprint=b"same")
@@ -184,32 +187,33 @@ def test_one_that_comes_back_goes_on_although_somebody_is_about_to_escalate_it(
     covered.follow()
     covered.now += timedelta(minutes=4)
     second = covered.alert(fingerprint=b"same")
-    with covered.session() as session:  # This can be undone for a few seconds.
+    # The action waits a few seconds, during which it can be undone.
+    with covered.session() as session:
         iid = session.get_one(Alert, second).iid
         manual_actions.check_can_escalate(covered.work(session), covered.project_view(session), iid)
     covered.follow()
-    assert covered.said(second)[0].startswith("It had been over for 4m. Paging goes on")
+    assert covered.said(second)[0].startswith("The alert opened again after 4m. Paging continues")
 
 
-def test_an_alert_from_before_the_policy_has_an_escalation_from_its_next_change_on(
+def test_an_alert_older_than_the_policy_gets_an_escalation_at_its_next_change(
     shop: Escalated,
 ) -> None:
     calm, worse, escalated = shop.alert(severity=3), shop.alert(severity=3), shop.alert(severity=3)
     with pytest.raises(ConflictError, match="No escalation policy"):
         escalate(shop, escalated)
     night = shop.policy("0s user:alice")
-    time_out(shop, night.id, "30m")
+    set_timeout(shop, night.id, "30m")
     shop.follow()
     assert "opened before" in shop.explained(calm).sentence
     acknowledge(shop, calm)
     make_worse(shop, worse)
     escalate(shop, escalated)
     shop.follow()
-    assert shop.explained(calm).state is State.ACKNOWLEDGED
+    assert shop.explained(calm).state is EscalationState.ACKNOWLEDGED
     assert shop.paged(worse) == shop.paged(escalated) == [("alice", 1, 1)]
 
 
-def test_what_is_held_back_now_is_not_escalated_and_what_is_not_held_any_more_is(
+def test_a_silenced_alert_can_be_escalated_only_after_the_silence(
     covered: Escalated,
 ) -> None:
     silence = covered.silence('title=~".+"', hours=1)
@@ -217,7 +221,7 @@ def test_what_is_held_back_now_is_not_escalated_and_what_is_not_held_any_more_is
     with pytest.raises(ConflictError, match="held back: silence “deploy”"):
         escalate(covered, alert)
     covered.follow()
-    assert covered.explained(alert).state is State.HELD
+    assert covered.explained(alert).state is EscalationState.HELD
     covered.end_silence(silence)
     escalate(covered, alert)
     covered.follow()
@@ -225,15 +229,15 @@ def test_what_is_held_back_now_is_not_escalated_and_what_is_not_held_any_more_is
 
 
 @pytest.mark.hypothesis
-def test_whatever_happens_first_the_alert_has_an_escalation_that_fits(
+def test_an_alert_has_a_fitting_escalation_after_any_actions(
     settings: Settings, request: pytest.FixtureRequest
 ) -> None:
-    """`make properties` runs more histories."""
+    """Check random sequences of actions; `make properties` runs more of them."""
     is_long = request.config.getoption("--hypothesis-profile") == "fuzz"
     with running_mail_server(Mailbox()) as port:
         shop = Escalated(settings, port)
         night = shop.policy("0s user:alice", "30m user:bob")
-        time_out(shop, night.id, "30m")
+        set_timeout(shop, night.id, "30m")
 
         @profile_of(
             max_examples=500 if is_long else 6,
@@ -248,7 +252,7 @@ def test_whatever_happens_first_the_alert_has_an_escalation_that_fits(
                 try:
                     act(shop, alert)
                 except ConflictError:
-                    continue  # It is not snoozed, or over.
+                    continue  # The alert is not snoozed, or it is already resolved.
             shop.follow()
             shop.follow()
             fits(shop, alert)
@@ -266,17 +270,17 @@ def test_whatever_happens_first_the_alert_has_an_escalation_that_fits(
 
 
 def fits(shop: Escalated, alert: int) -> None:
-    """Check that the escalation of an alert has a policy, and a state that fits the alert."""
+    """Check that an alert's escalation has a policy, and a state that fits the alert."""
     row, now_is = shop.escalation(alert), status(shop, alert)
     assert row.policy_id is not None
     if now_is == "triggered":
-        assert State(row.state) in {State.RUNNING, State.EXHAUSTED}
+        assert EscalationState(row.state) in {EscalationState.RUNNING, EscalationState.EXHAUSTED}
         assert shop.paged(alert)
     elif now_is == "acknowledged":
-        assert State(row.state) in {State.ACKNOWLEDGED, State.SNOOZED}
+        assert EscalationState(row.state) in {EscalationState.ACKNOWLEDGED, EscalationState.SNOOZED}
         assert row.next_at is not None
         assert shop.now - timedelta(minutes=5) < row.next_at - HOUR / 2
     else:
-        assert State(row.state) is State.STOPPED
+        assert EscalationState(row.state) is EscalationState.STOPPED
     view = shop.explained(alert)
-    assert (view.policy, view.state, view.waiting) == ("Night", State(row.state), None)
+    assert (view.policy, view.state, view.waiting) == ("Night", EscalationState(row.state), None)

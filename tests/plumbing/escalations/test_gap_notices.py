@@ -1,4 +1,4 @@
-"""Whoever can do something about it learns of new gaps in policies and schedules, once."""
+"""Tests of notices about new gaps in policies and schedules, each sent once."""
 
 from datetime import timedelta
 
@@ -15,12 +15,12 @@ from web.jobs.mail import queue_gap_mail
 
 @pytest.fixture
 def maria(shop: Escalated) -> None:
-    """A maintainer."""
+    """Create a maintainer."""
     shop.person("maria", role=Role.MAINTAINER)
 
 
-def look(shop: Escalated) -> list[tuple[str, str, str]]:
-    """Look at the gaps, and return what was written since the last look."""
+def check_gaps(shop: Escalated) -> list[tuple[str, str, str]]:
+    """Run the check for gaps, and return the messages that it wrote."""
     shop.now += timedelta(minutes=10)
     before = len(shop.rows(Mail))
     queue_gap_mail(shop.settings, clock=lambda: shop.now)
@@ -35,70 +35,70 @@ def leave(shop: Escalated, user_id: int) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("maria")
-def test_a_member_who_leaves_is_told_and_so_are_the_maintainers(shop: Escalated) -> None:
+def test_a_member_who_leaves_and_the_maintainers_are_notified(shop: Escalated) -> None:
     shop.schedule("Primary", shop.alice, shop.bob)
     shop.policy("0s schedule:Primary", "5m user:bob", name="Night")
-    assert look(shop) == []
-    assert look(shop) == []
+    assert check_gaps(shop) == []
+    assert check_gaps(shop) == []
     leave(shop, shop.bob.id)
-    to_maria, to_bob = look(shop)
+    to_maria, to_bob = check_gaps(shop)
     assert to_maria[:2] == ("maria", "Alerts may reach nobody: acme/shop")
     assert "- @bob has no access to the alerts of the project, but the policy Night" in to_maria[2]
-    assert "- @bob cannot be on call in Primary any more; the shifts are skipped." in to_maria[2]
+    assert "- @bob can no longer be on call in Primary. Their shifts are skipped." in to_maria[2]
     assert "- Nobody is on call in Primary from 2026-03-02 " in to_maria[2]
     assert "http://localhost/acme/shop/-/on_call\n" in to_maria[2]
-    assert to_bob[:2] == ("bob", "You are not paged any more: acme/shop")
-    # Neither is told again: hours pass, and the gaps move with them.
+    assert to_bob[:2] == ("bob", "You are no longer paged: acme/shop")
+    # No notice is repeated, although hours pass and the gaps move with them.
     shop.now += timedelta(days=9)
-    assert look(shop) == []
-    # Back, and away again: that is new.
+    assert check_gaps(shop) == []
+    # A user who returns and leaves again is a new gap.
     with shop.session() as session:
         row = Member(user_id=shop.bob.id, project_id=shop.project_id, role=30, created_at=shop.now)
         session.add(row)
-    assert look(shop) == []
+    assert check_gaps(shop) == []
     with shop.session() as session:
         session.execute(update(User).where(User.id == shop.bob.id).values(state="blocked"))
-    (to_maria,) = look(shop)
+    (to_maria,) = check_gaps(shop)
     assert "- @bob is not active, but the policy Night pages them." in to_maria[2]
 
 
 @pytest.mark.usefixtures("maria")
-def test_a_layer_that_goes_is_told_also_where_there_were_gaps(shop: Escalated) -> None:
+def test_a_removed_layer_is_reported_even_if_there_were_gaps_before(shop: Escalated) -> None:
     daily = NewRotation(type="daily", users=("alice",), starts_on=shop.now.date())
     new = NewSchedule(name="Primary", time_zone="UTC", rotations=(daily,))
     with shop.session() as session:
         made = create_schedule(shop.work(session), shop.project_view(session), new)
     shop.policy("0s schedule:Primary")
-    assert look(shop) == []
+    assert check_gaps(shop) == []
     with shop.session() as session:
         session.execute(delete(OnCallTurn))
         session.execute(delete(OnCallRotation).where(OnCallRotation.schedule_id == made.id))
-    ((who, _, text),) = look(shop)
+    ((who, _, text),) = check_gaps(shop)
     assert who == "maria"
     assert "- Nobody is on call in Primary from 2026-03-01 20:20 UTC until 2026-03-15" in text
-    assert look(shop) == []
+    assert check_gaps(shop) == []
 
 
 @pytest.mark.usefixtures("maria")
-def test_what_recurs_is_no_news_and_what_was_there_from_the_beginning_neither(
+def test_recurring_and_initial_gaps_are_not_reported(
     shop: Escalated,
 ) -> None:
     leave(shop, shop.bob.id)
     shop.schedule("Empty")
     with shop.session() as session:
-        # A policy may name whom it does not reach when it is made.
+        # A policy can name an unreachable user when it is created.
         session.add(
             Member(user_id=shop.bob.id, project_id=shop.project_id, role=30, created_at=shop.now)
         )
     shop.policy("0s schedule:Empty", "5m user:bob")
     leave(shop, shop.bob.id)
     for _ in range(5):
-        assert look(shop) == []
+        assert check_gaps(shop) == []
         shop.now += timedelta(days=1)
 
 
 @pytest.mark.usefixtures("maria")
-def test_one_change_in_many_projects_is_one_message_to_each(shop: Escalated) -> None:
+def test_one_change_in_many_projects_is_one_message_per_user(shop: Escalated) -> None:
     shop.policy("0s user:bob")
     maria = next(each.id for each in shop.rows(User) if each.username == "maria")
     main = shop.project_id
@@ -111,23 +111,23 @@ def test_one_change_in_many_projects_is_one_message_to_each(shop: Escalated) -> 
             )
         shop.policy("0s user:bob")
     shop.project_id = main
-    assert look(shop) == []
+    assert check_gaps(shop) == []
     leave(shop, shop.bob.id)
-    to_maria, to_bob = look(shop)
-    assert to_maria[1] == "Alerts may reach nobody: acme/shop and 2 other projects"
-    assert to_bob[1] == "You are not paged any more: acme/shop and 2 other projects"
+    to_maria, to_bob = check_gaps(shop)
+    assert to_maria[1] == "Alerts may reach nobody: acme/shop and 2 more"
+    assert to_bob[1] == "You are no longer paged: acme/shop and 2 more"
     assert "- acme/web\n" in to_bob[2]
 
 
 @pytest.mark.usefixtures("maria")
-def test_an_archived_project_is_looked_at_when_it_is_back(shop: Escalated) -> None:
+def test_an_archived_project_is_checked_after_it_is_unarchived(shop: Escalated) -> None:
     shop.policy("0s user:bob")
-    assert look(shop) == []
+    assert check_gaps(shop) == []
     archive = update(Project).where(Project.id == shop.project_id)
     with shop.session() as session:
         session.execute(archive.values(archived_at=shop.now))
     leave(shop, shop.bob.id)
-    assert look(shop) == []
+    assert check_gaps(shop) == []
     with shop.session() as session:
         session.execute(archive.values(archived_at=None))
-    assert [each[0] for each in look(shop)] == ["maria", "bob"]
+    assert [each[0] for each in check_gaps(shop)] == ["maria", "bob"]

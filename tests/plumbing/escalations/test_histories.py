@@ -1,4 +1,4 @@
-"""Random histories of a night: whatever happens, somebody is due to be paged, and nobody twice."""
+"""Property tests: after random events, every open alert pages a user, and no user twice."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,9 +15,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.core.errors import ConflictError, ForbiddenError
 from domain.paging.escalations.actions import delete_policy
-from domain.paging.escalations.state import State
-from domain.paging.escalations.steps import LONGEST_UNREACHED
-from domain.projects.creation import archive, unarchive
+from domain.paging.escalations.state import EscalationState
+from domain.paging.escalations.steps import MAX_UNREACHED_PAUSE
+from domain.projects.creation import archive, unarchive_project
 from models import (
     Alert,
     AlertChange,
@@ -41,15 +41,15 @@ from web.settings.reader import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
 MINUTE = timedelta(minutes=1)
-#: The longest that somebody may wait to be paged: a pause between rounds that reach nobody, a
-#: look at what holds an escalation, and a step of the policies below.
-LONGEST = LONGEST_UNREACHED + timedelta(minutes=35)
+#: Longest possible wait for a page: a pause between rounds that reach no user, a check of what
+#: holds an escalation, and a step of the policies below.
+LONGEST = MAX_UNREACHED_PAUSE + timedelta(minutes=35)
 AWAY = "smtp://127.0.0.1:1"
-_UNDER_WAY = {State.RUNNING.value, State.HELD.value}
+_UNDER_WAY = {EscalationState.RUNNING.value, EscalationState.HELD.value}
 
 
 class Night(RuleBasedStateMachine):
-    """Two people, two policies, a few alerts, and whatever can happen to them."""
+    """Generates events for two users, two policies and a few alerts."""
 
     shop: Escalated
     mail_url: str
@@ -63,7 +63,7 @@ class Night(RuleBasedStateMachine):
         self.is_mail_away = False
         self.ahead = timedelta()
         self.locked: set[str] = set()
-        #: Since when each alert was triggered without an interruption, and nothing held it.
+        #: Time since which each alert is triggered without an interruption or a hold.
         self.waits_since: dict[int, object] = {}
 
     @initialize(repeats=integers(0, 2))
@@ -78,7 +78,7 @@ class Night(RuleBasedStateMachine):
             ):
                 session.execute(delete(table))
             session.execute(update(User).values(state="active"))
-            unarchive(shop.project_id, session=session)
+            unarchive_project(shop.project_id, session=session)
         shop.settings = replace(shop.settings, mail_url=self.mail_url)
         night = shop.policy(
             "0s user:alice", "5m user:bob", repeats=repeats, name="Night", is_default=False
@@ -86,7 +86,7 @@ class Night(RuleBasedStateMachine):
         shop.route(night, "Critical", severities=["critical"])
         shop.policy("0s user:bob", "10m user:alice", name="Usual")
 
-    # What happens
+    # Events
 
     @precondition(lambda self: len(self.alerts) < 3)
     @rule(severity=integers(0, 2), is_same=booleans())
@@ -131,7 +131,7 @@ class Night(RuleBasedStateMachine):
     def archive(self) -> None:
         with self.shop.session() as session:
             if self.is_archived:
-                unarchive(self.shop.project_id, session=session)
+                unarchive_project(self.shop.project_id, session=session)
             else:
                 archive(self.shop.project_id, session=session, now=self.shop.now)
         self.is_archived = not self.is_archived
@@ -155,7 +155,7 @@ class Night(RuleBasedStateMachine):
             row = session.scalar(select(EscalationPolicy).where(EscalationPolicy.is_default))
             policy_id = row.id if row else None
         if policy_id is None:
-            # Nobody who is blocked can be put into a policy.
+            # A policy cannot include a locked user.
             if not self.locked and not self.is_archived:
                 self.shop.policy("0s user:alice user:bob", name="Usual")
             return
@@ -184,12 +184,12 @@ class Night(RuleBasedStateMachine):
         self.shop.pass_time(seconds=1)
         self.check()
 
-    # What holds
+    # Invariants
 
     def check(self) -> None:
-        # A message is given up where mail is away for long.
-        errors = [each.message for each in self.log.records if each.levelname == "ERROR"]
-        assert set(errors) <= {"page given up"}
+        # A message is discarded if mail is unavailable for a long time.
+        errors = [vars(each).get("event") for each in self.log.records if each.levelname == "ERROR"]
+        assert set(errors) <= {"page.failed"}
         self._somebody_is_due()
         self._nobody_twice()
         self._silences_are_explained()
@@ -203,11 +203,11 @@ class Night(RuleBasedStateMachine):
             if self.is_archived and row is None:
                 continue
             assert row is not None, f"alert {alert_id} has no escalation"
-            state = State(row.state)
-            if state in {State.EXHAUSTED, State.UNANSWERED}:
-                # Somebody was reached in the last round, and had time to answer.
+            state = EscalationState(row.state)
+            if state in {EscalationState.EXHAUSTED, EscalationState.UNANSWERED}:
+                # A user was reached in the last round, and had time to answer.
                 assert row.has_reached
-            elif state is State.NO_POLICY:
+            elif state is EscalationState.NO_POLICY:
                 with self.shop.session() as session:
                     usual = select(EscalationPolicy.id).where(EscalationPolicy.is_default)
                     severity = session.get_one(Alert, alert_id).severity
@@ -218,7 +218,7 @@ class Night(RuleBasedStateMachine):
                 assert row.next_at <= self.shop.now + LONGEST
 
     def _nobody_twice(self) -> None:
-        """Each step pages a contact with one message, and each repetition as well."""
+        """Check that each step and each repetition sends one message to a contact."""
         with self.shop.session() as session:
             keys = session.scalars(select(EscalationPage.page_key)).all()
             assert len(keys) == len(set(keys))
@@ -231,7 +231,7 @@ class Night(RuleBasedStateMachine):
             assert session.execute(twice).all() == []
 
     def _silences_are_explained(self) -> None:
-        """Where a step pages nobody or is held back, the activity says so."""
+        """Check that the activity explains each step that pages no user or is held."""
         with self.shop.session() as session:
             held = session.scalars(select(Escalation).where(Escalation.state == "held")).all()
             for row in held:
@@ -252,10 +252,10 @@ def a_shop(given: Settings) -> Iterator[Escalated]:
         made.close()
 
 
-def test_whatever_happens_somebody_is_due_and_nobody_is_paged_twice(
+def test_a_page_is_always_due_and_no_user_is_paged_twice(
     settings: Settings, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The number of histories is that of hypothesis' profile: more of them in `make properties`."""
+    """Run histories; `make properties` runs more of them."""
     with ExitStack() as stack:
         shop = stack.enter_context(a_shop(settings))
         given = {"shop": shop, "mail_url": shop.settings.mail_url, "log": caplog}

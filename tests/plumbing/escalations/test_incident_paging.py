@@ -1,14 +1,14 @@
-"""People are paged about an incident, and an acknowledged one quiets the alerts that join it."""
+"""Tests of pages about incidents, and of acknowledged incidents that silence joining alerts."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.core.errors import InvalidError
 from domain.incidents import actions, rule_actions
-from domain.incidents.changes import change_status
+from domain.incidents.changes import change_incident_status
 from domain.incidents.timelines.actions import list_incident_timeline
 from domain.incidents.timelines.types import TimelineItem, TimelineQuery
 from domain.incidents.types import (
@@ -42,7 +42,7 @@ def rule(shop: Escalated, *, quiets: bool) -> None:
 
 
 def begin_again(shop: Escalated, alert: int) -> int:
-    """Let an alert end, and one with the same fingerprint open; return its id."""
+    """Resolve an alert, open another one with the same fingerprint, and return its id."""
     shop.resolve([alert])
     shop.pass_time(minutes=1)
     again = shop.alert(fingerprint=b"disk")
@@ -52,7 +52,7 @@ def begin_again(shop: Escalated, alert: int) -> int:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_alerts_that_join_an_acknowledged_incident_page_nobody_until_they_leave_it(
+def test_alerts_that_join_an_acknowledged_incident_do_not_page_until_they_leave_it(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -78,7 +78,7 @@ def test_alerts_that_join_an_acknowledged_incident_page_nobody_until_they_leave_
 
 
 @pytest.mark.long
-def test_without_the_switch_they_page(shop: Escalated) -> None:
+def test_alerts_of_an_acknowledged_incident_page_if_quiet_alerts_is_off(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     rule(shop, quiets=False)
     first = shop.alert(fingerprint=b"disk")
@@ -111,12 +111,12 @@ def test_assignees_are_paged_about_an_incident(shop: Escalated, mailbox: Mailbox
     assert paged == ["alice", "bob", "alice", "bob"]
 
 
-def test_who_cannot_be_paged_about_an_incident_is_refused(shop: Escalated) -> None:
+def test_paging_an_unreachable_user_about_an_incident_fails(shop: Escalated) -> None:
     shop.person("eve", has_contact=False)
     do(shop, actions.create_incident, NewIncident(title="Slow"))
-    with pytest.raises(InvalidError, match="Nobody is assigned"):
+    with pytest.raises(InvalidError, match="The incident has no assignees"):
         do(shop, actions.page_responders, 1, IncidentPageBody())
-    with pytest.raises(InvalidError, match="@eve has no confirmed contact: not paged"):
+    with pytest.raises(InvalidError, match="@eve has no confirmed contact, so no page"):
         do(shop, actions.page_responders, 1, IncidentPageBody(users=("eve",)))
     change(shop, status="resolved")
     with pytest.raises(InvalidError, match="The incident is closed"):
@@ -124,26 +124,28 @@ def test_who_cannot_be_paged_about_an_incident_is_refused(shop: Escalated) -> No
 
 
 def answer(shop: Escalated, by: Person, status: str = "acknowledged") -> None:
-    """Give incident 1 a status as a person does."""
+    """Set the status of incident 1 as a user does."""
     with shop.session() as session:
-        row, actor = session.get_one(Incident, 1), Actor(id=by.id, name=by.username)
-        change_status(row, status, by=actor, session=session, now=shop.now)
+        row, actor = session.get_one(Incident, 1), EventActor(id=by.id, name=by.username)
+        change_incident_status(row, status, by=actor, session=session, now=shop.now)
 
 
-def story(shop: Escalated) -> list[TimelineItem]:
+def timeline(shop: Escalated) -> list[TimelineItem]:
     query = TimelineQuery(sort="asc")
     return [*do(shop, list_incident_timeline, 1, query).items]
 
 
-def fates(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
-    """Return who was paged about incident 1, what became of it, and at each contact."""
-    found = (each.page for each in story(shop) if each.page)
+def page_states(shop: Escalated) -> list[tuple[str, str | None, list[str]]]:
+    """Return the paged users of incident 1, with the state of each page and of its messages."""
+    found = (each.page for each in timeline(shop) if each.page)
     return [(each.name, each.state, [at.state for at in each.contacts]) for each in found]
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox: Mailbox) -> None:
+def test_pages_of_incidents_follow_the_user_s_notification_rules(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
     first = shop.alice.contact
     second = shop.email_contact(shop.alice.id, "second@pager.example")
     assert first is not None
@@ -151,23 +153,24 @@ def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox:
     contact_rule(shop, second, delay=5)
     given = {"title": "Slow", "severity": "low", "assignees": ["alice", "bob"]}
     do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
-    assert fates(shop) == [("@alice", "waiting", []), ("@bob", "waiting", [])]
+    assert page_states(shop) == [("@alice", "waiting", []), ("@bob", "waiting", [])]
     shop.run_for(3)
-    assert fates(shop) == [
+    assert page_states(shop) == [
         ("@alice", "accepted", ["sent", "waiting"]),
         ("@bob", "accepted", ["sent"]),
     ]
-    assert {each.page.asked_by for each in story(shop) if each.page} == {"the operator"}
+    assert {each.page.asked_by for each in timeline(shop) if each.page} == {"the operator"}
     answer(shop, shop.alice)
     shop.run_for(330)
     assert texts_to(mailbox, "second") == []
-    assert fates(shop)[0][2] == ["sent", "withdrawn"]
-    # Bob was asked for, so what Alice did leaves his page as it is, until the incident is over.
+    assert page_states(shop)[0][2] == ["sent", "withdrawn"]
+    # Bob was paged explicitly, so Alice's answer does not cancel his page while the incident is
+    # open.
     answer(shop, shop.alice, "resolved")
     shop.run_for(31)
     assert subjects_to(mailbox, "bob")[-1] == ("Resolved by @alice: Incident: Slow (acme/shop #1)")
     assert len(texts_to(mailbox, "alice")) == 1
-    # Beside alerts they are one message.
+    # Pages about incidents and alerts are combined into one message.
     do(shop, actions.create_incident, NewIncident.model_validate({**given, "page_assignees": True}))
     shop.page([shop.alert(severity=2)], shop.bob)
     shop.run_for(31)
@@ -178,14 +181,14 @@ def test_pages_of_incidents_obey_the_rules_of_a_person(shop: Escalated, mailbox:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_timeline_says_that_a_page_of_an_incident_reached_nobody(shop: Escalated) -> None:
+def test_the_timeline_shows_that_a_page_of_an_incident_failed(shop: Escalated) -> None:
     given = {"title": "Slow", "assignees": ["alice"], "page_assignees": True}
     do(shop, actions.create_incident, NewIncident.model_validate(given))
     shop.run_for(3, mail_url=AWAY)
-    assert fates(shop) == [("@alice", "failed", ["waiting"])]
-    (said,) = [each for each in story(shop) if each.kind == "unreached"]
+    assert page_states(shop) == [("@alice", "failed", ["waiting"])]
+    (said,) = [each for each in timeline(shop) if each.kind == "unreached"]
     assert said.author is not None
     assert (said.author.username, said.text.partition(":")[0]) == ("alice", "was not reached")
     shop.wait(minutes=10)
     shop.run()
-    assert fates(shop) == [("@alice", "accepted", ["sent"])]
+    assert page_states(shop) == [("@alice", "accepted", ["sent"])]

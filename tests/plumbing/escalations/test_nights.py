@@ -1,4 +1,4 @@
-"""What a night does to an escalation: alerts rise and flap, contacts die, projects are archived."""
+"""Tests of escalations under difficult conditions: flapping, failing contacts, archiving."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,23 +9,23 @@ import pytest
 from sqlalchemy import update
 
 from domain.access.roles import Role
-from domain.paging.notifications.batching import gather_due
+from domain.paging.notifications.batching import batch_due_pages
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contacts import (
     Contact,
-    Owner,
+    ContactOwner,
     delete_contact,
 )
-from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
-from domain.projects.creation import archive, unarchive
+from domain.projects.creation import archive, unarchive_project
 from models import Alert, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 from tests.support.notifications.paging import Person
 from tests.support.service.receiver import Receiver, running_telephone
-from web.jobs.pages import policy_of
+from web.jobs.pages import build_paging_policy
 
 MINUTE = timedelta(minutes=1)
 
@@ -41,21 +41,21 @@ def addressees(mailbox: Mailbox) -> list[str]:
 
 
 def chat(shop: Escalated, receiver: Receiver, person: Person) -> Contact:
-    """Give a person a contact that apprise sends to, as their only one."""
-    address = Address(
+    """Give a user an Apprise contact as their only contact."""
+    address = ContactAddress(
         type=APPRISE,
         clear=f"ntfy://127.0.0.1:{receiver.port}/{person.username}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
-    return shop.contact(Owner(user_id=person.id), address, label="Chat")
+    return shop.contact(ContactOwner(user_id=person.id), address, label="Chat")
 
 
-# A rising alert
+# Severity increases
 
 
 @pytest.mark.long
-def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) -> None:
+def test_an_alert_that_becomes_more_severe_switches_its_policy(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
     shop.route(night, "Critical", severities=["critical"])
     shop.policy("0s user:bob", name="Chat")
@@ -67,11 +67,13 @@ def test_an_alert_that_rises_leaves_the_policy_of_low_alerts(shop: Escalated) ->
     assert shop.paged(alert)[1:] == [("alice", 1, 1)]
     shop.pass_time(minutes=5)
     assert shop.paged(alert)[1:] == [("alice", 1, 1), ("bob", 1, 2)]
-    assert "The alert is more severe now. Paging begins with Night." in shop.said(alert)
+    assert "The alert became more severe. Paging starts with Night." in shop.said(alert)
 
 
 @pytest.mark.long
-def test_an_alert_that_rises_after_the_last_step_begins_again(shop: Escalated) -> None:
+def test_an_alert_that_becomes_more_severe_after_the_last_step_starts_again(
+    shop: Escalated,
+) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert(severity=3)
     shop.pass_time(minutes=30)
@@ -81,7 +83,9 @@ def test_an_alert_that_rises_after_the_last_step_begins_again(shop: Escalated) -
 
 
 @pytest.mark.long
-def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> None:
+def test_an_alert_that_becomes_more_severe_between_steps_does_not_start_again(
+    shop: Escalated,
+) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert(severity=3)
     shop.pass_time()
@@ -91,7 +95,7 @@ def test_an_alert_that_rises_on_its_way_is_not_begun_again(shop: Escalated) -> N
 
 
 @pytest.mark.long
-def test_an_acknowledged_alert_that_rises_below_critical_pages_nobody(shop: Escalated) -> None:
+def test_an_acknowledged_alert_that_does_not_become_critical_pages_no_user(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", name="Night", is_default=False)
     shop.route(night, "High", severities=["high"])
     shop.policy("0s user:bob", name="Chat")
@@ -104,7 +108,7 @@ def test_an_acknowledged_alert_that_rises_below_critical_pages_nobody(shop: Esca
 
 
 @pytest.mark.long
-def test_an_alert_that_falls_stays_with_its_policy(shop: Escalated) -> None:
+def test_an_alert_that_becomes_less_severe_keeps_its_policy(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
     shop.route(night, "Critical", severities=["critical"])
     shop.policy("0s user:bob", name="Chat")
@@ -115,11 +119,11 @@ def test_an_alert_that_falls_stays_with_its_policy(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
-# A dead contact
+# Failing contacts
 
 
 @pytest.mark.long
-def test_a_contact_that_refuses_is_passed_over_for_the_account(
+def test_a_failing_contact_is_replaced_by_the_account_s_address(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (503, {})
@@ -134,7 +138,7 @@ def test_a_contact_that_refuses_is_passed_over_for_the_account(
 
 
 @pytest.mark.long
-def test_a_step_whose_contacts_all_fail_is_followed_at_once(
+def test_the_next_step_runs_immediately_if_all_contacts_of_a_step_fail(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (503, {})
@@ -151,7 +155,7 @@ def test_a_step_whose_contacts_all_fail_is_followed_at_once(
     assert "bob@pager.example" in addressees(mailbox)
     (said,) = [each for each in shop.said(alert) if "reached nobody" in each]
     assert said == (
-        "Step 1 of Night reached nobody: no contact accepted its pages, so the next step follows "
+        "Step 1 of Night reached nobody: no contact accepted the pages, so the next step runs "
         "immediately."
     )
     assert ("page", "carol") in [each[:2] for each in shop.activity(alert)]
@@ -163,7 +167,7 @@ def test_a_step_whose_contacts_all_fail_is_followed_at_once(
 
 
 @pytest.mark.long
-def test_maintainers_hear_of_it_by_their_own_contacts_as_well(
+def test_maintainers_are_notified_by_their_own_contacts(
     shop: Escalated, mailbox: Mailbox, receiver: Receiver
 ) -> None:
     receiver.answer = lambda request: (503 if request.event["topic"] == "carol" else 200, {})
@@ -181,16 +185,14 @@ def test_maintainers_hear_of_it_by_their_own_contacts_as_well(
 
 
 @pytest.mark.long
-def test_a_mail_server_that_is_away_leaves_nobody_waiting(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_an_unavailable_mail_server_does_not_delay_steps(shop: Escalated, mailbox: Mailbox) -> None:
     mail_url = shop.settings.mail_url
     shop.policy("0s user:alice", "60m user:bob", repeats=0)
     alert = shop.alert()
     shop.settings = replace(shop.settings, mail_url="smtp://127.0.0.1:1")
     for _ in range(4):
         shop.pass_time(seconds=30)
-    # Everybody was tried, and the next round is soon.
+    # Both users were tried, and the next round starts soon.
     assert {name for name, _, _ in shop.paged(alert)} == {"alice", "bob"}
     assert shop.escalation(alert).state == "running"
     shop.settings = replace(shop.settings, mail_url=mail_url)
@@ -201,7 +203,7 @@ def test_a_mail_server_that_is_away_leaves_nobody_waiting(
 
 
 @pytest.mark.long
-def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Escalated) -> None:
+def test_a_user_who_is_locked_before_the_page_is_sent_does_not_delay_steps(shop: Escalated) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
     shop.follow()
@@ -210,11 +212,11 @@ def test_a_person_who_is_blocked_before_the_page_leaves_delays_nothing(shop: Esc
     shop.pass_time()
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
-    assert ("page", "alice", "is not active: not paged") in shop.activity(alert)
+    assert ("page", "alice", "is not active and was not paged") in shop.activity(alert)
 
 
 @pytest.mark.long
-def test_a_contact_that_is_deleted_before_its_message_leaves_delays_nothing(
+def test_a_contact_that_is_deleted_before_its_message_is_sent_does_not_delay_steps(
     shop: Escalated, receiver: Receiver
 ) -> None:
     carol = shop.person("carol", has_contact=False)
@@ -224,31 +226,33 @@ def test_a_contact_that_is_deleted_before_its_message_leaves_delays_nothing(
     shop.follow()
     shop.wait(seconds=2)
     with shop.session() as session:
-        assert gather_due(policy_of(shop.settings), session=session, now=shop.now) == 1
+        assert (
+            batch_due_pages(build_paging_policy(shop.settings), session=session, now=shop.now) == 1
+        )
     with shop.session() as session:
-        delete_contact(contact.id, Owner(user_id=carol.id), session=session, now=shop.now)
+        delete_contact(contact.id, ContactOwner(user_id=carol.id), session=session, now=shop.now)
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("carol", 1, 1), ("bob", 1, 2)]
 
 
-def test_nothing_is_heard_of_a_page_and_the_next_step_follows_all_the_same(
+def test_the_next_step_runs_although_a_page_has_no_outcome(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
     shop.follow()
-    # No worker sends anything.
+    # No worker sends the pages.
     for _ in range(4):
         shop.wait(seconds=30)
         shop.follow()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
-# A flapping outage
+# Flapping alerts
 
 
 @pytest.mark.long
-def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated) -> None:
+def test_a_flapping_alert_reaches_all_users_and_continues_to_page(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     start = shop.now
     shop.outage(hours=1.5, severity=1)
@@ -257,12 +261,12 @@ def test_a_flapping_outage_reaches_everybody_and_goes_on_paging(shop: Escalated)
     found = [((row.paged_at - start) / MINUTE, names[row.user_id or 0]) for row in shop.pages()]
     first = {name: min(at for at, each in found if each == name) for name in ("alice", "bob")}
     assert first["alice"] == 0
-    # The five minutes of the policy, and the calm in between.
+    # The delay is the five minutes of the policy, plus the time while the alert was resolved.
     assert 5 <= first["bob"] <= 7
     times = sorted(at for at, _ in found)
     assert max(later - earlier for earlier, later in pairwise(times)) <= 15
     assert times[-1] >= 75
-    # It flaps from the seventh opening on, and then nobody is paged at each one.
+    # From the seventh opening on the alert is flapping, and most openings page no user.
     assert len([at for at, name in found if name == "alice" and at >= 30]) <= 60 / 10 + 1
 
 
@@ -296,17 +300,17 @@ def test_a_critical_alert_pages_at_each_opening(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_critical_alerts_are_held_back_if_the_project_wants_it(shop: Escalated) -> None:
+def test_critical_flapping_alerts_are_held_if_the_project_is_configured_so(shop: Escalated) -> None:
     with shop.session() as session:
         settings = FlapSettings(holds_critical=True)
-        store_settings(shop.project_id, settings, session=session)
+        store_flap_settings(shop.project_id, settings, session=session)
     shop.policy("0s user:alice")
     opened = shop.outage(hours=1, severity=0)
     assert 6 <= len(shop.pages()) < len(opened) - 4
 
 
 @pytest.mark.long
-def test_an_alert_that_was_answered_and_comes_back_begins_at_the_first_step(
+def test_an_acknowledged_alert_that_recurs_starts_at_the_first_step(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -322,11 +326,11 @@ def test_an_alert_that_was_answered_and_comes_back_begins_at_the_first_step(
     assert shop.paged(second) == [("alice", 1, 1)]
 
 
-# Archived and back
+# Archived projects
 
 
 @pytest.mark.long
-def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escalated) -> None:
+def test_an_archived_project_holds_its_escalations_until_it_is_unarchived(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
     shop.pass_time(minutes=1)
@@ -337,7 +341,7 @@ def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escala
     assert shop.paged(alert) == [("alice", 1, 1)]
     assert shop.escalation(alert).state == "held"
     with shop.session() as session:
-        unarchive(shop.project_id, session=session)
+        unarchive_project(shop.project_id, session=session)
     for _ in range(2):
         shop.pass_time(minutes=3)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
@@ -347,7 +351,7 @@ def test_an_archived_project_holds_its_escalations_until_it_is_back(shop: Escala
     ]
 
 
-# A clock that ran ahead
+# Clocks that ran ahead
 
 
 @pytest.mark.long
@@ -362,13 +366,11 @@ def test_a_clock_that_ran_ahead_delays_no_step(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
-# No answer
+# Unanswered alerts
 
 
 @pytest.mark.long
-def test_an_escalation_without_an_answer_ends_with_a_word(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_an_unanswered_escalation_ends_with_a_notice(shop: Escalated, mailbox: Mailbox) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice", "5m user:bob", pause="10m")
     alert = shop.alert()
@@ -379,11 +381,11 @@ def test_an_escalation_without_an_answer_ends_with_a_word(
     shop.pass_time(minutes=10)
     assert shop.escalation(alert).state == "unanswered"
     (notice,) = shop.notices()
-    assert notice.subject == "Nobody answered alerts of acme/shop"
+    assert notice.subject == "Nobody answered alerts in acme/shop"
     assert shop.said(alert)[-1] == (
-        "Nobody answered within 10m after the last step. Maintainers are told."
+        "Nobody answered within 10m after the last step. The maintainers are notified."
     )
-    # By her contact as well.
+    # The notice is sent to her contact as well.
     assert "maria@pager.example" in addressees(mailbox)
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time()
@@ -391,7 +393,7 @@ def test_an_escalation_without_an_answer_ends_with_a_word(
 
 
 @pytest.mark.long
-def test_who_answers_in_time_spares_the_maintainers(shop: Escalated) -> None:
+def test_maintainers_get_no_notice_if_a_user_answers_in_time(shop: Escalated) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice")
     alert = shop.alert()

@@ -1,24 +1,24 @@
-"""Which steps are taken first when many are due."""
+"""Tests of the order of steps when many are due."""
 
 from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import insert, select
 
-from domain.paging.escalations.lifecycle import BATCH
+from domain.paging.escalations.lifecycle import ESCALATION_BATCH_SIZE
 from models import Escalation, EscalationPolicy
 from tests.support.notifications.escalations import Escalated
 from web.jobs.escalations import Escalations
 
 
 def take_first_batch(shop: Escalated) -> int:
-    """Take the steps that are found at first; return how many."""
+    """Run the first batch of due steps, and return the number of steps."""
     looks = 0
 
     def clock() -> datetime:
         nonlocal looks
         looks += 1
-        if looks == 2:  # the first look finds the steps, this one takes them
+        if looks == 2:  # The first call finds the steps, and the second call takes them.
             steps.is_stopped.set()
         return shop.now
 
@@ -27,7 +27,7 @@ def take_first_batch(shop: Escalated) -> int:
 
 
 @pytest.mark.both_databases
-def test_the_step_of_a_critical_alert_does_not_wait_for_those_of_many_others(
+def test_the_step_of_a_critical_alert_does_not_wait_for_many_others(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -35,7 +35,7 @@ def test_the_step_of_a_critical_alert_does_not_wait_for_those_of_many_others(
     critical = shop.alert()
     with shop.session() as session:
         (policy,) = session.scalars(select(EscalationPolicy))
-        # Everybody was away, and the critical one is the last that became due.
+        # No user was reachable, and the critical alert is the last that became due.
         rows = [
             {
                 "alert_id": alert_id,
@@ -53,5 +53,5 @@ def test_the_step_of_a_critical_alert_does_not_wait_for_those_of_many_others(
             for place, alert_id in enumerate([*others, critical])
         ]
         session.execute(insert(Escalation), rows)
-    assert take_first_batch(shop) == BATCH
+    assert take_first_batch(shop) == ESCALATION_BATCH_SIZE
     assert shop.paged(critical) == [("bob", 1, 2)]

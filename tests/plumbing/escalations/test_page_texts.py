@@ -1,4 +1,4 @@
-"""What a page says at three in the morning: why me, what is it, where to look, who is next."""
+"""Tests of the texts of pages: the reason, the alert's details, links, and the next user."""
 
 import json
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import Delivery, Member, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
@@ -58,7 +58,9 @@ def subjects_to(mailbox: Mailbox, name: str) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -> None:
+def test_a_page_contains_the_details_and_links_of_the_alert(
+    shop: Escalated, mailbox: Mailbox
+) -> None:
     item = {
         "status": "firing",
         "labels": {
@@ -93,7 +95,7 @@ def test_a_page_has_what_one_needs_to_begin(shop: Escalated, mailbox: Mailbox) -
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
+def test_the_second_user_s_page_explains_the_escalation_and_its_duration(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     with shop.session() as session:
@@ -108,7 +110,7 @@ def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
     (text,) = texts_to(mailbox, "bob")
     assert "Paged by: Night, step 2 of 2, on call in Primary\n" in text
     assert "Unanswered: for 7 minutes\n" in text
-    # In the zone of the reader.
+    # The time is in the recipient's time zone.
     assert "Next: @alice at 2026-03-01 21:12 +01:00\n" in text
     assert subjects_to(mailbox, "bob") == ["[critical] Disk full (acme/shop #1)"]
     for minutes in (5, 7):
@@ -122,13 +124,13 @@ def test_the_second_person_reads_why_and_for_how_long_nobody_answered(
 
 
 @pytest.mark.long
-def test_quiet_hours_tell_the_zone_of_a_person_whose_profile_has_none(
+def test_times_are_in_the_quiet_hours_time_zone_if_the_profile_has_none(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     hours = QuietHours(time_zone="Asia/Tokyo", starts=60, ends=120, lets_critical_through=True)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=hours)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.policy("0s user:alice")
     shop.alert()
     shop.pass_time(seconds=1)
@@ -137,14 +139,14 @@ def test_quiet_hours_tell_the_zone_of_a_person_whose_profile_has_none(
 
 
 @pytest.mark.long
-def test_what_nobody_gave_a_title_is_told_by_its_first_fields(
+def test_an_alert_without_a_title_is_named_by_its_first_fields(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     body = {"event": {"kind": "backup\r\nBcc: x@evil.example", "node": None}, "code": 17, "ok": ""}
     shop.policy("0s user:alice")
     shop.alert("New: Alert", delivery_id=received(shop, body))
     shop.pass_time(seconds=1)
-    # A title that somebody chose stays, also where it is the same as that of another.
+    # A custom title is kept, even if several alerts have the same title.
     shop.alert("Backup failed", delivery_id=received(shop, body))
     shop.alert("New: Alert", delivery_id=received(shop, {}))
     shop.pass_time(seconds=40)
@@ -158,7 +160,7 @@ def test_what_nobody_gave_a_title_is_told_by_its_first_fields(
 
 
 @pytest.mark.long
-def test_a_digest_says_of_which_projects_its_alerts_are(shop: Escalated, mailbox: Mailbox) -> None:
+def test_a_digest_names_the_projects_of_its_alerts(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     shop.alert("Disk full")
     shop.pass_time(seconds=1)
@@ -190,9 +192,7 @@ def test_only_the_title_of_a_long_subject_is_cut(shop: Escalated, mailbox: Mailb
 
 
 @pytest.mark.long
-def test_a_report_that_cannot_be_read_keeps_no_page_from_leaving(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_a_page_is_sent_if_its_report_cannot_be_parsed(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
     delivery = received(shop, {"runbook": "x" * 5_000, "dashboard": ["http://x"], "a": "b"})
     with shop.session() as session:
@@ -204,7 +204,7 @@ def test_a_report_that_cannot_be_read_keeps_no_page_from_leaving(
     assert "Acknowledge it: " in text
 
 
-def test_a_page_without_a_policy_says_no_reason(shop: Escalated, mailbox: Mailbox) -> None:
+def test_a_page_without_a_policy_has_no_reason(shop: Escalated, mailbox: Mailbox) -> None:
     shop.page([shop.alert("Disk full", started_at=shop.now - timedelta(hours=2))], shop.alice)
     shop.pass_time(seconds=3)
     (text,) = texts_to(mailbox, "alice")

@@ -1,4 +1,4 @@
-"""Past shifts are told as they were, whatever happens to rotations and members afterwards."""
+"""Tests that past shifts do not change with rotations and members."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -25,12 +25,12 @@ from domain.paging.on_call.change_actions import (
     create_override,
     create_swap,
     end_override,
-    overrides_ahead,
-    swaps_ahead,
+    list_upcoming_overrides,
+    list_upcoming_swaps,
     undo_swap,
 )
 from domain.paging.on_call.eligibility import note_eligibility
-from domain.paging.on_call.shifts import who_is_on_call
+from domain.paging.on_call.shifts import find_users_on_call
 from domain.paging.on_call.types import (
     BalanceQuery,
     NewOverride,
@@ -51,8 +51,8 @@ _ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 _DEVELOPER = 30
 
 
-def look(shop: Escalated) -> None:
-    """Note who can be on call, as the worker does every few minutes."""
+def record_eligibility(shop: Escalated) -> None:
+    """Record who can be on call, as the worker does every few minutes."""
     with shop.session() as session:
         note_eligibility(session=session, now=shop.now, between=session.flush)
 
@@ -66,11 +66,11 @@ def member(shop: Escalated, person: Person, *, is_one: bool, **more: Any) -> Non
 
 
 class History:
-    """A schedule that changes by chance, and who was on call each time that somebody asked."""
+    """Makes random changes to a schedule, and records who was on call."""
 
     def __init__(self, shop: Escalated, people: Sequence[Person], chance: Random) -> None:
         self.shop, self.people, self.chance = shop, people, chance
-        self.told: dict[datetime, tuple[int, ...]] = {}
+        self.answers: dict[datetime, tuple[int, ...]] = {}
         given = {"name": f"At {shop.now}", "time_zone": chance.choice(_ZONES)}
         new = NewSchedule.model_validate({**given, "rotations": [self.rotation()]})
         self.id: int = do(shop, create_schedule, new).id
@@ -87,12 +87,12 @@ class History:
         return NewRotation.model_validate(given)
 
     def time(self, prefix: str = "") -> dict[str, datetime]:
-        """Return a time that may have begun, or be over."""
+        """Return a period that can be past, current or future."""
         start = self.shop.now + timedelta(hours=self.chance.randint(-9, 30))
         return {f"{prefix}starts_at": start, f"{prefix}ends_at": start + timedelta(hours=8)}
 
     def change(self) -> None:
-        """Change something; what is refused stays as it is."""
+        """Make a change, or leave the schedule as it is if the change is rejected."""
         changes = (
             *(self.change_rotation, self.change_rotation, self.change_zone),
             *(self.override, self.override, self.swap, self.undo),
@@ -126,7 +126,10 @@ class History:
         do(self.shop, create_swap, self.id, NewSwap.model_validate({**given, **times}))
 
     def undo(self) -> None:
-        for ahead, end in ((overrides_ahead, end_override), (swaps_ahead, undo_swap)):
+        for ahead, end in (
+            (list_upcoming_overrides, end_override),
+            (list_upcoming_swaps, undo_swap),
+        ):
             if found := do(self.shop, ahead, self.id):
                 do(self.shop, end, self.id, self.chance.choice(found).id)
 
@@ -143,17 +146,17 @@ class History:
 
     def ask(self) -> None:
         with self.shop.session() as session:
-            found = who_is_on_call([self.id], at=self.shop.now, session=session)
-        self.told[self.shop.now] = tuple(sorted(found[self.id]))
+            found = find_users_on_call([self.id], at=self.shop.now, session=session)
+        self.answers[self.shop.now] = tuple(sorted(found[self.id]))
 
-    def told_later(self) -> dict[datetime, tuple[int, ...]]:
-        query = ShiftQuery.model_validate({"from": min(self.told), "until": self.shop.now})
+    def answers_later(self) -> dict[datetime, tuple[int, ...]]:
+        query = ShiftQuery.model_validate({"from": min(self.answers), "until": self.shop.now})
         shifts = do(
             self.shop, list_shifts, self.id, query.model_copy(update={"per_page": 9999})
         ).items
         return {
             at: tuple(sorted(user.id for user in each.users))
-            for at in self.told
+            for at in self.answers
             for each in shifts
             if each.starts_at <= at < each.ends_at
         }
@@ -162,7 +165,7 @@ class History:
 @pytest.mark.long
 @given(chance=st.randoms(use_true_random=False), length=st.integers(4, 12))
 @bounded(3)
-def test_for_each_past_moment_the_answer_is_the_one_that_was_given_then(
+def test_who_was_on_call_does_not_change_afterwards(
     shop: Escalated, chance: Random, length: int
 ) -> None:
     with shop.session() as session:
@@ -176,39 +179,39 @@ def test_for_each_past_moment_the_answer_is_the_one_that_was_given_then(
         session.execute(update(User).values(state="active"))
     history = History(shop, people, chance)
     try:
-        look(shop)
+        record_eligibility(shop)
         for _ in range(length):
             for _ in range(chance.randint(1, 6)):
                 history.ask()
                 shop.now += timedelta(hours=chance.randint(1, 7))
-                look(shop)
+                record_eligibility(shop)
             history.change()
-            look(shop)
-        assert history.told_later() == history.told
+            record_eligibility(shop)
+        assert history.answers_later() == history.answers
     finally:
-        # A project has few schedules, and there may be hundreds of examples.
+        # A project can have few schedules, and there can be hundreds of examples.
         do(shop, delete_schedule, history.id)
     shop.now += timedelta(hours=1)
 
 
 @pytest.mark.both_databases
-def test_the_shifts_of_somebody_who_left_stay_in_calendar_and_balance(shop: Escalated) -> None:
+def test_shifts_of_a_former_member_stay_in_calendar_and_balance(shop: Escalated) -> None:
     schedule = shop.schedule("Primary", shop.alice, shop.bob)
-    look(shop)
+    record_eligibility(shop)
     shop.now += timedelta(hours=36)
     query = BalanceQuery.model_validate({"from": shop.now - timedelta(hours=36)})
     before = do(shop, show_balance, schedule, query)
     assert {each.user.username for each in before.users} == {"alice", "bob"}
     for person in (shop.alice, shop.bob):
         member(shop, person, is_one=False)
-    look(shop)
+    record_eligibility(shop)
     assert do(shop, show_balance, schedule, query) == before
     shop.now += timedelta(hours=12)
     query = BalanceQuery.model_validate({"from": shop.now - timedelta(hours=48)})
     after = do(shop, show_balance, schedule, query)
     assert (after.users, after.gap_seconds) == (before.users, 12 * 3600)
-    # Back since a day: that does not fill the time between.
+    # A membership that started a day ago does not fill the time before it.
     member(shop, shop.alice, is_one=True)
-    look(shop)
+    record_eligibility(shop)
     assert do(shop, show_balance, schedule, query) == after
     assert len(shop.rows(OnCallEligibility)) == 3

@@ -1,4 +1,4 @@
-"""Reports: every number of a random history is counted again, plainly, from what is stored."""
+"""Tests of reports: all numbers of random histories are recounted from the stored rows."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
@@ -14,14 +14,14 @@ from sqlalchemy.orm import Session
 
 from domain.alerts.listing.filters import SEVERITIES
 from domain.core.errors import InvalidError
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.on_call.schedule_values import Period
 from domain.paging.on_call.schedules import get_schedule
 from domain.reports import reading, rows
-from domain.reports.drafts import draft_of
-from domain.reports.reading import report_of
+from domain.reports.drafts import build_draft
+from domain.reports.reading import build_on_call_report
 from domain.reports.types import Report, ReportQuery
-from domain.reports.writing import as_markdown
+from domain.reports.writing import format_report
 from models import (
     Alert,
     AlertNote,
@@ -45,7 +45,7 @@ ANSWERS = {"acknowledged", "resolved", "ignored"}
 
 
 class History:
-    """Days of alerts in two projects, with whatever can be stored of pages and answers."""
+    """Stores days of random alerts, pages and answers in two projects."""
 
     def __init__(self, shop: Escalated, seed: int) -> None:
         self.shop, self.random = shop, Random(seed)  # noqa: S311 - no secret
@@ -56,7 +56,7 @@ class History:
         with shop.session() as session:
             for person, place in zip(self.people, ZONES, strict=True):
                 session.get_one(User, person.id).time_zone = place
-            owner = Owner(project_id=shop.project_id)
+            owner = ContactOwner(project_id=shop.project_id)
             channel = Contact(
                 project_id=owner.project_id,
                 type="email",
@@ -228,8 +228,8 @@ def own_90th(values: Sequence[float]) -> float | None:
     )
 
 
-class Told(NamedTuple):
-    """A page about an alert or incident."""
+class PageRecord(NamedTuple):
+    """Represents a page about an alert or incident."""
 
     at: datetime
     number: int
@@ -251,7 +251,7 @@ def about(thing: Any) -> tuple[str, int]:
 
 
 class Recount:
-    """The same numbers, from whole tables."""
+    """Computes the same numbers from whole tables."""
 
     def __init__(self, shop: Escalated, within: Period, project_ids: Collection[int]) -> None:
         alerts = {row.id: row for row in shop.rows(Alert) if row.project_id in project_ids}
@@ -261,12 +261,12 @@ class Recount:
         incidents = {r.id: r for r in shop.rows(Incident) if r.project_id in project_ids}
         users = {row.id: row.user_id for row in shop.rows(PageRecipient)}
         pages = [
-            Told(r.paged_at, r.id, r.user_id, r.channel_id, r.page_key, ("alert", r.alert_id))
+            PageRecord(r.paged_at, r.id, r.user_id, r.channel_id, r.page_key, ("alert", r.alert_id))
             for r in shop.rows(EscalationPage)
             if r.alert_id in alerts
         ]
         pages += [
-            Told(
+            PageRecord(
                 r.created_at, -r.id, users[r.recipient_id], None, r.key, ("incident", r.incident_id)
             )
             for r in shop.rows(Page)
@@ -287,7 +287,7 @@ class Recount:
                 self.notes["incident", row.incident_id].append(found)
 
     def statuses(self, thing: Any) -> list[tuple[str, datetime, str | None]]:
-        """Return what people did, each with who."""
+        """Return the actions of users, each with its author."""
         return [each[:3] for each in self.notes[about(thing)] if not each.is_by_itself]
 
     def acknowledged(self, alert: Alert) -> tuple[str, datetime, str | None] | None:
@@ -295,7 +295,7 @@ class Recount:
         return found[0] if found else None
 
     def came_to_an_end(self, thing: Any) -> datetime | None:
-        """Return when something else than a person ended it."""
+        """Return when something other than a user's action ended it."""
         is_incident = isinstance(thing, Incident)
         resolved = [each for each in self.notes[about(thing)] if each.word == "resolved"]
         ended_at: datetime | None = None if is_incident else thing.recovery_received_at
@@ -306,7 +306,7 @@ class Recount:
         ended_at = thing.resolved_at if is_incident else thing.ended_at
         return ended_at if thing.status == "resolved" else None
 
-    def answer(self, page: Told) -> tuple[str, str | None, int | None]:
+    def answer(self, page: PageRecord) -> tuple[str, str | None, int | None]:
         thing = self.all[page.about]
         first = [s for s in self.statuses(thing) if s[0] in ANSWERS and s[1] >= page.at][:1]
         end = self.came_to_an_end(thing)
@@ -428,17 +428,21 @@ def test_all_numbers_of_random_histories_are_exact(shop: Escalated) -> None:
             begin = history.begin + start * DAY
             within = Period(begin, begin + days * DAY)
             with shop.session() as session:
-                report = report_of(shop.work(session), shop.project_view(session), within, place)
+                report = build_on_call_report(
+                    shop.work(session), shop.project_view(session), within, place
+                )
             Recount(shop, within, {shop.project_id}).check(report)
             assert report.totals.pages
         whole = Period(history.begin, history.begin + 7 * DAY)
         with shop.session() as session:
-            of_group = report_of(shop.work(session), shop.group_view(session), whole, place)
+            of_group = build_on_call_report(
+                shop.work(session), shop.group_view(session), whole, place
+            )
         Recount(shop, whole, {row.id for row in shop.rows(Project)}).check(of_group)
 
 
 @pytest.mark.long
-def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_again(
+def test_a_page_keeps_its_route_and_reason_after_the_alert_opens_again(
     shop: Escalated,
 ) -> None:
     night = shop.policy("0s user:alice", "5m user:bob", name="Night", is_default=False)
@@ -449,13 +453,13 @@ def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_agai
     shop.pass_time(minutes=5)
     shop.act(alert, "acknowledged", by=shop.bob)
     shop.pass_time(minutes=1)
-    # The escalation begins anew, with another policy.
+    # The escalation starts again with another policy.
     shop.raise_severity(alert, 2)
     shop.act(alert, "triggered", by=shop.bob)
     shop.pass_time()
     within = Period(shop.now - HOUR, shop.now + MINUTE)
     with shop.session() as session:
-        report = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+        report = build_on_call_report(shop.work(session), shop.project_view(session), within, "UTC")
     told = [(p.user, p.escalation_policy, p.route, p.step, p.answer.kind) for p in report.pages]
     assert told == [
         ("alice", "Night", "Critical", 1, "acknowledged"),
@@ -463,33 +467,35 @@ def test_a_page_says_through_what_it_went_and_why_even_when_the_alert_opens_agai
         ("bob", "Usual", None, 1, "unanswered"),
     ]
     first = report.pages[0]
-    assert [(each.name, each.state) for each in first.contacts] == [("e-mail", "sent")]
+    assert [(each.name, each.state) for each in first.contacts] == [("email", "sent")]
     assert first.accepted_at is not None
     with shop.session() as session:
         early = ReportQuery.model_validate({"from": shop.now - 91 * DAY})
         with pytest.raises(InvalidError, match="at most 90 days ago"):
             early.within(shop.now)
         session.execute(text("UPDATE escalation_pages SET project_id = NULL"))
-        before = report_of(shop.work(session), shop.project_view(session), within, "UTC")
+        before = build_on_call_report(shop.work(session), shop.project_view(session), within, "UTC")
     assert before == report
 
 
-def test_of_a_storm_the_last_pages_are_listed_and_all_are_counted_and_in_the_file(
+def test_a_long_report_lists_the_last_pages_but_counts_and_exports_all(
     shop: Escalated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MOST_PAGES", 3)
-    monkeypatch.setattr(rows, "SLICE", 2)
+    monkeypatch.setattr(reading, "MAX_LISTED_PAGES", 3)
+    monkeypatch.setattr(rows, "BATCH_SIZE", 2)
     history, number = History(shop, 0), shop.schedule("Primary", shop.alice)
     within = Period(history.begin, history.begin + 7 * DAY)
     pages = Recount(shop, within, {shop.project_id}).pages
     with shop.session() as session:
         work, project = shop.work(session), shop.project_view(session)
-        report = report_of(work, project, within, "UTC")
-        draft = draft_of(work, project, get_schedule(work, project, number), within)
+        report = build_on_call_report(work, project, within, "UTC")
+        draft = build_draft(work, project, get_schedule(work, project, number), within)
     with Session(shop.engine) as session:
-        told = [each.at for each in reading.all_pages(shop.work(session), project, within)]
+        told = [each.at for each in reading.read_all_pages(shop.work(session), project, within)]
     assert told == [page.at for page in pages]
     assert [each.at for each in report.pages] == told[-3:]
     assert (report.totals.pages, report.earlier_pages) == (len(told), len(told) - 3)
     assert f"pages: {len(told)}, not yet answered: {report.totals.unanswered}" in draft
-    assert "".join(as_markdown(report)).count(f"{len(told) - 3} earlier pages are not listed") == 1
+    assert (
+        "".join(format_report(report)).count(f"{len(told) - 3} earlier pages are not listed") == 1
+    )

@@ -1,4 +1,4 @@
-"""An alert that was acknowledged below critical is triggered again when it becomes critical."""
+"""Tests that an acknowledged alert is triggered again when it becomes critical."""
 
 from datetime import timedelta
 
@@ -6,12 +6,12 @@ import pytest
 
 from domain.paging.escalations import manual_actions
 from domain.paging.escalations.actions import change_policy
-from domain.paging.escalations.state import State
+from domain.paging.escalations.state import EscalationState
 from domain.paging.escalations.types import AlertSnooze, PolicyChange
-from domain.paging.silences.flapping import store_settings
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
 from models import Alert
-from tests.plumbing.escalations.test_handling import do, status, time_out, told
+from tests.plumbing.escalations.test_handling import do, set_timeout, status, user_actions
 from tests.plumbing.escalations.test_incident_paging import change, rule
 from tests.support.notifications.escalations import Escalated
 
@@ -21,7 +21,7 @@ BY_ITSELF = "triggered by itself because it became critical"
 
 
 def acknowledged(shop: Escalated, severity: int = LOW) -> int:
-    """Return an alert that Bob has acknowledged, which the worker knows."""
+    """Return an alert that Bob has acknowledged, after the worker has processed it."""
     alert = shop.alert(severity=severity)
     shop.follow()
     shop.act(alert, "acknowledged", by=shop.bob)
@@ -31,7 +31,8 @@ def acknowledged(shop: Escalated, severity: int = LOW) -> int:
 
 def become(shop: Escalated, alert: int, severity: int) -> None:
     shop.raise_severity(alert, severity)
-    for _ in range(2):  # The alert is triggered, and then its escalation begins.
+    # The first run triggers the alert, and the second one starts its escalation.
+    for _ in range(2):
         shop.follow()
 
 
@@ -40,25 +41,25 @@ def become(shop: Escalated, alert: int, severity: int) -> None:
 def test_the_user_who_acknowledged_it_is_notified_first(
     shop: Escalated, timeout: str | None
 ) -> None:
-    time_out(shop, shop.policy("0s user:alice").id, timeout)
+    set_timeout(shop, shop.policy("0s user:alice").id, timeout)
     alert = acknowledged(shop)
     become(shop, alert, CRITICAL)
     assert (status(shop, alert), shop.paged(alert)[1:]) == ("triggered", [("bob", 1, 0)])
-    assert told(shop, alert) == ["bob acknowledged", BY_ITSELF]
+    assert user_actions(shop, alert) == ["bob acknowledged", BY_ITSELF]
     assert "paged first" in shop.said(alert)[-1]
     for _ in range(2):
         shop.pass_time(minutes=3)
     assert shop.paged(alert)[2:] == [("alice", 1, 1)]
 
 
-def test_a_rise_below_critical_leaves_it_acknowledged(shop: Escalated) -> None:
+def test_an_increase_below_critical_keeps_the_alert_acknowledged(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     alert = acknowledged(shop)
     become(shop, alert, HIGH)
     assert (status(shop, alert), len(shop.paged(alert))) == ("acknowledged", 1)
 
 
-def test_a_policy_can_turn_it_off(shop: Escalated) -> None:
+def test_a_policy_can_turn_off_retriggering(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice")
     assert policy.retrigger_when_critical
     assert "stays acknowledged" not in policy.summary
@@ -73,7 +74,7 @@ def test_a_policy_can_turn_it_off(shop: Escalated) -> None:
     assert (status(shop, alert), len(shop.paged(alert))) == ("acknowledged", 1)
 
 
-def test_one_that_was_critical_when_it_was_acknowledged_stays_acknowledged(
+def test_an_alert_that_was_critical_when_acknowledged_stays_acknowledged(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice")
@@ -84,7 +85,7 @@ def test_one_that_was_critical_when_it_was_acknowledged_stays_acknowledged(
 
 
 @pytest.mark.both_databases
-def test_the_order_counts_and_not_when_the_worker_looks(shop: Escalated) -> None:
+def test_the_order_of_changes_matters_and_not_the_time_of_processing(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     rose, fell_behind, snoozed = (shop.alert(severity=LOW) for _ in range(3))
     shop.raise_severity(rose, CRITICAL)
@@ -102,11 +103,11 @@ def test_the_order_counts_and_not_when_the_worker_looks(shop: Escalated) -> None
     ]
     assert shop.paged(rose) == shop.paged(snoozed) == []
     assert shop.paged(fell_behind) == [("bob", 1, 0)]
-    assert shop.explained(snoozed).state is State.SNOOZED
+    assert shop.explained(snoozed).state is EscalationState.SNOOZED
 
 
-def test_still_on_it_acknowledges_the_severity_of_that_moment(shop: Escalated) -> None:
-    time_out(shop, shop.policy("0s user:alice").id, "30m")
+def test_renewing_an_acknowledgement_covers_the_current_severity(shop: Escalated) -> None:
+    set_timeout(shop, shop.policy("0s user:alice").id, "30m")
     alert = acknowledged(shop)
     shop.raise_severity(alert, CRITICAL)
     do(shop, manual_actions.renew_acknowledgement, alert, by=shop.alice)
@@ -114,17 +115,17 @@ def test_still_on_it_acknowledges_the_severity_of_that_moment(shop: Escalated) -
     assert status(shop, alert) == "acknowledged"
 
 
-def test_the_policy_that_is_chosen_for_critical_alerts_decides(shop: Escalated) -> None:
+def test_the_policy_for_critical_alerts_decides(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", is_default=False)
     shop.route(night, "Urgent", severities=["critical"])
     alert = acknowledged(shop)
-    assert shop.explained(alert).state is State.NO_POLICY
+    assert shop.explained(alert).state is EscalationState.NO_POLICY
     become(shop, alert, CRITICAL)
     assert shop.paged(alert) == [("bob", 1, 0)]
     assert shop.explained(alert).policy == "Night"
 
 
-def test_a_silence_holds_it_back_and_the_user_is_notified_first_afterwards(
+def test_a_silence_delays_the_page_and_the_user_is_notified_first_afterwards(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice")
@@ -132,13 +133,13 @@ def test_a_silence_holds_it_back_and_the_user_is_notified_first_afterwards(
     silence = shop.silence('title=~".+"', hours=1)
     become(shop, alert, CRITICAL)
     assert status(shop, alert) == "triggered"
-    assert shop.explained(alert).state is State.HELD
+    assert shop.explained(alert).state is EscalationState.HELD
     shop.end_silence(silence)
     shop.pass_time(minutes=1)
     assert shop.paged(alert)[1:] == [("bob", 1, 0)]
 
 
-def test_an_acknowledged_incident_holds_it_back_if_it_quiets_its_alerts(shop: Escalated) -> None:
+def test_an_acknowledged_incident_that_quiets_alerts_delays_the_page(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     rule(shop, quiets=True)
     alert = acknowledged(shop)
@@ -157,7 +158,7 @@ def test_a_critical_alert_that_continues_a_less_severe_one_is_not_held_back(
 ) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
-        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+        store_flap_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
     former = shop.alert(severity=severity, fingerprint=b"disk")
     shop.follow()
     shop.act(former, "acknowledged", by=shop.bob)

@@ -1,4 +1,4 @@
-"""Routes choose the policy of an alert; the first one that fits decides."""
+"""Tests of routes, of which the first match chooses the policy of an alert."""
 
 import pytest
 
@@ -9,7 +9,7 @@ CRITICAL, LOW = 0, 3
 
 
 def paged(shop: Escalated, **fields: object) -> list[str]:
-    """Return who is paged for an alert like this."""
+    """Return the users who are paged for an alert with these fields."""
     alert = shop.alert(**fields)  # type: ignore[arg-type]
     shop.follow()
     return [name for name, _, _ in shop.paged(alert)]
@@ -18,7 +18,7 @@ def paged(shop: Escalated, **fields: object) -> list[str]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_the_first_route_that_fits_decides(shop: Escalated) -> None:
+def test_the_first_matching_route_decides(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", name="Night")
     shop.policy("0s user:bob", name="Day", is_default=True)
     shop.route(None, "Tests", environments=["test-*"])
@@ -30,7 +30,7 @@ def test_the_first_route_that_fits_decides(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_without_a_default_other_alerts_page_nobody(shop: Escalated) -> None:
+def test_without_a_default_policy_unmatched_alerts_page_no_user(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", is_default=False)
     shop.route(night, labels='title=~"Disk.*"')
     assert paged(shop, title="Disk full") == ["alice"]
@@ -52,7 +52,7 @@ def test_an_alert_that_becomes_urgent_is_routed_again(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_alerts_of_before_the_first_policy_page_nobody(shop: Escalated) -> None:
+def test_alerts_older_than_the_first_policy_page_no_user(shop: Escalated) -> None:
     alert = shop.alert()
     shop.policy("0s user:alice")
     shop.follow()

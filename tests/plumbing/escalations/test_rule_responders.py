@@ -1,4 +1,4 @@
-"""A rule that opens an incident calls its responders, and says whom it could not call."""
+"""Tests of incident rules that page responders, and of reports about unreachable responders."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,8 +15,8 @@ from tests.plumbing.escalations.test_incident_paging import (
     answer,
     begin_again,
     do,
-    fates,
-    story,
+    page_states,
+    timeline,
 )
 from tests.plumbing.escalations.test_page_texts import subjects_to, texts_to
 from tests.plumbing.escalations.test_steps_taken import lock, lose_role
@@ -25,7 +25,7 @@ from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.escalations import Escalated
 
 pytestmark = pytest.mark.one_database("sqlite")
-_GOES_ON = ", and the escalations of its alerts go on"
+_GOES_ON = ", and the escalations of its alerts continue"
 
 
 def rule(shop: Escalated, *responders: str, quiets: bool = False) -> None:
@@ -38,10 +38,10 @@ def assigned(shop: Escalated) -> list[str]:
 
 
 def not_called(shop: Escalated) -> list[str]:
-    """Return what the timeline of incident 1 says of those whom its rule did not page."""
+    """Return the timeline's texts about responders of incident 1 who were not paged."""
     return [
         f"{each.author.username}: {each.text}" if each.author else each.text
-        for each in story(shop)
+        for each in timeline(shop)
         if each.kind == "unreached" or "the rule “Outage”: " in each.text
     ]
 
@@ -55,8 +55,8 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     alert = shop.alert("Checkout is down", severity=0, fingerprint=b"disk")
     shop.pass_time()
     assert assigned(shop) == ["alice", "bob"]
-    assert fates(shop) == [("@alice", "accepted", ["sent"]), ("@bob", "accepted", ["sent"])]
-    assert {each.page.asked_by for each in story(shop) if each.page} == {"the rule “Outage”"}
+    assert page_states(shop) == [("@alice", "accepted", ["sent"]), ("@bob", "accepted", ["sent"])]
+    assert {each.page.asked_by for each in timeline(shop) if each.page} == {"the rule “Outage”"}
     title = "[critical] Incident: Checkout is down (acme/shop #1)"
     assert (subjects_to(mailbox, "alice"), subjects_to(mailbox, "bob")) == ([title], [title])
     assert "Paged by: the rule “Outage”" in texts_to(mailbox, "bob")[0]
@@ -68,20 +68,18 @@ def test_a_rule_assigns_and_pages_its_responders(shop: Escalated, mailbox: Mailb
     assert (shown, own.alerts) == ([("Checkout is down", "critical", url)], ())
     answer(shop, shop.alice)
     shop.run_for(31)
-    # As nobody named him by hand, Bob is told that he need not look.
+    # Bob was not named manually, so he is notified that he does not need to respond.
     assert subjects_to(mailbox, "bob")[-1] == (
         "Acknowledged by @alice: Incident: Checkout is down (acme/shop #1)"
     )
-    # What joins pages nobody, neither by the rule nor by the policy.
+    # An alert that joins pages no user, neither by the rule nor by the policy.
     again = begin_again(shop, alert)
     shop.pass_time(minutes=6)
-    assert (shop.paged(again), len(fates(shop))) == ([], 2)
+    assert (shop.paged(again), len(page_states(shop))) == ([], 2)
 
 
 @pytest.mark.long
-def test_incidents_that_are_opened_together_are_one_message(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_simultaneous_incidents_are_one_message(shop: Escalated, mailbox: Mailbox) -> None:
     rule(shop, "user:alice")
     shop.alerts(3, title="Disk full", severity=0)
     shop.pass_time()
@@ -91,7 +89,7 @@ def test_incidents_that_are_opened_together_are_one_message(
 
 
 @pytest.mark.long
-def test_an_alert_that_is_over_before_its_incident_opens_pages_nobody(
+def test_an_alert_that_ends_before_its_incident_opens_pages_no_user(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     new = NewIncidentRule(name="Outage", responders=("user:alice",), close_when_resolved=True)
@@ -115,7 +113,7 @@ def _lock(shop: Escalated) -> None:
 
 
 def _discard_schedule(shop: Escalated) -> None:
-    with shop.session() as session:  # As when the group above is deleted.
+    with shop.session() as session:  # The deletion of the parent group deletes schedules this way.
         session.query(OnCallSchedule).delete()
 
 
@@ -140,17 +138,17 @@ def _discard_schedule(shop: Escalated) -> None:
             ("schedule:Empty",),
             _nothing,
             [],
-            [f"paged nobody by the rule “Outage”: nobody is on call in Empty{_GOES_ON}"],
+            [f"paged nobody for the rule “Outage”: nobody is on call in Empty{_GOES_ON}"],
         ),
         (
             ("schedule:Empty",),
             _discard_schedule,
             [],
-            [f"paged nobody by the rule “Outage”: a schedule was deleted{_GOES_ON}"],
+            [f"paged nobody for the rule “Outage”: a schedule was deleted{_GOES_ON}"],
         ),
     ],
 )
-def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
+def test_unreachable_responders_are_in_the_timeline_and_the_policy_pages(
     shop: Escalated,
     responders: tuple[str, ...],
     happens: Callable[[Escalated], None],
@@ -165,21 +163,21 @@ def test_whom_a_rule_cannot_call_is_in_the_timeline_and_the_policy_pages(
     alert = shop.alert()
     shop.pass_time()
     assert assigned(shop) == assignees
-    by_rule = [each.page.name for each in story(shop) if each.page and each.page.asked_by]
+    by_rule = [each.page.name for each in timeline(shop) if each.page and each.page.asked_by]
     assert by_rule == [f"@{each}" for each in assignees]
     assert not_called(shop) == said
     assert shop.paged(alert) == [("bob", 1, 1)]
-    # Only if it is all of them.
+    # The notice is sent only if no responder was reached.
     notices = [each for each in shop.notices() if each.recipient == "carol@accounts.example"]
     assert [each.subject for each in notices] == [
-        "Nobody was paged for incidents of acme/shop" for _ in range(not assignees)
+        "Nobody was paged for incidents in acme/shop" for _ in range(not assignees)
     ]
     assert all(
         "#1 Disk full\nhttp://localhost/acme/shop/-/incidents/1\n" in n.text for n in notices
     )
 
 
-def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -> None:
+def test_a_responder_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -> None:
     shop.settings = replace(shop.settings, mail_url="")
     shop.person("eve", has_contact=False)
     rule(shop, "user:eve")
@@ -188,5 +186,5 @@ def test_somebody_without_a_contact_is_assigned_but_not_paged(shop: Escalated) -
     assert assigned(shop) == ["eve"]
     assert not_called(shop) == [
         "eve: has no confirmed contact: not paged",
-        f"paged nobody by the rule “Outage”: no page reaches its responders{_GOES_ON}",
+        f"paged nobody for the rule “Outage”: none of its responders can be paged{_GOES_ON}",
     ]

@@ -1,4 +1,4 @@
-"""Steps are taken when they are due, each once, until somebody answers."""
+"""Tests that steps run once when they are due, until a user answers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,9 +13,9 @@ from domain.access.roles import Role
 from domain.core.errors import ConflictError
 from domain.paging.escalations import types
 from domain.paging.escalations.actions import change_policy, delete_policy
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import (
     Alert,
     Contact,
@@ -57,14 +57,14 @@ def test_the_second_person_is_paged_if_the_first_does_not_answer(
     assert len(mailbox.messages) == 2
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     assert shop.said(alert) == [
-        "All steps of Night were taken. Nobody else is paged.",
-        "Nobody answered within 5m after the last step. Maintainers are told.",
+        "All steps of Night have run. Nobody else is paged.",
+        "Nobody answered within 5m after the last step. The maintainers are notified.",
     ]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("status", ["acknowledged", "ignored", "resolved"])
-def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str) -> None:
+def test_an_answer_stops_the_escalation(shop: Escalated, mailbox: Mailbox, status: str) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
     shop.pass_time(minutes=1)
@@ -76,7 +76,7 @@ def test_whoever_answers_ends_it(shop: Escalated, mailbox: Mailbox, status: str)
 
 
 @pytest.mark.long
-def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
+def test_an_alert_that_ends_before_its_page_is_sent_pages_no_user(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.policy("0s user:alice")
@@ -90,7 +90,7 @@ def test_an_alert_that_is_over_before_its_page_left_pages_nobody(
     assert mailbox.messages == []
 
 
-def test_a_step_is_not_taken_if_the_answer_is_not_handled_yet(shop: Escalated) -> None:
+def test_a_step_does_not_run_after_an_unprocessed_answer(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
     shop.pass_time()
@@ -101,7 +101,7 @@ def test_a_step_is_not_taken_if_the_answer_is_not_handled_yet(shop: Escalated) -
 
 
 @pytest.mark.long
-def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
+def test_reopening_starts_the_escalation_again(shop: Escalated, mailbox: Mailbox) -> None:
     shop.policy("0s user:alice")
     alert = shop.alert()
     shop.pass_time()
@@ -114,7 +114,7 @@ def test_reopening_begins_again(shop: Escalated, mailbox: Mailbox) -> None:
 
 
 @pytest.mark.long
-def test_whoever_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None:
+def test_a_user_who_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None:
     shop.schedule("primary", shop.alice)
     shop.policy("0s user:alice schedule:primary user:bob")
     alert = shop.alert()
@@ -123,7 +123,7 @@ def test_whoever_is_named_twice_in_a_step_is_paged_once(shop: Escalated) -> None
 
 
 @pytest.mark.long
-def test_steps_are_repeated_as_often_as_the_policy_says(shop: Escalated) -> None:
+def test_steps_are_repeated_as_configured_in_the_policy(shop: Escalated) -> None:
     shop.policy("0s user:alice", "1m user:bob", repeats=2, pause="10m")
     alert = shop.alert()
     for minutes in (0, 1, 10, 1, 10, 1, 30):
@@ -147,11 +147,11 @@ def lock(shop: Escalated, person: Person) -> None:
 @pytest.mark.parametrize(
     ("go", "reason"),
     [
-        (lose_role, "has no access to the alerts of the project: not paged"),
-        (lock, "is not active: not paged"),
+        (lose_role, "has no access to the alerts of the project and was not paged"),
+        (lock, "is not active and was not paged"),
     ],
 )
-def test_a_person_who_is_gone_delays_nothing(
+def test_a_former_user_does_not_delay_steps(
     shop: Escalated,
     go: Callable[[Escalated, Person], None],
     reason: str,
@@ -162,14 +162,13 @@ def test_a_person_who_is_gone_delays_nothing(
     shop.pass_time()
     assert shop.paged(alert) == [("bob", 1, 2)]
     assert (
-        shop.said(alert)[0]
-        == "Step 1 of Night reached nobody, so the next step follows immediately."
+        shop.said(alert)[0] == "Step 1 of Night reached nobody, so the next step runs immediately."
     )
     assert ("page", "alice", reason) in shop.activity(alert)
 
 
 @pytest.mark.long
-def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
+def test_a_gap_in_a_schedule_does_not_delay_steps(shop: Escalated) -> None:
     shop.schedule("primary")
     shop.policy("0s schedule:primary", "5m user:alice", "15m user:bob")
     alert = shop.alert()
@@ -177,7 +176,7 @@ def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
     assert shop.paged(alert) == [("alice", 1, 2)]
     (said,) = shop.said(alert)
     assert said.startswith("Step 1 of Night reached nobody: nobody is on call in primary, so ")
-    # Bob is paged as long after Alice as the policy says.
+    # Bob is paged after the delay of the policy, counted from Alice's page.
     shop.pass_time(minutes=9)
     assert shop.paged(alert) == [("alice", 1, 2)]
     shop.pass_time(minutes=1)
@@ -185,7 +184,7 @@ def test_a_gap_of_a_schedule_delays_nothing(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Escalated) -> None:
+def test_after_an_outage_of_the_service_users_have_the_full_time_to_answer(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alert = shop.alert()
     shop.wait(hours=2)
@@ -198,7 +197,7 @@ def test_the_service_was_down_and_everybody_has_the_time_of_the_policy(shop: Esc
 
 
 @pytest.mark.long
-def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Escalated) -> None:
+def test_maintainers_are_notified_once_an_hour_that_no_user_was_reached(shop: Escalated) -> None:
     shop.person("carol", role=Role.MAINTAINER)
     shop.schedule("primary")
     shop.policy("0s schedule:primary", repeats=1)
@@ -208,9 +207,9 @@ def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Esca
     shop.pass_time(minutes=10)
     (notice,) = shop.notices()
     assert notice.recipient == "carol@accounts.example"
-    assert notice.subject == "Nobody was paged for alerts of acme/shop"
+    assert notice.subject == "Nobody was paged for alerts in acme/shop"
     assert "#1 Disk full\nhttp://localhost/acme/shop/-/alerts/1\n" in notice.text
-    # Somebody may be on call later.
+    # Another user can be on call later.
     assert shop.escalation(first).state == "running"
     shop.wait(hours=1)
     shop.alert("Disk fullest")
@@ -219,7 +218,7 @@ def test_maintainers_are_told_once_in_an_hour_that_nobody_was_reached(shop: Esca
 
 
 @pytest.mark.long
-def test_nobody_is_paged_for_a_project_that_was_archived(shop: Escalated) -> None:
+def test_an_archived_project_pages_no_user(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
     shop.pass_time()
@@ -235,11 +234,11 @@ def discard(shop: Escalated, policy: types.EscalationPolicy) -> None:
 
 
 @pytest.mark.long
-def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated) -> None:
+def test_the_only_policy_that_pages_for_open_alerts_cannot_be_deleted(shop: Escalated) -> None:
     policy = shop.policy("0s user:alice", "5m user:alice")
     alert = shop.alert()
     shop.pass_time()
-    with pytest.raises(ConflictError, match="An alert is being escalated by this policy, and no"):
+    with pytest.raises(ConflictError, match="This policy is escalating an alert, and no"):
         discard(shop, policy)
     shop.act(alert, "acknowledged", by=shop.alice)
     shop.pass_time()
@@ -249,7 +248,7 @@ def test_a_policy_that_alone_pages_for_alerts_cannot_be_deleted(shop: Escalated)
 
 @pytest.mark.long
 @pytest.mark.parametrize("person", ["alice", "bob"])
-def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(
+def test_alerts_of_a_deleted_policy_continue_with_the_new_policy(
     shop: Escalated, person: str
 ) -> None:
     night = shop.policy("0s user:alice", "5m user:alice")
@@ -259,11 +258,13 @@ def test_alerts_of_a_deleted_policy_go_to_the_one_that_is_chosen_then(
     discard(shop, night)
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1), (person, 1, 1)]
-    assert shop.said(alert)[0] == "Its policy is gone. Paging begins again with another one."
+    assert shop.said(alert)[0] == (
+        "The escalation policy no longer applies. Paging starts again with another policy."
+    )
 
 
 @pytest.mark.long
-def test_who_a_deleted_policy_reached_does_not_count_for_the_next_one(
+def test_users_reached_by_a_deleted_policy_do_not_count_for_the_next_policy(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     night = shop.policy("0s user:alice", "1m user:alice", "60m user:alice")
@@ -280,7 +281,7 @@ def test_who_a_deleted_policy_reached_does_not_count_for_the_next_one(
 
 
 @pytest.mark.long
-def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
+def test_a_shortened_delay_pages_immediately(shop: Escalated) -> None:
     night = shop.policy("0s user:alice", "60m user:bob")
     alert = shop.alert()
     shop.pass_time()
@@ -292,7 +293,7 @@ def test_a_policy_that_becomes_shorter_pages_at_once(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> None:
+def test_a_deleted_alert_pages_no_user(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:alice")
     gone, other = shop.alert(), shop.alert()
     shop.follow()
@@ -305,8 +306,8 @@ def test_an_alert_that_is_deleted_meanwhile_is_forgotten(shop: Escalated) -> Non
 
 @pytest.mark.long
 def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox) -> None:
-    owner = Owner(project_id=shop.project_id)
-    channel = shop.contact(owner, email_address("room@chat.example"), label="ops")
+    owner = ContactOwner(project_id=shop.project_id)
+    channel = shop.contact(owner, parse_email_address("room@chat.example"), label="ops")
     shop.policy("0s channel:ops user:alice", "5m channel:ops")
     alert = shop.alert()
     shop.pass_time()
@@ -320,31 +321,31 @@ def test_a_step_pages_a_channel_of_the_project(shop: Escalated, mailbox: Mailbox
 
 
 @pytest.mark.long
-def test_quiet_hours_delay_nobody_else(shop: Escalated, mailbox: Mailbox) -> None:
+def test_quiet_hours_of_a_user_do_not_delay_others(shop: Escalated, mailbox: Mailbox) -> None:
     night = QuietHours(time_zone="UTC", starts=0, ends=23 * 60 + 59, lets_critical_through=True)
     with shop.session() as session:
-        change_preferences(
+        store_preferences(
             shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
         )
     shop.policy("0s user:alice", "5m user:bob")
     urgent, other = shop.alert(), shop.alert(severity=1)
     shop.pass_time()
     assert shop.paged(urgent) == [("alice", 1, 1)]
-    # Her page waits, and nobody waits for her.
+    # Alice's page is delayed, and the next step does not wait for it.
     assert shop.paged(other) == [("alice", 1, 1), ("bob", 1, 2)]
     assert sorted(addressees(mailbox)) == ["alice", "bob"]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("lets_critical_through", [True, False])
-def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
+def test_a_delayed_page_is_sent_when_its_alert_becomes_critical(
     shop: Escalated, mailbox: Mailbox, *, lets_critical_through: bool
 ) -> None:
     night = QuietHours(
         time_zone="UTC", starts=0, ends=1439, lets_critical_through=lets_critical_through
     )
     with shop.session() as session:
-        change_preferences(
+        store_preferences(
             shop.alice.id, PagingPreferences(quiet_hours=night), session=session, now=shop.now
         )
     shop.policy("0s user:alice")
@@ -363,7 +364,7 @@ def test_what_quiet_hours_hold_back_leaves_when_its_alert_becomes_critical(
 
 
 @pytest.mark.long
-def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
+def test_old_escalations_are_pruned(shop: Escalated) -> None:
     shop.policy("0s user:alice", "60m user:bob")
     old, open_alert = shop.alerts(2)
     shop.pass_time()
@@ -381,7 +382,7 @@ def test_what_ended_long_ago_is_pruned(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
+def test_a_failing_escalation_does_not_delay_others(shop: Escalated) -> None:
     broken = shop.policy("0s user:alice", "5m user:bob", name="Broken", is_default=False)
     shop.route(broken, environments=["lab"])
     shop.policy("0s user:alice", "5m user:bob")
@@ -406,7 +407,7 @@ def test_an_escalation_that_fails_holds_up_no_other(shop: Escalated) -> None:
 
 
 @pytest.mark.long
-def test_a_lock_that_outlasts_the_patience_postpones_no_step(shop: Escalated) -> None:
+def test_a_lock_beyond_the_timeout_does_not_postpone_steps(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alerts = [shop.alert() for _ in range(6)]
     shop.pass_time()

@@ -1,4 +1,4 @@
-"""The timeline of an alert says what became of each page at each contact."""
+"""Tests that the timeline of an alert shows the outcome of each page at each contact."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import pytest
 from domain.incidents.timelines.actions import list_alert_timeline
 from domain.incidents.timelines.types import ItemKind, TimelineItem, TimelineQuery
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contacts import ContactOwner
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 from tests.support.service.receiver import running_telephone
@@ -16,7 +16,7 @@ from tests.support.service.receiver import running_telephone
 pytestmark = pytest.mark.both_databases
 
 
-def story(shop: Escalated, alert_id: int) -> list[TimelineItem]:
+def alert_timeline(shop: Escalated, alert_id: int) -> list[TimelineItem]:
     with shop.session() as session:
         iid = session.get_one(Alert, alert_id).iid
         work, project = shop.work(session), shop.project_view(session)
@@ -24,8 +24,8 @@ def story(shop: Escalated, alert_id: int) -> list[TimelineItem]:
 
 
 def pages(shop: Escalated, alert_id: int) -> list[tuple[str, str | None, list[Any]]]:
-    """Return who was paged, what became of it, and of the messages to contacts."""
-    found = (each.page for each in story(shop, alert_id) if each.page)
+    """Return the paged users, with the outcomes of the page and of its messages."""
+    found = (each.page for each in alert_timeline(shop, alert_id) if each.page)
     return [
         (
             page.name,
@@ -37,14 +37,14 @@ def pages(shop: Escalated, alert_id: int) -> list[tuple[str, str | None, list[An
 
 
 @pytest.mark.long
-def test_a_page_that_a_contact_refuses_is_not_called_one(shop: Escalated) -> None:
+def test_a_page_that_a_contact_rejects_is_shown_as_failed(shop: Escalated) -> None:
     dave = shop.person("dave", has_contact=False)
     shop.policy("0s user:dave", "20m user:bob")
     with running_telephone() as telephone:
-        address = Address(
+        address = ContactAddress(
             type=APPRISE, clear=telephone.contact_url, shown="ntfy://…", lane="ntfy here"
         )
-        shop.contact(Owner(user_id=dave.id), address, label="Roof")
+        shop.contact(ContactOwner(user_id=dave.id), address, label="Roof")
         telephone.answer = lambda _request: (503, {})
         alert = shop.alert()
         shop.follow()
@@ -52,25 +52,25 @@ def test_a_page_that_a_contact_refuses_is_not_called_one(shop: Escalated) -> Non
         shop.pass_time(seconds=1)
         ((name, state, contacts), *_) = pages(shop, alert)
         assert (name, contacts[0]) == ("@dave", ("Roof", "waiting", 1, True))
-        # The address of the account takes it in the meantime.
-        assert (state, contacts[1][:2]) == ("accepted", ("e-mail", "sent"))
+        # Meanwhile, the account's address gets the page.
+        assert (state, contacts[1][:2]) == ("accepted", ("email", "sent"))
         telephone.answer = lambda _request: (200, {})
         shop.pass_time(minutes=1)
         ((_, _, contacts), *_) = pages(shop, alert)
         assert contacts[0] == ("Roof", "sent", 1, False)
-    (paged,) = [each for each in story(shop, alert) if each.page]
+    (paged,) = [each for each in alert_timeline(shop, alert) if each.page]
     assert paged.page is not None
     assert paged.page.contacts[0].at is not None
     assert paged.page.contacts[0].at > paged.at
 
 
-def test_what_held_pages_back_is_told(shop: Escalated) -> None:
+def test_the_timeline_explains_held_pages(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     shop.silence('title=~"Disk.*"', hours=1)
     alert = shop.alert()
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=61)
-    lines = [(each.kind, each.text) for each in story(shop, alert)]
+    lines = [(each.kind, each.text) for each in alert_timeline(shop, alert)]
     held = "Paging is held back until 2026-03-01 21:00 UTC: silence “deploy”."
     continued = "Paging continues. It was held back: silence “deploy”."
     assert lines[:2] == [(ItemKind.ESCALATION, held), (ItemKind.ESCALATION, continued)]

@@ -1,15 +1,15 @@
-"""Steps whose targets take turns: each new alert pages the next one alone."""
+"""Tests of round-robin steps, which page the next target for each new alert."""
 
 from threading import Thread
 from time import sleep
 
 import pytest
 
-from domain.alerts.formats.base import Reading
-from domain.paging.escalations.dry_run import dry_run, period
-from domain.paging.escalations.round_robin import lock_turns
+from domain.alerts.formats.base import ParserSettings
+from domain.paging.escalations.dry_run import build_dry_run_period, simulate_pages
+from domain.paging.escalations.round_robin import lock_round_robin_turns
 from domain.paging.escalations.steps import Target
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from models import Alert
 from tests.support.notifications.escalations import Escalated
 
@@ -23,7 +23,7 @@ def three(shop: Escalated) -> Escalated:
 
 
 def paged(shop: Escalated, count: int = 1) -> list[str]:
-    """Open alerts one after the other, and return whom each pages."""
+    """Open alerts one after the other, and return the users whom they page."""
     alerts = []
     for _ in range(count):
         alerts.append(shop.alert())
@@ -32,15 +32,15 @@ def paged(shop: Escalated, count: int = 1) -> list[str]:
 
 
 @pytest.mark.long
-def test_each_new_alert_pages_the_next_one(three: Escalated) -> None:
+def test_each_new_alert_pages_the_next_target(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN, "30m user:bob")
-    said = "Immediately, one after the other, a new alert each: @alice, @bob and @carol."
+    said = "Immediately, round-robin: @alice, @bob and @carol."
     assert policy.sentences[0] == said
     assert paged(three, 4) == ["alice", "bob", "carol", "alice"]
 
 
 @pytest.mark.long
-def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
+def test_simultaneous_alerts_page_one_user_each(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)
     alerts = three.alerts(6)
     three.pass_time()
@@ -48,14 +48,14 @@ def test_alerts_of_one_moment_page_one_person_each(three: Escalated) -> None:
     assert sorted(names) == ["alice", "alice", "bob", "bob", "carol", "carol"]
 
 
-def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> None:
+def test_concurrent_workers_do_not_choose_the_same_target(three: Escalated) -> None:
     policy = three.policy(ROUND_ROBIN)
     (step,) = policy.plan.steps
     taken: list[Target] = []
 
     def take() -> None:
         with three.session() as session:
-            turns = lock_turns({policy.id: policy.plan}, session=session)
+            turns = lock_round_robin_turns({policy.id: policy.plan}, session=session)
             target = turns.order(policy.id, 1, step)[0]
             sleep(0.1)
             turns.take(policy.id, 1, target)
@@ -71,25 +71,25 @@ def test_workers_that_decide_at_once_give_no_turn_twice(three: Escalated) -> Non
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_who_cannot_be_reached_is_skipped_and_that_is_said(shop: Escalated) -> None:
+def test_an_unreachable_target_is_skipped_with_an_explanation(shop: Escalated) -> None:
     shop.schedule("nobody")
     quiet = QuietHours(time_zone="UTC", starts=0, ends=23 * 60, lets_critical_through=False)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.policy("0s round-robin user:alice schedule:nobody user:bob")
     alert = shop.alert()
     shop.pass_time()
     assert shop.paged(alert) == [("bob", 1, 1)]
     assert shop.said(alert)[0] == (
-        "Step 1 of Night: @alice has quiet hours, so the next one was paged; "
-        "nobody is on call in nobody, so the next one was paged."
+        "Step 1 of Night: @alice has quiet hours, so the next target was paged; "
+        "nobody is on call in nobody, so the next target was paged."
     )
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
+def test_a_step_without_reachable_targets_is_explained(shop: Escalated) -> None:
     shop.schedule("nobody")
     shop.policy("0s round-robin schedule:nobody", "9m user:bob")
     alert = shop.alert()
@@ -100,7 +100,7 @@ def test_if_nobody_can_be_reached_the_step_says_so(shop: Escalated) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
+def test_a_repetition_pages_the_next_target(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, repeats=1, pause="5m")
     alert = three.alert()
     three.pass_time()
@@ -109,7 +109,7 @@ def test_a_repetition_pages_the_next_one_as_well(three: Escalated) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None:
+def test_a_recurring_alert_pages_the_same_target_again(three: Escalated) -> None:
     three.policy(ROUND_ROBIN, "30m user:carol")
     first = three.alert(fingerprint=b"disk")
     three.pass_time(minutes=1)
@@ -125,14 +125,14 @@ def test_an_alert_that_comes_back_pages_whoever_had_it(three: Escalated) -> None
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_dry_run_lets_them_take_turns(three: Escalated) -> None:
+def test_a_dry_run_uses_round_robin(three: Escalated) -> None:
     three.policy(ROUND_ROBIN)
     for _ in range(3):
         three.pass_time(minutes=1)
         three.alert()
     three.pass_time(minutes=1)
     with three.session() as session:
-        asked = period(None, None, now=three.now)
-        reading = three.work(session).policy(Reading)
-        found = dry_run(three.project_view(session), asked, session=session, reading=reading)
+        asked = build_dry_run_period(None, None, now=three.now)
+        reading = three.work(session).policy(ParserSettings)
+        found = simulate_pages(three.project_view(session), asked, session=session, reading=reading)
     assert [alert.pages[0].user for alert in found.alerts] == ["carol", "bob", "alice"]

@@ -1,4 +1,4 @@
-"""Messages that wait are checked again before each attempt: access, the project, and mutes."""
+"""Tests that waiting messages are checked before each attempt: access, project and silences."""
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -7,14 +7,14 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from domain.access.roles import Role
-from domain.housekeeping.clock_corrections import bring_back, times_ahead
+from domain.housekeeping.clock_corrections import correct_future_times, count_future_times
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.notifications.paging import NewPage
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.projects.creation import archive, create_group, unarchive
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -40,14 +40,14 @@ from web.jobs.mail import send_mail
 Act = Callable[[Escalated], None]
 
 
-def told(mailbox: Mailbox) -> list[str]:
+def new_recipients(mailbox: Mailbox) -> list[str]:
     """Return the recipients since the last call."""
     found = [each[0].partition("@")[0] for each in mailbox.recipients]
     mailbox.recipients.clear()
     return found
 
 
-# How a message comes to wait
+# Reasons why a message waits
 
 
 def waits_for_a_retry(shop: Escalated, alert: int) -> None:
@@ -69,7 +69,7 @@ def waits_for_quiet_hours(shop: Escalated, alert: int) -> None:
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=20 * 60 + 10)
     with shop.session() as session:
         preferences = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+        store_preferences(shop.alice.id, preferences, session=session, now=shop.now)
     shop.page([alert], shop.alice)
     shop.run_for(2)
 
@@ -89,7 +89,7 @@ WAITS = {
 }
 
 
-# What happens meanwhile
+# Events during the wait
 
 
 def remove(shop: Escalated) -> None:
@@ -141,7 +141,7 @@ MEANWHILE: dict[str, tuple[Act, str]] = {
 
 
 def look_for(shop: Escalated, *, minutes: int, step: int = 60) -> None:
-    """Let minutes pass, with a worker that looks in each step."""
+    """Let minutes pass, and run the worker in each step."""
     for _ in range(minutes * 60 // step):
         shop.wait(seconds=step)
         shop.run()
@@ -154,23 +154,23 @@ def reasons(shop: Escalated, alert: int) -> list[str]:
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("meanwhile", MEANWHILE)
-def test_a_message_that_waits_is_not_sent_after_what_forbids_it(
+def test_a_waiting_message_is_not_sent_after_an_event_that_forbids_it(
     shop: Escalated, mailbox: Mailbox, wait: str, meanwhile: str
 ) -> None:
     act, reason = MEANWHILE[meanwhile]
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     act(shop)
     look_for(shop, minutes=14)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     assert any(reason in each for each in reasons(shop, alert)), shop.activity(alert)
     if wait in {"retry", "rule"}:
         assert cancelled(shop) == (1, 1)
 
 
 def cancelled(shop: Escalated) -> tuple[int, int]:
-    """Return how many messages were cancelled, as rows and as counted for metrics."""
+    """Return the numbers of cancelled messages, as rows and as metrics."""
     with shop.session() as session:
         because = PageMessage.cancelled_because.is_not(None), PageMessage.outcome == "withdrawn"
         rows = session.scalar(select(func.count()).select_from(PageMessage).where(*because))
@@ -181,12 +181,12 @@ def cancelled(shop: Escalated) -> tuple[int, int]:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("wait", WAITS)
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
-def test_what_was_held_back_is_sent_once_when_that_ends(
+def test_a_held_message_is_sent_once_when_the_hold_ends(
     shop: Escalated, mailbox: Mailbox, wait: str, meanwhile: str
 ) -> None:
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     if meanwhile == "silenced":
         number = shop.silence('title=~".+"', hours=1)
         look_for(shop, minutes=14)
@@ -195,39 +195,39 @@ def test_what_was_held_back_is_sent_once_when_that_ends(
         archive_project(shop)
         look_for(shop, minutes=14)
         with shop.session() as session:
-            unarchive(shop.project_id, session=session)
-    assert told(mailbox) == []
+            unarchive_project(shop.project_id, session=session)
+    assert new_recipients(mailbox) == []
     look_for(shop, minutes=3)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     look_for(shop, minutes=20)
     # The second contact of the rules follows the first one.
-    assert told(mailbox) == (["second"] if wait == "rule" else [])
+    assert new_recipients(mailbox) == (["second"] if wait == "rule" else [])
     shop.set_status([alert], "acknowledged", by=shop.bob)
     shop.run_for(40)
-    assert told(mailbox)[:1] == ["alice"]
+    assert new_recipients(mailbox)[:1] == ["alice"]
 
 
 @pytest.mark.parametrize("wait", ["retry", "rule"])
-def test_what_was_held_back_waits_for_quiet_hours_that_began_since(
+def test_a_held_message_waits_for_quiet_hours_that_have_started(
     shop: Escalated, mailbox: Mailbox, wait: str
 ) -> None:
     alert = shop.alert(severity=1)
     WAITS[wait](shop, alert)
-    told(mailbox)
-    silence(shop)  # It lasts until 21:00.
+    new_recipients(mailbox)
+    silence(shop)  # The silence lasts until 21:00.
     quiet = QuietHours(time_zone="UTC", starts=20 * 60 + 30, ends=22 * 60)
     with shop.session() as session:
         preferences = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, preferences, session=session, now=shop.now)
+        store_preferences(shop.alice.id, preferences, session=session, now=shop.now)
     look_for(shop, minutes=115, step=300)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     assert "has quiet hours" in reasons(shop, alert)[-1]
     look_for(shop, minutes=10, step=300)
-    assert told(mailbox)[:1] == ["alice"]
+    assert new_recipients(mailbox)[:1] == ["alice"]
 
 
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
-def test_a_page_that_a_clock_ahead_held_back_is_checked_in_time(
+def test_a_page_held_by_a_clock_ahead_is_checked_in_time(
     shop: Escalated, mailbox: Mailbox, meanwhile: str
 ) -> None:
     alert = shop.alert(severity=1)
@@ -237,46 +237,42 @@ def test_a_page_that_a_clock_ahead_held_back_is_checked_in_time(
     act(shop)
     look_for(shop, minutes=1)
     shop.wait(hours=-2)
-    told(mailbox)
+    new_recipients(mailbox)
     with shop.session() as session:
         session.execute(delete(Silence))
         session.get_one(Project, shop.project_id).archived_at = None
-        assert times_ahead(session=session, now=shop.now)["pages.due_at"] == 1
-        bring_back(session=session, now=shop.now)
+        assert count_future_times(session=session, now=shop.now)["pages.due_at"] == 1
+        correct_future_times(session=session, now=shop.now)
     look_for(shop, minutes=1, step=5)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     with shop.session() as session:
-        assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+        assert "pages.due_at" not in count_future_times(session=session, now=shop.now)
 
 
 @pytest.mark.parametrize("meanwhile", ["silenced", "archived"])
-def test_a_page_that_is_held_back_is_not_taken_for_one_of_a_wrong_clock(
-    shop: Escalated, meanwhile: str
-) -> None:
+def test_a_held_page_is_not_corrected_as_a_wrong_clock(shop: Escalated, meanwhile: str) -> None:
     alert = shop.alert(severity=1)
     waits_for_a_retry(shop, alert)
     MEANWHILE[meanwhile][0](shop)
     for minutes in (1, 5, 30):
         look_for(shop, minutes=minutes, step=60)
         with shop.session() as session:
-            assert "pages.due_at" not in times_ahead(session=session, now=shop.now)
+            assert "pages.due_at" not in count_future_times(session=session, now=shop.now)
 
 
-def test_a_hold_that_an_earlier_release_left_on_a_page_stops_no_message(
+def test_a_hold_stored_by_an_earlier_release_does_not_stop_messages(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     alert = shop.alert(severity=1)
     waits_for_a_retry(shop, alert)
-    told(mailbox)
+    new_recipients(mailbox)
     with shop.session() as session:
         session.execute(update(Page).values(held_by="a silence"))
     look_for(shop, minutes=10)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
 
 
-def test_only_the_pages_that_may_not_be_sent_are_left_out_of_a_message(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_only_forbidden_pages_are_removed_from_a_message(shop: Escalated, mailbox: Mailbox) -> None:
     loud, quiet = shop.alert("Loud", severity=1), shop.alert("Quiet", severity=1)
     shop.page([loud, quiet], shop.alice)
     shop.wait(seconds=2)
@@ -310,22 +306,20 @@ def break_report(shop: Escalated, alert: int) -> None:
         session.get_one(Alert, alert).delivery_id = broken.id
 
 
-def test_a_notice_about_a_report_that_cannot_be_read_holds_back_no_mail(
-    shop: Escalated, mailbox: Mailbox
-) -> None:
+def test_an_unparsable_report_does_not_delay_notices(shop: Escalated, mailbox: Mailbox) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice")
     alert = shop.alert(severity=1)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=6)
-    told(mailbox)
+    new_recipients(mailbox)
     shop.silence('title="Quiet"', hours=1)
     break_report(shop, alert)
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox) == ["maria"]
+    assert new_recipients(mailbox) == ["maria"]
 
 
-def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbox: Mailbox) -> None:
+def test_an_unparsable_report_does_not_delay_pages(shop: Escalated, mailbox: Mailbox) -> None:
     shop.silence('title="Quiet"', hours=1)
     first, second, quiet = (shop.alert(each, severity=1) for each in ("One", "Two", "Quiet"))
     break_report(shop, first)
@@ -339,7 +333,7 @@ def test_a_report_that_cannot_be_read_holds_back_no_page(shop: Escalated, mailbo
 _NOTHING = dict.fromkeys(("opened", "joined", "resolved", "skipped"), 0)
 
 
-def test_a_person_who_was_asked_for_is_paged_although_the_alert_is_silenced(
+def test_a_manual_page_is_sent_although_the_alert_is_silenced(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     alert = shop.alert(severity=1)
@@ -348,10 +342,10 @@ def test_a_person_who_was_asked_for_is_paged_although_the_alert_is_silenced(
     shop.queue([page])
     silence(shop)
     shop.run_for(3)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
 
 
-def test_a_person_who_was_asked_for_is_asked_again_after_the_archive(
+def test_a_manual_page_is_sent_after_the_project_is_unarchived(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     assert shop.alice.contact is not None
@@ -364,23 +358,23 @@ def test_a_person_who_was_asked_for_is_asked_again_after_the_archive(
     page = NewPage(key=key, project_id=shop.project_id, alert_id=alert, user_id=shop.alice.id)
     shop.queue([page])
     shop.run_for(2)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     archive_project(shop)
     look_for(shop, minutes=12)
     with shop.session() as session:
-        unarchive(shop.project_id, session=session)
+        unarchive_project(shop.project_id, session=session)
     look_for(shop, minutes=15)
-    assert told(mailbox) == ["alice", "second"]
+    assert new_recipients(mailbox) == ["alice", "second"]
 
 
-def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
+def test_a_group_s_channel_gets_no_pages_of_a_project_that_left_the_group(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     with shop.session() as session:
         create_group("other", reserved=frozenset(), session=session, now=shop.now)
         group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-    address = email_address("room@chat.example")
-    room = shop.contact(Owner(group_id=group_id), address, label="ops")
+    address = parse_email_address("room@chat.example")
+    room = shop.contact(ContactOwner(group_id=group_id), address, label="ops")
     alert = shop.alert(severity=1)
     page = NewPage(key="1", project_id=shop.project_id, alert_id=alert, channel_id=room.id)
     shop.queue([page])
@@ -389,14 +383,14 @@ def test_a_channel_of_a_group_gets_nothing_of_a_project_that_left_the_group(
     with shop.session() as session:
         transfer_project(shop.project_id, "other", session=session, now=shop.now)
     look_for(shop, minutes=10)
-    assert told(mailbox) == []
-    text = "does not belong to the project any more: not paged"
+    assert new_recipients(mailbox) == []
+    text = "no longer belongs to the project and was not paged"
     assert ("page", "ops", text) in shop.activity(alert)
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("meanwhile", ["removed", "blocked", "archived"])
-def test_pages_about_incidents_are_checked_as_well(
+def test_waiting_pages_about_incidents_are_checked(
     shop: Escalated, mailbox: Mailbox, meanwhile: str
 ) -> None:
     act, reason = MEANWHILE[meanwhile]
@@ -429,16 +423,16 @@ def test_pages_about_incidents_are_checked_as_well(
     shop.run(mail_url=AWAY)
     act(shop)
     look_for(shop, minutes=10)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     with shop.session() as session:
         texts: Sequence[str] = session.scalars(select(IncidentNote.text)).all()
     assert any(reason in each for each in texts), texts
 
 
-# What escalations make of it
+# Effects on escalations
 
 
-def test_a_step_whose_page_is_cancelled_is_followed_at_once(
+def test_the_next_step_runs_immediately_if_the_page_of_a_step_is_cancelled(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.policy("0s user:alice", "60m user:bob")
@@ -446,16 +440,16 @@ def test_a_step_whose_page_is_cancelled_is_followed_at_once(
     shop.follow()
     shop.wait(seconds=2)
     shop.run(mail_url=AWAY)
-    told(mailbox)
+    new_recipients(mailbox)
     remove(shop)
     for _ in range(3):
         shop.pass_time(seconds=20)
-    assert told(mailbox) == ["bob"]
+    assert new_recipients(mailbox) == ["bob"]
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
 
 
 @pytest.mark.long
-def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
+def test_a_held_step_pages_after_the_silence_and_delays_the_next_step(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.policy("0s user:alice", "20m user:bob")
@@ -464,11 +458,11 @@ def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
     number = shop.silence('title=~".+"', hours=1)
     for _ in range(10):
         shop.pass_time(minutes=1)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     shop.end_silence(number)
     for _ in range(4):
         shop.pass_time(seconds=27)
-    assert told(mailbox) == ["alice"]
+    assert new_recipients(mailbox) == ["alice"]
     assert shop.paged(alert) == [("alice", 1, 1)]
     for _ in range(25):
         shop.pass_time(minutes=1)
@@ -476,7 +470,7 @@ def test_a_held_step_pages_after_the_silence_and_the_next_step_waits(
 
 
 @pytest.mark.long
-def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated) -> None:
+def test_maintainers_get_no_notice_about_a_silenced_alert(shop: Escalated) -> None:
     shop.person("maria", role=Role.MAINTAINER)
     shop.policy("0s user:alice")
     alert = shop.alert(severity=1)
@@ -487,20 +481,20 @@ def test_maintainers_are_not_told_of_an_alert_that_was_silenced(shop: Escalated)
     assert shop.notices() == []
     assert shop.escalation(alert).state == "exhausted"
     shop.end_silence(number)
-    # Somebody has the time of the policy again.
+    # The user has the full time of the policy again.
     for _ in range(4):
         shop.pass_time(minutes=1)
     assert shop.notices() == []
     for _ in range(3):
         shop.pass_time(minutes=1)
-    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts in acme/shop"]
     with shop.session() as session:
         assert session.get_one(Alert, alert).status == "triggered"
 
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ["silenced", "removed", "acknowledged"])
-def test_a_notice_for_maintainers_that_waits_is_checked_again(
+def test_a_waiting_notice_for_maintainers_is_checked_again(
     shop: Escalated, mailbox: Mailbox, what: str
 ) -> None:
     maria = shop.person("maria", role=Role.MAINTAINER)
@@ -508,9 +502,9 @@ def test_a_notice_for_maintainers_that_waits_is_checked_again(
     alert = shop.alert(severity=1)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=6)
-    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts of acme/shop"]
-    told(mailbox)
-    # The notice reaches her by her contact and at the address of the account: neither yet.
+    assert [each.subject for each in shop.notices()] == ["Nobody answered alerts in acme/shop"]
+    new_recipients(mailbox)
+    # The notice waits at both her contact and her account's address.
     with shop.session() as session:
         session.execute(update(PageMessage).where(PageMessage.kind == "notice").values(**_UNSENT))
         mine = update(Contact).where(Contact.user_id == maria.id)
@@ -524,7 +518,7 @@ def test_a_notice_for_maintainers_that_waits_is_checked_again(
         shop.act(alert, "acknowledged", by=shop.alice)
     shop.run()
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox) == []
+    assert new_recipients(mailbox) == []
     (notice,) = shop.notices()
     waits = what == "silenced"
     assert (notice.last_error or "").startswith("waits: " if waits else "cancelled: ")
@@ -533,7 +527,7 @@ def test_a_notice_for_maintainers_that_waits_is_checked_again(
     shop.wait(minutes=2)
     shop.run()
     send_mail(shop.settings, clock=lambda: shop.now)
-    assert told(mailbox).count("maria") == (2 if waits else 0)
+    assert new_recipients(mailbox).count("maria") == (2 if waits else 0)
 
 
 _UNSENT = {"ended_at": None, "outcome": None}

@@ -1,6 +1,6 @@
-"""Random histories: each message that is sent goes to somebody who may receive it at that moment.
+"""Property tests: every message goes to a user who is allowed to receive it at that moment.
 
-`tests/support/notifications/receivers.py` is an independent model of that.
+`tests/support/notifications/receivers.py` is an independent model of these rules.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,16 +25,16 @@ from sqlalchemy import delete, select, update
 
 from domain.access.roles import Role
 from domain.core.errors import ConflictError, ForbiddenError, InvalidError
-from domain.paging.escalations.manual_actions import page_person, snooze_alert
+from domain.paging.escalations.manual_actions import page_user, snooze_alert
 from domain.paging.escalations.types import AlertPageBody, AlertSnooze
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
 from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.types import NewOverride
-from domain.projects.creation import archive, create_group, unarchive
+from domain.projects.creation import archive, create_group, unarchive_project
 from domain.projects.transfers import transfer_project
 from models import (
     Alert,
@@ -67,7 +67,7 @@ from tests.support.notifications.receivers import DAY, HOUR, MINUTE, Known, Rule
 from web.settings.reader import Settings
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.hypothesis]
-#: What can forbid a message that waits.
+#: Events that can forbid a waiting message.
 _FORBIDS = ("access", "guest", "block", "silence", "window", "archive", "transfer")
 
 
@@ -88,7 +88,7 @@ class Watched(Mailbox):
 
 
 class Watching(Escalated):
-    """A project whose every moment the model hears of."""
+    """Represents a project that reports every step of the clock to the model."""
 
     model = Rules()
 
@@ -102,7 +102,7 @@ class Watching(Escalated):
 
 
 class Sending(RuleBasedStateMachine):
-    """Three people with a schedule, a group's channel, and whatever can happen to a message."""
+    """Generates events for three users, a schedule and a group's channel."""
 
     shop: Watching
     mail_url: str
@@ -129,7 +129,7 @@ class Sending(RuleBasedStateMachine):
             session.execute(update(User).values(state="active"))
             values = {"next_try_at": None, "claimed_until": None, "failing_since": None}
             session.execute(update(Contact).values(**values, tries=0))
-            unarchive(shop.project_id, session=session)
+            unarchive_project(shop.project_id, session=session)
             with suppress(InvalidError):
                 transfer_project(shop.project_id, "acme", session=session, now=shop.now)
         for name in self.model.members:
@@ -178,10 +178,10 @@ class Sending(RuleBasedStateMachine):
         person = {"alice": self.shop.alice, "bob": self.shop.bob}[name]
         wanted = PagingPreferences(quiet_hours=QuietHours(time_zone="UTC", starts=begin, ends=end))
         with self.shop.session() as session:
-            change_preferences(person.id, wanted, session=session, now=self.shop.now)
+            store_preferences(person.id, wanted, session=session, now=self.shop.now)
         self.model.quiet[name] = begin, end
 
-    # What happens
+    # Events
 
     @precondition(lambda self: len(self.ids) < 4)
     @rule(severity=integers(0, 2), answers=booleans())
@@ -197,7 +197,7 @@ class Sending(RuleBasedStateMachine):
             mail_was_away=self.is_mail_away,
         )
         if answers and number % 2 == 0:
-            # Before the worker has looked at it.
+            # The worker has not processed the alert yet.
             self._answer(number, "acknowledged")
 
     def _answer(self, number: int, status: str) -> None:
@@ -236,7 +236,7 @@ class Sending(RuleBasedStateMachine):
             return
         self.shop.raise_severity(self.ids[self._some(which)], 0)
         if known.severity > 0:
-            # A snoozed alert wakes. Whether an acknowledged one does is for other tests.
+            # A snoozed alert is triggered; other tests check acknowledged alerts.
             known.snoozed_until = None
             if known.status == "acknowledged":
                 known.status = "raised"
@@ -250,7 +250,7 @@ class Sending(RuleBasedStateMachine):
         refusals = (InvalidError, ConflictError, ForbiddenError)
         with suppress(*refusals), shop.session() as session:
             iid = session.get_one(Alert, self.ids[number]).iid
-            page_person(
+            page_user(
                 shop.work(session), shop.project_view(session), iid, AlertPageBody(user="bob")
             )
             self.model.alerts[number].asked.add("bob")
@@ -304,7 +304,7 @@ class Sending(RuleBasedStateMachine):
     def archive_or_unarchive(self) -> None:
         with self.shop.session() as session:
             if self.model.is_archived:
-                unarchive(self.shop.project_id, session=session)
+                unarchive_project(self.shop.project_id, session=session)
             else:
                 archive(self.shop.project_id, session=session, now=self.shop.now)
         self.model.is_archived = not self.model.is_archived
@@ -378,7 +378,7 @@ class Sending(RuleBasedStateMachine):
     def the_clock_runs_ahead_and_is_set_back(self) -> None:
         self.shop.now += timedelta(hours=3)
         self.shop.pass_time()
-        # A snooze that a worker ended by the wrong clock has ended.
+        # A snooze that a worker ended by the wrong clock stays ended.
         for known in self.model.alerts.values():
             if known.snoozed_until is not None and known.snoozed_until <= self.shop.now:
                 known.snoozed_until = None
@@ -397,7 +397,7 @@ class Sending(RuleBasedStateMachine):
     def something_forbids_a_message_that_waits(
         self, severity: int, minutes: int, what: str
     ) -> None:
-        """Let mail be away, or a rule wait, while the recipients of an alert change."""
+        """Delay a message by mail or by a rule, and change the recipients of an alert meanwhile."""
         if self.model.is_archived:
             return
         if not minutes:
@@ -427,7 +427,7 @@ class Sending(RuleBasedStateMachine):
         assert self.model.wrong == [], "\n".join(self.model.wrong)
 
     def teardown(self) -> None:
-        """Let nothing forbid anything any more: somebody is told of each alert that waits."""
+        """Remove all restrictions, and check that each waiting alert is sent to a user."""
         if not hasattr(self, "ids"):
             return
         model, shop = self.model, self.shop
@@ -465,7 +465,9 @@ def a_shop(given: Settings) -> Iterator[Watching]:
         with shop.session() as session:
             create_group("other", reserved=frozenset(), session=session, now=shop.now)
             group_id = session.scalars(select(Group.id).where(Group.path == "acme")).one()
-        shop.contact(Owner(group_id=group_id), email_address("room@chat.example"), label="ops")
+        shop.contact(
+            ContactOwner(group_id=group_id), parse_email_address("room@chat.example"), label="ops"
+        )
         shop.email_contact(shop.alice.id, "second@pager.example")
         yield shop
         shop.close()
@@ -474,10 +476,10 @@ def a_shop(given: Settings) -> Iterator[Watching]:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("minutes", [0, 1])
 @pytest.mark.parametrize("what", _FORBIDS)
-def test_each_thing_that_forbids_a_message_does_so_while_it_waits(
+def test_each_event_that_forbids_a_message_applies_while_it_waits(
     settings: Settings, what: str, minutes: int
 ) -> None:
-    """The message waits for the mail server, or for a rule of the person."""
+    """Let the message wait for the mail server, or for a notification rule."""
     with a_shop(settings) as shop:
         given = {
             "shop": shop,
@@ -490,7 +492,7 @@ def test_each_thing_that_forbids_a_message_does_so_while_it_waits(
         history.teardown()
 
 
-#: Histories that `make test` tries.
+#: Number of histories in `make test`.
 FEW = 6
 
 
@@ -507,17 +509,17 @@ def run(settings: Settings, *, examples: int, steps: int, phases: Sequence[Phase
             stateful_step_count=steps,
             deadline=None,
             phases=phases,
-            # The same few histories each time; `make properties` tries others.
+            # The same few histories run each time; `make properties` tries others.
             derandomize=examples <= FEW,
             suppress_health_check=list(HealthCheck),
         )
         run_histories(histories, settings=profile)
 
 
-def test_whatever_happens_nobody_receives_what_they_may_not_and_nothing_is_lost(
+def test_no_user_gets_a_forbidden_message_and_no_message_is_lost(
     settings: Settings, request: pytest.FixtureRequest
 ) -> None:
-    """The number of histories is that of hypothesis' profile: more of them in `make properties`."""
+    """Run histories; `make properties` runs more of them."""
     is_long = request.config.getoption("--hypothesis-profile") == "fuzz"
     run(
         settings,

@@ -1,13 +1,17 @@
-"""A clock ran ahead and was set back: nothing waits for the time that it showed."""
+"""Tests that a clock that ran ahead and was set back delays nothing."""
 
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import select, update
 
-from domain.housekeeping.clock_corrections import bring_back, correction_remark, times_ahead
-from domain.paging.notifications.recipients import PagingPreferences, QuietHours, change_preferences
-from domain.paging.silences.flapping import store_settings
+from domain.housekeeping.clock_corrections import (
+    correct_future_times,
+    count_future_times,
+    describe_recent_correction,
+)
+from domain.paging.notifications.recipients import PagingPreferences, QuietHours, store_preferences
+from domain.paging.silences.flapping import store_flap_settings
 from domain.paging.silences.types import FlapSettings
 from models import Alert, Application, BackchannelSession, Contact, Escalation, Page, PageRecipient
 from tests.support.mail.mail_server import Mailbox
@@ -16,18 +20,18 @@ from tests.support.notifications.paging import subjects
 from web.jobs.clock_corrections import ClockCorrections
 
 
-def look(shop: Escalated) -> None:
+def correct_times(shop: Escalated) -> None:
     with ClockCorrections(shop.settings, clock=lambda: shop.now) as loop:
         assert loop.run_due() == 0
 
 
 def ahead(shop: Escalated) -> dict[str, int]:
     with shop.session() as session:
-        return dict(times_ahead(session=session, now=shop.now))
+        return dict(count_future_times(session=session, now=shop.now))
 
 
 @pytest.mark.long
-def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
+def test_pages_queued_by_a_clock_ahead_are_sent_after_the_correction(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.wait(hours=1)
@@ -36,19 +40,21 @@ def test_pages_that_were_queued_by_a_clock_ahead_leave_when_it_is_right(
     shop.run_for(2)
     assert mailbox.messages == []
     assert ahead(shop) == {"pages.due_at": 1}
-    look(shop)
+    correct_times(shop)
     shop.run_for(3)
     assert len(mailbox.messages) == 1
     assert ahead(shop) == {}
     with shop.session() as session:
-        said = correction_remark(session=session, now=shop.now)
+        said = describe_recent_correction(session=session, now=shop.now)
         assert said is not None
         assert "until 2026-03-01 20:00 UTC" in said
-        assert correction_remark(session=session, now=shop.now + timedelta(hours=2)) is None
+        assert (
+            describe_recent_correction(session=session, now=shop.now + timedelta(hours=2)) is None
+        )
 
 
 @pytest.mark.long
-def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
+def test_the_next_steps_of_an_escalation_follow_the_correct_clock(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.policy("0s user:alice", "5m user:bob")
@@ -57,7 +63,7 @@ def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
     shop.pass_time()
     shop.wait(hours=-1)
     second = shop.alert()
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=2)
     shop.pass_time(minutes=6)
     assert shop.paged(first) == [("alice", 1, 1), ("bob", 1, 2)]
@@ -70,7 +76,7 @@ def test_the_next_steps_of_an_escalation_are_taken_by_the_right_clock(
 
 
 @pytest.mark.long
-def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
+def test_a_step_run_by_a_clock_ahead_does_not_delay_the_next_step(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice", "10m user:bob", "20m user:alice")
@@ -80,13 +86,13 @@ def test_a_step_that_a_clock_ahead_took_does_not_hold_back_the_one_after_it(
     shop.pass_time()
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(seconds=1)
     shop.pass_time(minutes=9)
     assert shop.paged(alert)[2:] == []
     shop.pass_time(minutes=2)
     assert shop.paged(alert)[2:] == [("alice", 1, 3)]
-    # The corrected times hold nothing back, and hurry nothing, any more.
+    # The corrected times do not delay or hurry anything any more.
     assert ahead(shop) == {}
 
 
@@ -103,11 +109,11 @@ def test_a_clock_that_was_a_few_seconds_ahead_delays_no_step(shop: Escalated) ->
 
 
 @pytest.mark.long
-def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Escalated) -> None:
+def test_an_alert_opened_by_a_clock_ahead_is_not_held_until_that_time(shop: Escalated) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
         wanted = FlapSettings(reopen_minutes=10)
-        store_settings(shop.project_id, wanted, session=session)
+        store_flap_settings(shop.project_id, wanted, session=session)
     shop.wait(hours=1)
     former = shop.alert(fingerprint=b"disk")
     shop.pass_time()
@@ -116,18 +122,18 @@ def test_an_alert_that_opened_by_a_clock_ahead_is_not_held_until_then(shop: Esca
     with shop.session() as session:
         row = session.get_one(Alert, former)
         row.status, row.ended_at = "resolved", shop.now
-    # It continues the former one, so it pages if it stays open for ten minutes.
+    # The alert continues the former one, so it pages only after ten minutes.
     alert = shop.alert(fingerprint=b"disk")
     shop.pass_time()
     assert shop.paged(alert) == []
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.pass_time(minutes=1)
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
-def test_an_alert_that_comes_back_goes_on_by_the_right_clock(shop: Escalated) -> None:
+def test_a_recurring_alert_continues_with_the_correct_clock(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     shop.wait(hours=1)
     former = shop.alert(fingerprint=b"disk")
@@ -146,12 +152,12 @@ def test_an_alert_that_comes_back_goes_on_by_the_right_clock(shop: Escalated) ->
     assert timedelta(minutes=3) < next_at - shop.now <= timedelta(minutes=4)
 
 
-def test_an_alert_is_not_held_for_one_that_was_acknowledged_and_ended_by_a_clock_ahead(
+def test_an_alert_is_not_held_for_a_predecessor_ended_by_a_clock_ahead(
     shop: Escalated,
 ) -> None:
     shop.policy("0s user:alice")
     with shop.session() as session:
-        store_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
+        store_flap_settings(shop.project_id, FlapSettings(reopen_minutes=10), session=session)
     shop.wait(hours=3)
     former = shop.alert(fingerprint=b"disk")
     shop.follow()
@@ -160,14 +166,14 @@ def test_an_alert_is_not_held_for_one_that_was_acknowledged_and_ended_by_a_clock
         row = session.get_one(Alert, former)
         row.status, row.ended_at = "resolved", shop.now
     shop.follow()
-    shop.wait(hours=-1)  # two hours later in truth
+    shop.wait(hours=-1)  # In real time, two hours have passed.
     alert = shop.alert(fingerprint=b"disk")
     shop.follow()
     assert shop.paged(alert) == [("alice", 1, 1)]
 
 
 @pytest.mark.long
-def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
+def test_a_contact_that_failed_under_a_clock_ahead_is_retried(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.wait(hours=1)
@@ -175,24 +181,24 @@ def test_a_contact_that_failed_by_a_clock_ahead_is_tried_again(
     shop.run_for(3, mail_url="smtp://127.0.0.1:1")
     shop.wait(hours=-1)
     assert "contacts.next_try_at" in ahead(shop)
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
 
-def test_a_claim_of_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> None:
+def test_a_claim_made_by_a_clock_ahead_ends(shop: Escalated, mailbox: Mailbox) -> None:
     with shop.session() as session:
         until = shop.now + timedelta(minutes=4)
         session.execute(update(Contact).values(claimed_until=until))
     shop.page([shop.alert()], shop.alice)
     shop.run_for(3)
     assert mailbox.messages == []
-    look(shop)
+    correct_times(shop)
     shop.run_for(2)
     assert len(mailbox.messages) == 1
 
 
-def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Escalated) -> None:
+def test_an_application_is_notified_of_a_sign_in_ended_by_a_clock_ahead(shop: Escalated) -> None:
     with shop.session() as session:
         given = {"uid": "a", "name": "App", "redirect_uris": [], "scopes": ""}
         session.add(Application(id=1, owner_id=shop.alice.id, created_at=shop.now, **given))
@@ -202,7 +208,7 @@ def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Esc
             row = {"application_id": 1, "user_id": shop.alice.id, "sid": sid, "tries": tries}
             session.add(BackchannelSession(due_at=due_at, **row))
     assert ahead(shop) == {"backchannel_sessions.due_at": 2}
-    look(shop)
+    correct_times(shop)
     assert ahead(shop) == {}
     with shop.session() as session:
         due = dict(session.execute(select(BackchannelSession.sid, BackchannelSession.due_at)).all())
@@ -211,15 +217,15 @@ def test_an_application_hears_of_a_sign_in_that_ended_by_a_clock_ahead(shop: Esc
 
 
 @pytest.mark.long
-def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) -> None:
+def test_quiet_hours_still_delay_pages(shop: Escalated, mailbox: Mailbox) -> None:
     quiet = QuietHours(time_zone="UTC", starts=19 * 60, ends=23 * 60, lets_critical_through=True)
     with shop.session() as session:
         wanted = PagingPreferences(quiet_hours=quiet)
-        change_preferences(shop.alice.id, wanted, session=session, now=shop.now)
+        store_preferences(shop.alice.id, wanted, session=session, now=shop.now)
     shop.wait(hours=1)
     shop.page([shop.alert("Backup old", severity=4)], shop.alice)
     shop.wait(hours=-1)
-    look(shop)
+    correct_times(shop)
     shop.run_for(60)
     assert mailbox.messages == []
     assert ahead(shop) == {}
@@ -229,7 +235,7 @@ def test_quiet_hours_still_hold_pages_back(shop: Escalated, mailbox: Mailbox) ->
 
 
 @pytest.mark.long
-def test_times_of_a_right_clock_are_left_alone(shop: Escalated) -> None:
+def test_times_of_a_correct_clock_are_not_changed(shop: Escalated) -> None:
     shop.policy("0s user:alice", "30m user:bob", repeats=2, pause="1d")
     shop.silence('severity="info"', hours=2)
     shop.alert(severity=4)
@@ -239,7 +245,7 @@ def test_times_of_a_right_clock_are_left_alone(shop: Escalated) -> None:
         shop.pass_time(minutes=4)
         before = [[vars(row) for row in shop.rows(table)] for table in tables]
         with shop.session() as session:
-            assert bring_back(session=session, now=shop.now) == {}
+            assert correct_future_times(session=session, now=shop.now) == {}
         after = [[vars(row) for row in shop.rows(table)] for table in tables]
         for old, new in zip(before, after, strict=True):
             assert [{**row, "_sa_instance_state": 0} for row in old] == [

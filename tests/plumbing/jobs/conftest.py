@@ -1,4 +1,4 @@
-"""An outbox with its mail server, webhooks of a project, and another service that takes them."""
+"""Fixtures: an outbox with its mail server, webhooks, audit streams, and a receiver."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def outbox(settings: Settings) -> Iterator[Outbox]:
-    """The outbox of a database of the test's own."""
+    """Open the outbox of the test's own database."""
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         opened = Outbox(settings, mailbox, port)
@@ -32,7 +32,7 @@ def webhooks(app: Flask, settings: Settings) -> Iterator[Webhooks]:
 
 @pytest.fixture
 def streams(settings: Settings) -> Iterator[Streams]:
-    """Audit streams, their log, and a clock that the test moves."""
+    """Open audit streams with their log, and a clock that the test moves."""
     made = Streams(settings)
     yield made
     made.close()

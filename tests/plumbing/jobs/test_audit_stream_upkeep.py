@@ -1,4 +1,4 @@
-"""Destinations of the audit log over time: notices, a new secret key, pruning, deleted accounts."""
+"""Tests of audit stream maintenance: notices, key changes, pruning and deleted accounts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,19 +8,19 @@ from sqlalchemy import select, update
 
 from domain.accounts.personal_data.erasure import erase_person
 from domain.accounts.users import NewUser, UserView, create_user
-from domain.audit.events import Actor, Event, EventKind, EventSource
-from domain.audit.seals import audit_key
-from domain.audit.streamed_events import stream_event
+from domain.audit.events import Event, EventActor, EventKind, EventSource
+from domain.audit.seals import get_or_create_audit_key
+from domain.audit.streamed_events import queue_streamed_event
 from domain.core.keyring import Keyring
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
-from domain.housekeeping.rekeying import reencrypt
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
+from domain.housekeeping.rekeying import reencrypt_all
 from models import AuditStream, AuditStreamEntry, Mail
 from tests.support.database.audit_streams import Streams
 from tests.support.database.work import work_in
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.service.receiver import Receiver
 from tests.support.signing_in.password_rules import RULES
-from web.jobs.mail import queue_administrators_mail
+from web.jobs.mail import queue_destination_mail
 from web.jobs.retention import prune_database
 from web.settings.reader import Settings
 
@@ -52,7 +52,7 @@ def mails(streams: Streams) -> list[Mail]:
         return stored_mails(session, streams.settings.secret_key)
 
 
-def test_administrators_are_told_once_of_a_destination_that_fails(streams: Streams) -> None:
+def test_administrators_are_notified_once_of_a_failing_destination(streams: Streams) -> None:
     person(streams, "root", admin=True)
     person(streams, "alice")
     streams.create(DOWN)
@@ -61,20 +61,20 @@ def test_administrators_are_told_once_of_a_destination_that_fails(streams: Strea
     written = []
     for _ in range(6):
         streams.wait(hours=12)
-        written.append(queue_administrators_mail(streams.settings, clock=lambda: streams.now))
+        written.append(queue_destination_mail(streams.settings, clock=lambda: streams.now))
     assert written == [0, 1, 0, 0, 0, 0]
     (message,) = mails(streams)
     assert message.recipient == "root@people.example"
     assert message.subject == "Audit events cannot be delivered"
-    assert "it refused the connection" in message.text
-    assert "2 events are waiting" in message.text
+    assert "the connection was refused" in message.text
+    assert "Waiting events: 2." in message.text
     assert "/admin/audit_streams/" in message.text
-    # The query may hold a secret of the destination.
+    # The query can contain a secret of the destination.
     assert "of-the-collector" not in message.text
 
 
 @pytest.mark.long
-def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
+def test_old_entries_are_pruned_and_administrators_are_notified(streams: Streams) -> None:
     person(streams, "root", admin=True)
     stream, removed = streams.create(DOWN).destination, streams.create(DOWN).destination
     streams.wait(days=-20)
@@ -82,14 +82,14 @@ def test_what_waited_too_long_is_pruned_and_told(streams: Streams) -> None:
     streams.wait(days=20)
     streams.write()
     with streams.session() as session:
-        AUDIT_STREAMS.remove(removed.id, session=session)
+        AUDIT_STREAM_KIND.remove(removed.id, session=session)
     assert prune_database(streams.settings)["audit_stream_entries"] == 5
     assert prune_database(streams.settings)["audit_stream_entries"] == 0
     state = streams.state(stream)
     assert (state.backlog, state.dropped) == (1, 2)
-    assert queue_administrators_mail(streams.settings, clock=lambda: streams.now) == 1
+    assert queue_destination_mail(streams.settings, clock=lambda: streams.now) == 1
     (message,) = mails(streams)
-    assert message.subject == "Audit events were given up"
+    assert message.subject == "Audit events were discarded"
     assert "2 so far" in message.text
 
 
@@ -109,7 +109,7 @@ def test_an_event_that_was_pruned_before_it_was_sent_is_counted(
 def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: Receiver) -> None:
     made = streams.create(receiver.url)
     with streams.session() as session:
-        done = reencrypt(Keyring(NEW_KEY, OLD_KEY), session=session)
+        done = reencrypt_all(Keyring(NEW_KEY, OLD_KEY), session=session)
         assert (done["audit_stream_secrets"], done["previous_audit_stream_secrets"]) == (1, 0)
     streams.write()
     streams.deliver(secret_key=NEW_KEY)
@@ -119,20 +119,18 @@ def test_secrets_survive_a_change_of_the_secret_key(streams: Streams, receiver: 
     assert made.secret not in ciphertext
 
 
-def test_who_is_deleted_is_not_named_by_events_that_wait(
-    streams: Streams, receiver: Receiver
-) -> None:
+def test_waiting_events_do_not_name_a_deleted_user(streams: Streams, receiver: Receiver) -> None:
     streams.create(receiver.url)
     alice = person(streams, "alice")
     with streams.session() as session:
-        actor = Actor(id=alice.id, name=alice.username)
+        actor = EventActor(id=alice.id, name=alice.username)
         source = EventSource(actor=actor, address="192.0.2.7", user_agent="Lynx/2.9")
         clone = Event(
             kind=EventKind.PUBLIC_REPOSITORY_DOWNLOADED, user_id=alice.id, subject="alice/shop"
         )
-        stream_event(clone, source, session=session, now=streams.now)
+        queue_streamed_event(clone, source, session=session, now=streams.now)
     with streams.session() as session:
-        key = audit_key(session=session, keyring=streams.keyring, now=streams.now)
+        key = get_or_create_audit_key(session=session, keyring=streams.keyring, now=streams.now)
         erase_person(work_in(session, now=streams.now), alice, heir=None, audit_key=key)
     streams.deliver()
     (sent,) = receiver.of("public_repository_download_operation")

@@ -1,4 +1,4 @@
-"""Audit events reach every destination, each once and in order, whatever happens in between."""
+"""Tests that audit events reach each destination once and in order, in spite of failures."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import timedelta
@@ -13,12 +13,12 @@ from domain.audit.events import EventKind
 from domain.audit.log import get_event
 from domain.core.errors import ConflictError, InvalidError
 from domain.delivery.audit_streams.streams import (
-    AUDIT_STREAMS,
-    MOST_STREAMS,
-    drop_old_entries,
-    remove_orphans,
+    AUDIT_STREAM_KIND,
+    MAX_STREAMS,
+    delete_orphaned_events,
+    drop_old_events,
 )
-from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationDetails, DestinationState, RetryPolicy
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver, running_receiver
@@ -27,7 +27,7 @@ DOWN = "http://127.0.0.1:1/"
 
 
 @pytest.mark.long
-def test_events_arrive_in_order_signed_and_as_the_api_shows_them(
+def test_events_arrive_in_order_signed_and_with_the_content_of_the_api(
     streams: Streams, receiver: Receiver
 ) -> None:
     created = streams.create(receiver.url)
@@ -91,7 +91,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     while streams.now - began < timedelta(hours=1):
         assert streams.deliver() == 1
         attempts.append(streams.now)
-        # Nothing is tried before it is due.
+        # No attempt is made before it is due.
         assert streams.deliver() == 0
         written += streams.write()
         next_try_at = streams.state(stream).next_try_at
@@ -104,7 +104,7 @@ def test_a_destination_that_is_down_for_an_hour_gets_everything_once_and_in_orde
     state = streams.state(stream)
     assert state.state is DestinationState.RETRYING
     assert (state.failing_since, state.failures) == (began, len(attempts))
-    assert state.last_error == "it answered 503 Service Unavailable"
+    assert state.last_error == "the server returned 503 Service Unavailable"
 
     is_down = False
     streams.deliver()
@@ -128,12 +128,14 @@ def test_a_repeated_attempt_has_the_id_of_the_first(streams: Streams, receiver: 
     streams.wait(seconds=30)
     streams.deliver()
     assert len({each.message_id for each in seen}) == 1
-    # Each attempt is signed with its own time: receivers refuse old ones.
+    # Each attempt is signed with its own time, because receivers reject old times.
     assert len({each.headers["webhook-timestamp"] for each in seen}) == 2
     assert [each.verified_by(secret)["type"] for each in seen] == ["token.revoked"] * 2
 
 
-def test_one_that_is_silent_holds_up_no_other(streams: Streams, receiver: Receiver) -> None:
+def test_an_unresponsive_destination_does_not_delay_others(
+    streams: Streams, receiver: Receiver
+) -> None:
     over = Signal()
 
     def stall(_request: Received) -> tuple[int, dict[str, str]]:
@@ -168,7 +170,7 @@ def test_several_workers_send_nothing_twice(streams: Streams, receiver: Receiver
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
-def test_of_workers_that_look_at_once_one_gets_a_claim(
+def test_only_one_of_two_simultaneous_workers_gets_a_claim(
     streams: Streams, receiver: Receiver
 ) -> None:
     streams.create(receiver.url)
@@ -176,10 +178,10 @@ def test_of_workers_that_look_at_once_one_gets_a_claim(
 
     def claimed() -> int:
         with streams.session() as session:
-            return len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now))
+            return len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now))
 
     with ThreadPoolExecutor(1) as other, streams.session() as session:
-        assert len(AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)) == 1
+        assert len(AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)) == 1
         later = other.submit(claimed)
         assert not wait([later], timeout=1).done
         session.commit()
@@ -200,16 +202,16 @@ def test_an_event_that_is_committed_late_is_not_skipped(
     assert receiver.subjects == [*early, late]
 
 
-def test_a_crash_before_the_note_sends_the_event_once_more_with_its_id(
+def test_a_crash_before_the_delivery_is_recorded_resends_the_event_with_its_id(
     streams: Streams, receiver: Receiver
 ) -> None:
     streams.create(receiver.url)
     streams.write(2)
-    # What a worker leaves behind that is killed between the answer and its note.
+    # State after a worker was killed between the response and the record of the delivery.
     with streams.session() as session:
-        (claim,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
+        (claim,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
     with streams.session() as session:
-        delivery = AUDIT_STREAMS.next_delivery(
+        delivery = AUDIT_STREAM_KIND.next_delivery(
             claim, session=session, keyring=streams.keyring, now=streams.now
         )
     assert delivery is not None
@@ -225,15 +227,15 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     stream = streams.create(receiver.url).destination
     streams.write()
     with streams.session() as session:
-        (lost,) = AUDIT_STREAMS.claim_due(most=64, session=session, now=streams.now)
+        (lost,) = AUDIT_STREAM_KIND.claim_due(most=64, session=session, now=streams.now)
     streams.wait(seconds=30)
     streams.deliver()
     with streams.session() as session:
         assert (
-            AUDIT_STREAMS.record_failure(
+            AUDIT_STREAM_KIND.record_failure(
                 lost,
                 None,
-                Attempt(problem="it was slow"),
+                DeliveryAttempt(problem="it was slow"),
                 RetryPolicy(share=0, patience=timedelta(days=5)),
                 session=session,
                 now=streams.now,
@@ -241,7 +243,7 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
             is None
         )
         assert (
-            AUDIT_STREAMS.next_delivery(
+            AUDIT_STREAM_KIND.next_delivery(
                 lost, session=session, keyring=streams.keyring, now=streams.now
             )
             is None
@@ -249,13 +251,13 @@ def test_a_worker_that_lost_its_claim_changes_nothing(streams: Streams, receiver
     assert streams.state(stream).state is DestinationState.ACTIVE
 
 
-def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Receiver) -> None:
+def test_both_secrets_sign_until_the_old_one_expires(streams: Streams, receiver: Receiver) -> None:
     old = streams.create(receiver.url)
     until = streams.now + timedelta(hours=1)
 
     def rotate(stream_id: int, *, hours: float) -> str:
         with streams.session() as session:
-            return AUDIT_STREAMS.rotate_secret(
+            return AUDIT_STREAM_KIND.rotate_secret(
                 stream_id,
                 previous_until=streams.now + timedelta(hours=hours),
                 session=session,
@@ -290,29 +292,27 @@ def test_two_secrets_sign_until_the_old_one_ends(streams: Streams, receiver: Rec
 
 
 @pytest.mark.long
-def test_a_paused_destination_gets_what_waits_when_it_is_resumed(
-    streams: Streams, receiver: Receiver
-) -> None:
+def test_a_resumed_destination_gets_its_backlog(streams: Streams, receiver: Receiver) -> None:
     stream = streams.create(receiver.url).destination
     with streams.session() as session:
-        AUDIT_STREAMS.pause(stream.id, session=session, now=streams.now)
+        AUDIT_STREAM_KIND.pause(stream.id, session=session, now=streams.now)
     written = streams.write(2)
     assert streams.deliver() == 0
     state = streams.state(stream)
     assert (state.state, state.backlog) == (DestinationState.PAUSED, 2)
     with streams.session() as session:
-        AUDIT_STREAMS.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume(stream.id, session=session)
     streams.deliver()
     assert receiver.subjects == written
 
 
-def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None:
+def test_a_new_url_gets_the_backlog(streams: Streams, receiver: Receiver) -> None:
     stream = streams.create(DOWN).destination
     written = streams.write(2)
     streams.deliver()
-    assert streams.state(stream).last_error == "it refused the connection"
+    assert streams.state(stream).last_error == "the connection was refused"
     with streams.session() as session:
-        AUDIT_STREAMS.change(
+        AUDIT_STREAM_KIND.change(
             stream.id,
             DestinationDetails(url=receiver.url),
             session=session,
@@ -323,7 +323,7 @@ def test_a_new_url_gets_what_waits(streams: Streams, receiver: Receiver) -> None
 
 
 @pytest.mark.long
-def test_a_removed_destination_takes_its_backlog_with_it(
+def test_the_backlog_of_a_removed_destination_is_deleted(
     streams: Streams, receiver: Receiver
 ) -> None:
     streams.create(receiver.url)
@@ -331,19 +331,19 @@ def test_a_removed_destination_takes_its_backlog_with_it(
     written = streams.write(3)
     streams.deliver()
     with streams.session() as session:
-        AUDIT_STREAMS.remove(removed.id, session=session)
+        AUDIT_STREAM_KIND.remove(removed.id, session=session)
     newer = streams.create(receiver.url.replace("/events", "/newer")).destination
-    # Its number is not used again: it gets no events of the removed one.
+    # The id is not reused, so the new destination gets no events of the removed one.
     assert newer.id > removed.id
     assert streams.deliver() == 0
     assert receiver.subjects == written
     with streams.session() as session:
-        assert remove_orphans(session=session, between=session.flush) == 3
-        assert remove_orphans(session=session, between=session.flush) == 0
+        assert delete_orphaned_events(session=session, between=session.flush) == 3
+        assert delete_orphaned_events(session=session, between=session.flush) == 0
 
 
 @pytest.mark.long
-def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None:
+def test_a_destination_is_shown_as_failing_after_a_day(streams: Streams) -> None:
     stream = streams.create(DOWN).destination
     streams.write()
     streams.deliver()
@@ -351,11 +351,11 @@ def test_a_destination_that_fails_for_a_day_is_failing(streams: Streams) -> None
     assert streams.state(stream).state is DestinationState.RETRYING
     streams.wait(hours=1)
     assert streams.state(stream).state is DestinationState.FAILING
-    # It is tried all the same.
+    # Delivery attempts continue.
     assert streams.deliver() == 1
 
 
-def test_a_backlog_is_bounded_by_age_and_number_and_says_what_it_lost(streams: Streams) -> None:
+def test_a_backlog_is_limited_by_age_and_size_and_counts_dropped_entries(streams: Streams) -> None:
     stream = streams.create(DOWN).destination
     streams.write(3)
     streams.wait(days=15)
@@ -363,7 +363,7 @@ def test_a_backlog_is_bounded_by_age_and_number_and_says_what_it_lost(streams: S
 
     def drop(**limits: int) -> int:
         with streams.session() as session:
-            return drop_old_entries(
+            return drop_old_events(
                 session=session,
                 before=streams.now - timedelta(days=14),
                 now=streams.now,
@@ -378,9 +378,7 @@ def test_a_backlog_is_bounded_by_age_and_number_and_says_what_it_lost(streams: S
     assert (state.backlog, state.dropped, state.last_dropped_at) == (2, 6, streams.now)
 
 
-def test_a_destination_that_asks_to_wait_is_left_alone(
-    streams: Streams, receiver: Receiver
-) -> None:
+def test_a_retry_after_header_delays_the_next_attempt(streams: Streams, receiver: Receiver) -> None:
     receiver.answer = lambda _request: (429, {"Retry-After": "90"})
     stream = streams.create(receiver.url).destination
     streams.write()
@@ -388,25 +386,27 @@ def test_a_destination_that_asks_to_wait_is_left_alone(
     assert streams.state(stream).next_try_at == streams.now + timedelta(seconds=90)
 
 
-def test_private_addresses_are_refused_when_they_are_not_allowed(
+def test_private_addresses_are_rejected_unless_allowed(
     streams: Streams, receiver: Receiver
 ) -> None:
     stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver(outgoing_private_addresses="")
     assert receiver.received == []
-    assert "127.0.0.1, which is loopback" in str(streams.state(stream).last_error)
+    assert "127.0.0.1 is a loopback address" in str(streams.state(stream).last_error)
 
 
-def test_a_secret_that_cannot_be_decrypted_is_told(streams: Streams, receiver: Receiver) -> None:
+def test_a_secret_that_cannot_be_decrypted_is_reported(
+    streams: Streams, receiver: Receiver
+) -> None:
     stream = streams.create(receiver.url).destination
     streams.write()
     streams.deliver(secret_key="another key that nobody has used here before")
     assert "enter the URL again" in str(streams.state(stream).last_error)
 
 
-def test_there_is_a_limit_to_destinations(streams: Streams) -> None:
-    for _ in range(MOST_STREAMS):
+def test_the_number_of_destinations_is_limited(streams: Streams) -> None:
+    for _ in range(MAX_STREAMS):
         streams.create(DOWN)
-    with pytest.raises(ConflictError, match="Delete one first"):
+    with pytest.raises(ConflictError, match="Delete a destination first"):
         streams.create(DOWN)

@@ -1,4 +1,4 @@
-"""The worker removes all that belongs to a deleted project, in slices, and goes on where it was."""
+"""Tests that the worker deletes all data of a removed project in slices and can resume."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +10,8 @@ from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from domain.core.clock import system_clock
-from domain.git.storage import repository_path
-from domain.housekeeping.deletion import remove_deleted
+from domain.git.storage import get_repository_path
+from domain.housekeeping.deletion import remove_deleted_namespaces
 from domain.projects.deletion import delete_project
 from models import (
     Alert,
@@ -33,7 +33,7 @@ from tests.support.accounts.namespaces import get_namespace
 from tests.support.alerts.bulk import fill_project, rows_of
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.jobs.retention import remove_from_database
+from web.jobs.retention import remove_deleted_data
 from web.services import settings
 
 ALERTS, OTHERS = 350, 20
@@ -41,12 +41,12 @@ NOW = system_clock()
 
 
 class KilledError(Exception):
-    """The worker was killed."""
+    """Simulates the end of a killed worker."""
 
 
 @pytest.fixture
 def session(app: Flask) -> Iterator[Session]:
-    """A group with two projects that have alerts, and a newer one."""
+    """Create a group with two projects that have alerts, and a newer project."""
     operate(app, "groups", "create", "acme")
     for name in ("shop", "site", "newest"):
         operate(app, "projects", "create", f"acme/{name}")
@@ -60,7 +60,7 @@ def session(app: Flask) -> Iterator[Session]:
 
 
 def add_others(project_id: int, session: Session) -> None:
-    """Add rows of every other kind that a project has many of."""
+    """Add rows of the other kinds that a project can have many of."""
     environment = Environment(project_id=project_id, name="staging", created_at=NOW)
     release = ProjectRelease(
         project_id=project_id,
@@ -109,7 +109,7 @@ def add_others(project_id: int, session: Session) -> None:
 def delete_shop(session: Session) -> Project:
     place = get_namespace("acme/shop", session=session)
     delete_project(place, session=session, now=NOW)
-    # As when the registry has deleted the images: until then all else stays.
+    # Simulate the deletion of the images; until then all other data stays.
     session.execute(delete(RegistryRemoval))
     session.commit()
     return session.get_one(Project, place.project_id)
@@ -120,15 +120,15 @@ def count(table: Any, session: Session) -> int:
 
 
 @pytest.mark.long
-def test_nothing_is_left_of_a_deleted_project_and_all_of_others(session: Session) -> None:
+def test_all_data_of_a_deleted_project_is_removed_and_other_projects_stay(session: Session) -> None:
     site = get_namespace("acme/site", session=session).project_id or 0
     before = rows_of(site, session=session)
     project = delete_shop(session)
     project_id, own = project.id, settings()
-    folder = repository_path(Path(own.repositories_path), project_id, project.created_at)
+    folder = get_repository_path(Path(own.repositories_path), project_id, project.created_at)
     folder.mkdir(parents=True)
     session.rollback()
-    assert remove_from_database(own) == {"projects": 1, "groups": 0}
+    assert remove_deleted_data(own) == {"projects": 1, "groups": 0}
     assert rows_of(project_id, session=session) == {}
     assert rows_of(site, session=session) == before
     for table in (ReleaseLink, RegistryManifest, RegistryTag, AlertNote):
@@ -145,7 +145,7 @@ def kinds_of(project_id: int, session: Session) -> list[str]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", ["shop", "newest"])
-def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
+def test_audit_events_of_a_deleted_project_stay_and_its_id_is_not_reused(
     app: Flask, session: Session, name: str
 ) -> None:
     path = f"acme/{name}"
@@ -156,14 +156,14 @@ def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
     before = kinds_of(project_id, session)
     assert before == ["project.created", "project.deleted"]
     session.rollback()
-    # The newest is kept until there is a newer one, or SQLite would give its id to the next.
+    # The newest project is kept until there is a newer one, because SQLite would reuse its id.
     for _ in range(2):
-        remove_from_database(settings())
+        remove_deleted_data(settings())
         operate(app, "projects", "create", path)
         operate(app, "projects", "delete", path, "--yes")
         session.execute(delete(RegistryRemoval))
         session.commit()
-    remove_from_database(settings())
+    remove_deleted_data(settings())
     operate(app, "projects", "create", path)
     later = get_namespace(path, session=session).project_id or 0
     assert later > project_id
@@ -173,7 +173,7 @@ def test_its_audit_events_stay_and_are_not_those_of_a_later_project(
 
 
 @pytest.mark.long
-def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
+def test_a_deletion_resumes_after_a_worker_was_killed_at_any_point(
     session: Session,
 ) -> None:
     project_id = delete_shop(session).id
@@ -187,7 +187,9 @@ def test_a_worker_that_is_killed_at_any_moment_is_followed_by_one_that_goes_on(
                 raise KilledError
 
         try:
-            remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
+            remove_deleted_namespaces(
+                remove_files=lambda *_: None, session=session, between=between, now=NOW
+            )
             break
         except KilledError:
             session.rollback()
@@ -212,6 +214,8 @@ def test_a_slice_is_small(session: Session) -> None:
         sizes.append(last - now_left)
         last = now_left
 
-    remove_deleted(remove_files=lambda *_: None, session=session, between=between, now=NOW)
+    remove_deleted_namespaces(
+        remove_files=lambda *_: None, session=session, between=between, now=NOW
+    )
     assert sum(sizes) == 2 * ALERTS + 1
     assert max(sizes) <= 100

@@ -1,4 +1,4 @@
-"""Messages and URLs of destinations are encrypted at rest, also those of an older release."""
+"""Tests that messages and destination URLs are encrypted at rest, after an upgrade as well."""
 
 from datetime import timedelta
 
@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from domain.core.hosts import HostReport, record_host_report
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import without_links
+from domain.delivery.mail.outbox import redact_secret_links
 from domain.delivery.outgoing.destinations import ENCRYPTED_URL
-from domain.housekeeping.rekeying import reencrypt, rotation
+from domain.housekeeping.rekeying import get_secret_key_rotation, reencrypt_all
 from models import Host, Mail, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.mail.mail_outbox import Outbox, write
 from tests.support.service.receiver import Receiver
-from web.jobs.retention import encrypt_stored
+from web.jobs.retention import encrypt_stored_secrets
 
 _SECRET = "gbe-" + "s" * 40
 _LINK = f"http://gatebell.example/users/password/{_SECRET}"
@@ -23,7 +23,7 @@ _TEXT = f"Hello,\n\nChoose a password:\n{_LINK}\n\nIt works for an hour."
 
 
 def stored_rows(outbox: Outbox) -> str:
-    """Return everything that the table of messages contains."""
+    """Return the whole content of the message table."""
     with outbox.engine.connect() as connection:
         return repr(connection.execute(text("SELECT * FROM mails")).all())
 
@@ -61,7 +61,7 @@ def report_host(outbox: Outbox, revision: str) -> None:
 
 
 def encrypt(outbox: Outbox) -> None:
-    encrypt_stored(outbox.settings, clock=lambda: outbox.now)
+    encrypt_stored_secrets(outbox.settings, clock=lambda: outbox.now)
 
 
 @pytest.mark.both_databases
@@ -73,12 +73,12 @@ def test_a_message_is_encrypted_while_it_waits_and_loses_its_link_when_sent(outb
     outbox.send()
     (message,) = outbox.mailbox.messages
     assert _LINK in message.get_content()
-    assert stored_text(outbox) == without_links(_TEXT)
+    assert stored_text(outbox) == redact_secret_links(_TEXT)
     assert _SECRET not in stored_text(outbox)
     assert "Choose a password" in stored_text(outbox)
 
 
-def test_a_message_that_is_given_up_loses_its_link(outbox: Outbox) -> None:
+def test_the_link_of_an_undeliverable_message_is_removed(outbox: Outbox) -> None:
     write(outbox, text=_TEXT)
     outbox.mailbox.recipient_answers.append("550 no such user")
     outbox.send()
@@ -87,7 +87,7 @@ def test_a_message_that_is_given_up_loses_its_link(outbox: Outbox) -> None:
     assert (row.send_at, row.sent_at) == (None, None)
 
 
-def test_a_message_under_a_lost_key_is_given_up_and_stops_no_other(
+def test_a_message_under_a_lost_key_is_discarded_and_others_are_sent(
     outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(outbox, key="lost")
@@ -102,7 +102,7 @@ def test_a_message_under_a_lost_key_is_given_up_and_stops_no_other(
             None,
             "the text cannot be decrypted: SECRET_KEY was replaced",
         )
-    assert "mail given up" in caplog.text
+    assert "mail.failed" in [vars(each).get("event") for each in caplog.records]
 
 
 @pytest.mark.both_databases
@@ -116,7 +116,7 @@ def test_a_message_of_the_previous_release_is_encrypted_and_sent(outbox: Outbox)
 
 
 @pytest.mark.both_databases
-def test_a_message_that_an_older_worker_may_be_sending_is_left_to_it(outbox: Outbox) -> None:
+def test_a_message_that_an_older_worker_can_be_sending_is_not_changed(outbox: Outbox) -> None:
     queue_as_before(outbox, tries=1)
     report_host(outbox, "0103")
     encrypt(outbox)
@@ -129,11 +129,11 @@ def test_a_message_that_an_older_worker_may_be_sending_is_left_to_it(outbox: Out
     assert len(outbox.mailbox.messages) == 1
 
 
-def test_sent_messages_of_the_previous_release_lose_their_links(outbox: Outbox) -> None:
+def test_links_are_removed_from_sent_messages_of_the_previous_release(outbox: Outbox) -> None:
     queue_as_before(outbox, tries=1, is_waiting=False)
     encrypt(outbox)
     assert _SECRET not in stored_rows(outbox)
-    assert stored_text(outbox) == without_links(_TEXT)
+    assert stored_text(outbox) == redact_secret_links(_TEXT)
     outbox.send()
     assert outbox.mailbox.messages == []
 
@@ -142,12 +142,14 @@ def test_messages_are_encrypted_under_a_new_key(outbox: Outbox) -> None:
     write(outbox, text=_TEXT)
     both = Keyring("the key of tomorrow, which is long", outbox.settings.secret_key)
     with Session(outbox.engine) as session, session.begin():
-        before = rotation(both, session=session, now=outbox.now).encrypted["messages"]
-        done = reencrypt(both, session=session)["messages"]
-        after = rotation(both, session=session, now=outbox.now).encrypted["messages"]
+        before = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted[
+            "messages"
+        ]
+        done = reencrypt_all(both, session=session)["messages"]
+        after = get_secret_key_rotation(both, session=session, now=outbox.now).encrypted["messages"]
         ciphertext = session.scalars(select(Mail.text_ciphertext)).one() or ""
     assert (before, done, after) == (1, 1, 0)
-    assert both.is_of_newest_key(ciphertext)
+    assert both.is_encrypted_with_newest_key(ciphertext)
     assert both.decrypt(ciphertext) == _TEXT
 
 

@@ -1,4 +1,4 @@
-"""Heartbeats that are due, by a moved clock: when an alert opens, and when none does."""
+"""Tests of the times when a missed heartbeat opens an alert, with a simulated clock."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from app import create_app
 from blueprints.heartbeats import receiving
-from domain.alerts.handling.status import StatusChange, change_status
+from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.projects.deletion import delete_project
 from models import Alert, Delivery, Heartbeat, HeartbeatPing, Project
 from tests.support.accounts.namespaces import get_namespace
@@ -22,7 +22,7 @@ from tests.support.service.live import close_app
 from web.extensions import db
 from web.jobs.clock_corrections import ClockCorrections
 from web.jobs.heartbeats import run_due
-from web.jobs.retention import prune_database, remove_from_database
+from web.jobs.retention import prune_database, remove_deleted_data
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -30,7 +30,7 @@ SECOND = timedelta(seconds=1)
 
 
 class Night:
-    """A project with a heartbeat, and a clock that the test moves."""
+    """Represents a project with a heartbeat, and a clock that the test moves."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.now = settings, NOON
@@ -60,7 +60,7 @@ class Night:
         return run_due(self.settings, clock=self.clock)
 
     def at(self, seconds: float) -> list[str]:
-        """Move the clock to so long after noon, let a worker run, and return what alerts are."""
+        """Set the clock to seconds after noon, run a worker, and return the alerts."""
         self.now = NOON + seconds * SECOND
         self.work()
         return self.alerts()
@@ -125,7 +125,7 @@ def test_nothing_is_expected_before_the_first_ping(night: Night) -> None:
     assert night.state() == "new"
 
 
-def test_pings_that_came_while_the_worker_was_away_prevent_false_alarms(night: Night) -> None:
+def test_pings_received_without_a_worker_prevent_false_alarms(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     for _ in range(12):
         night.ping()
@@ -134,7 +134,7 @@ def test_pings_that_came_while_the_worker_was_away_prevent_false_alarms(night: N
     assert night.state() == "up"
 
 
-def test_silence_while_the_worker_was_away_is_found_when_it_is_back(night: Night) -> None:
+def test_pings_missed_without_a_worker_are_detected_when_it_returns(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     assert night.at(3_600) == [f"{MISSED}: triggered"]
@@ -144,7 +144,7 @@ def test_silence_while_the_worker_was_away_is_found_when_it_is_back(night: Night
 
 
 @pytest.mark.long
-def test_a_late_ping_that_the_worker_did_not_see_missing_opens_nothing(night: Night) -> None:
+def test_a_late_ping_that_arrives_before_the_check_opens_no_alert(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     night.pass_time(1_800)
@@ -154,13 +154,13 @@ def test_a_late_ping_that_the_worker_did_not_see_missing_opens_nothing(night: Ni
 
 
 @pytest.mark.long
-def test_a_schedule_of_cron_expects_pings_in_its_zone(night: Night) -> None:
-    # Noon in UTC is 13:00 in Berlin, so 13:30 comes in half an hour.
+def test_a_cron_schedule_uses_its_time_zone(night: Night) -> None:
+    # Noon in UTC is 13:00 in Berlin, so the next run at 13:30 is half an hour later.
     zone = ("--time-zone", "Europe/Berlin")
     night.create("--cron", "30 13 * * *", *zone, "--grace", "10m")
     night.ping()
     assert night.at(30 * 60 + 599) == []
-    night.ping()  # in its grace time: the next one is expected tomorrow
+    night.ping()  # The ping is within the grace time, so the next one is expected tomorrow.
     assert night.at(24 * 3_600) == []
     assert night.at(24 * 3_600 + 30 * 60 + 599) == []
     assert night.at(24 * 3_600 + 30 * 60 + 600) == [f"{MISSED}: triggered"]
@@ -181,7 +181,7 @@ def test_a_run_that_does_not_end_within_the_grace_time_opens_an_alert(night: Nig
 
 
 @pytest.mark.long
-def test_a_run_that_ends_in_time_opens_none(night: Night) -> None:
+def test_a_run_that_ends_in_time_opens_no_alert(night: Night) -> None:
     night.create("--every", "1d", "--grace", "10m")
     for _ in range(2):
         night.ping("/start")
@@ -193,7 +193,7 @@ def test_a_run_that_ends_in_time_opens_none(night: Night) -> None:
 
 
 @pytest.mark.long
-def test_entries_of_the_log_are_no_sign_of_life(night: Night) -> None:
+def test_log_entries_do_not_count_as_pings(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
     night.pass_time(299)
@@ -202,7 +202,7 @@ def test_entries_of_the_log_are_no_sign_of_life(night: Night) -> None:
 
 
 @pytest.mark.long
-def test_what_is_paused_expects_nothing_and_counts_from_its_resumption(night: Night) -> None:
+def test_a_paused_heartbeat_expects_no_pings_until_it_is_resumed(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
     night.operate("pause")
@@ -222,24 +222,26 @@ def test_a_new_schedule_counts_from_the_last_ping(night: Night) -> None:
 
 
 def resolve(night: Night, status: str = "resolved") -> None:
-    """Give the newest alert a status, as a person does."""
+    """Set the status of the newest alert, as a user does."""
     with night.app.app_context():
         alert = db.session.scalars(select(Alert).order_by(Alert.iid.desc())).first()
         assert alert is not None
         change = StatusChange(status=status, by=None)
-        change_status(alert.project_id, alert.iid, change, session=db.session(), now=night.now)
+        change_alert_status(
+            alert.project_id, alert.iid, change, session=db.session(), now=night.now
+        )
         db.session.commit()
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_report(
+def test_a_manually_resolved_alert_opens_again_if_pings_are_still_missing(
     night: Night,
 ) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     assert night.at(360) == [f"{MISSED}: triggered"]
-    # While it is open, it is not reported again.
+    # An open alert is not reported again.
     assert night.at(800) == [f"{MISSED}: triggered"]
     assert night.count(Delivery) == 1
     resolve(night)
@@ -253,7 +255,7 @@ def test_an_alert_that_somebody_resolved_opens_again_if_the_job_still_does_not_r
 
 
 @pytest.mark.long
-def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
+def test_an_ignored_alert_stays_ignored(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     night.at(360)
@@ -262,7 +264,7 @@ def test_an_alert_that_somebody_ignores_stays_ignored(night: Night) -> None:
 
 
 @pytest.mark.long
-def test_a_failure_that_somebody_resolved_opens_again_and_each_failure_counts(night: Night) -> None:
+def test_a_resolved_failure_opens_again_and_each_failure_is_counted(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     failed = "Heartbeat failed: backup"
     for _ in range(3):
@@ -280,7 +282,7 @@ def test_a_failure_that_somebody_resolved_opens_again_and_each_failure_counts(ni
 
 
 @pytest.mark.long
-def test_a_short_interval_leaves_whoever_resolved_it_a_minute(night: Night) -> None:
+def test_a_resolved_alert_stays_closed_for_at_least_a_minute(night: Night) -> None:
     night.create("--every", "1s", "--grace", "0s")
     night.ping()
     night.at(1)
@@ -290,7 +292,7 @@ def test_a_short_interval_leaves_whoever_resolved_it_a_minute(night: Night) -> N
 
 
 @pytest.mark.long
-def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) -> None:
+def test_a_project_with_alerts_disabled_gets_none_until_they_are_enabled(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
     with night.app.app_context():
@@ -306,7 +308,7 @@ def test_a_project_that_takes_no_alerts_gets_none_until_it_does(night: Night) ->
 
 
 @pytest.mark.long
-def test_workers_beside_each_other_open_each_alert_once(night: Night) -> None:
+def test_concurrent_workers_open_each_alert_once(night: Night) -> None:
     for number in range(20):
         night.create("--every", "5m", "--grace", "0s", name=f"job {number}")
         night.ping()
@@ -349,27 +351,28 @@ def test_urls_survive_a_change_of_the_secret_key(night: Night) -> None:
 
 
 @pytest.mark.long
-def test_a_deleted_project_takes_its_heartbeats_with_it(night: Night) -> None:
+def test_the_heartbeats_of_a_deleted_project_are_deleted(night: Night) -> None:
     night.create("--every", "5m", "--grace", "0s")
     night.ping()
-    operate(night.app, "projects", "create", "acme/newest")  # its number is not given again
+    # The newest project is not deleted, so that its id is not reused.
+    operate(night.app, "projects", "create", "acme/newest")
     with night.app.app_context():
         project = get_namespace("acme/shop", session=db.session())
         delete_project(project, session=db.session(), now=night.now)
         db.session.commit()
     assert night.app.test_client().get(night.url).status_code == 404
     assert night.at(300) == []
-    remove_from_database(night.settings, clock=night.clock)
+    remove_deleted_data(night.settings, clock=night.clock)
     assert (night.count(Heartbeat), night.count(HeartbeatPing)) == (0, 0)
 
 
 @pytest.mark.long
-def test_what_a_ping_left_undone_the_worker_does(
+def test_the_worker_completes_the_evaluation_of_a_ping(
     night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     night.create("--every", "5m", "--grace", "0s")
     with monkeypatch.context() as patch:
-        patch.setattr(receiving, "settle", _away)
+        patch.setattr(receiving, "evaluate_heartbeat", _away)
         night.ping("/fail")
     assert night.alerts() == []
     assert night.work() == 1
@@ -393,7 +396,7 @@ def test_a_clock_that_ran_ahead_delays_no_alert(night: Night, schedule: tuple[st
         loop.run_due()
     assert night.at(3_600 + 299) == []
     assert night.at(3_600 + 301) == [f"{MISSED}: triggered"]
-    # From here on it is as ever.
+    # Afterwards, the heartbeat works as before.
     with ClockCorrections(night.settings, clock=night.clock) as loop:
         loop.run_due()
     assert night.at(3_600 + 400) == [f"{MISSED}: triggered"]

@@ -1,4 +1,4 @@
-"""Heartbeats that were down before an upgrade."""
+"""Tests of heartbeats that were down before an upgrade."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from domain.core.clock import system_clock
 from models import Heartbeat
 from tests.plumbing.jobs.test_heartbeats import MISSED, SECOND, Night, resolve
 from tests.support.service.live import close_app
-from web.database.schema import move_to, newest_known_revision
+from web.database.schema import get_newest_known_revision, migrate_to
 from web.extensions import db
 from web.settings.reader import Settings
 
@@ -22,21 +22,21 @@ def night(settings: Settings) -> Iterator[Night]:
 
 
 @pytest.mark.both_databases
-def test_one_that_was_down_before_the_upgrade_is_heard_of_again(night: Night) -> None:
+def test_a_heartbeat_that_was_down_before_the_upgrade_opens_an_alert_again(night: Night) -> None:
     night.create("--every", "5m", "--grace", "1m")
     night.ping()
     night.at(360)
     resolve(night)
     with night.app.app_context():
-        # As the former release left it.
+        # State that the former release stores.
         db.session.execute(update(Heartbeat).values(due_ms=None))
         db.session.commit()
         db.session.remove()
         db.engine.dispose()
     night.work()
     assert night.alerts() == [f"{MISSED}: resolved"]
-    move_to(night.settings, "0067")
-    move_to(night.settings, newest_known_revision())
+    migrate_to(night.settings, "0067")
+    migrate_to(night.settings, get_newest_known_revision())
     upgraded_at = system_clock()
     night.now = upgraded_at + 350 * SECOND
     night.work()

@@ -1,4 +1,4 @@
-"""The worker asks providers whether the accounts are still there through which people sign in."""
+"""Tests of the job that checks with identity providers whether users' accounts still exist."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -43,19 +43,19 @@ from tests.support.signing_in.openid_provider import (
 from tests.support.signing_in.provider_groups import new_group, person_of, role_of
 from tests.support.signing_in.second_factors import assert_signed_in, is_signed_in
 from web.jobs.identities import check_identities
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def service(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service without a worker."""
+    """Run a service without a worker."""
     with running(new_service(request.param, only="app")) as live:
         yield live
 
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    """A provider that gives refresh tokens."""
+    """Run a provider that issues refresh tokens."""
     with running_provider() as made:
         made.refresh_token = "yes"
         yield made
@@ -85,12 +85,12 @@ def identity_of(service: LiveGatebell, provider: FakeProvider) -> Identity:
 
 
 def check_after(service: LiveGatebell, provider: FakeProvider, past: timedelta) -> None:
-    """Let time pass since the last check of who is there, and of nobody else, and check."""
+    """Make the last check of this person's identity older, and run the job for it only."""
     mine = Identity.subject == provider.person["sub"]
     with database_of(service) as session:
         session.execute(update(Identity).where(~mine).values(checked_at=now()))
         session.execute(update(Identity).where(mine).values(checked_at=now() - past))
-    check_identities(read_settings(service.environment))
+    check_identities(parse_settings(service.environment))
 
 
 def is_token_live(service: LiveGatebell, person: Person) -> bool:
@@ -103,7 +103,7 @@ HOUR = timedelta(hours=1, seconds=1)
 
 
 @pytest.mark.long
-def test_who_is_still_there_is_asked_about_once_an_hour(
+def test_an_existing_account_is_checked_once_an_hour(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     browser = arrive(service, provider)
@@ -113,11 +113,11 @@ def test_who_is_still_there_is_asked_about_once_an_hour(
     for _ in range(2):
         check_after(service, provider, HOUR)
     assert provider.asked.count("/token") == 2
-    check_after(service, provider, -3 * HOUR)  # The last check was made by a clock that was ahead.
+    check_after(service, provider, -3 * HOUR)  # The clock that set the last check was ahead.
     assert provider.asked.count("/token") == 3
     identity = identity_of(service, provider)
     assert identity.email == "moved@people.example"
-    # Each answer brings another token, which is kept encrypted.
+    # Each response contains a new token, which is stored encrypted.
     keyring = Keyring(settings_of(service).secret_key)
     assert keyring.decrypt(identity.refresh_token_ciphertext or "") == provider.refresh_token
     assert identity.checked_at is not None
@@ -125,7 +125,7 @@ def test_who_is_still_there_is_asked_about_once_an_hour(
     assert is_signed_in(service, browser)
 
 
-def test_who_is_gone_is_signed_out_and_without_another_way_in_loses_tokens(
+def test_a_user_without_an_account_is_signed_out_and_loses_tokens_if_there_is_no_other_sign_in(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     browser = arrive(service, provider)
@@ -137,13 +137,13 @@ def test_who_is_gone_is_signed_out_and_without_another_way_in_loses_tokens(
     assert not is_token_live(service, person)
     event = event_about(service, person, EventKind.IDENTITY_ENDED)
     assert event.details == {"browsers": 1, "applications_ended": 0, "tokens_revoked": 1}
-    # It is not asked about any more, until somebody signs in again.
+    # The identity is not checked any more until its next sign-in.
     provider.asked.clear()
     check_after(service, provider, HOUR)
     assert provider.asked == []
 
 
-def test_who_is_gone_at_a_provider_that_calls_it_an_invalid_request_is_signed_out(
+def test_an_invalid_request_error_signs_the_user_out(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     browser = arrive(service, provider)
@@ -153,7 +153,7 @@ def test_who_is_gone_at_a_provider_that_calls_it_an_invalid_request_is_signed_ou
 
 
 @pytest.mark.long
-def test_who_has_a_password_keeps_tokens_and_other_browsers(
+def test_a_user_with_a_password_keeps_tokens_and_other_sessions(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     browser = arrive(service, provider)
@@ -181,7 +181,7 @@ def test_who_has_a_password_keeps_tokens_and_other_browsers(
     [
         (503, b""),
         (500, b'{"error": "invalid_grant"}'),
-        # Dex, whose directory is away.
+        # Response of Dex when its directory is unavailable.
         (500, b'{"error": "invalid_request"}'),
         (429, b"{}"),
         (401, b'{"error": "invalid_client"}'),
@@ -189,7 +189,7 @@ def test_who_has_a_password_keeps_tokens_and_other_browsers(
         (200, b'{"access_token": "x", "id_token": "e30.e30.e30"}'),
     ],
 )
-def test_a_provider_that_is_merely_away_or_broken_changes_nothing(
+def test_an_unavailable_or_broken_provider_changes_nothing(
     service: LiveGatebell, provider: FakeProvider, answer: tuple[int, bytes]
 ) -> None:
     browser = arrive(service, provider)
@@ -207,7 +207,7 @@ def test_a_provider_that_is_merely_away_or_broken_changes_nothing(
 
 
 @pytest.mark.long
-def test_refreshed_tokens_of_somebody_else_change_nothing(
+def test_refreshed_tokens_of_another_account_change_nothing(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     arrive(service, provider)
@@ -219,7 +219,7 @@ def test_refreshed_tokens_of_somebody_else_change_nothing(
 
 @pytest.mark.long
 @pytest.mark.parametrize("id_token", ["with", "without"])
-def test_roles_follow_the_groups_without_a_sign_in(
+def test_roles_are_updated_from_groups_without_a_sign_in(
     service: LiveGatebell, provider: FakeProvider, id_token: str
 ) -> None:
     group = new_group(service)
@@ -233,7 +233,7 @@ def test_roles_follow_the_groups_without_a_sign_in(
 
 
 @pytest.mark.long
-def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
+def test_locked_users_and_disabled_providers_are_not_checked(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     arrive(service, provider)
@@ -249,7 +249,7 @@ def test_nobody_is_asked_about_who_is_locked_or_whose_provider_is_off(
     assert provider.asked == []
 
 
-def test_one_provider_that_is_away_holds_up_no_other(
+def test_an_unavailable_provider_does_not_delay_others(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     arrive(service, provider)
@@ -263,14 +263,14 @@ def test_one_provider_that_is_away_holds_up_no_other(
             .where(Identity.subject.not_in([provider.person["sub"], away.person["sub"]]))
         )
         session.execute(update(Identity).values(checked_at=now() - HOUR))
-        # Its turn is first.
+        # This identity is checked first.
         first = update(Identity).where(Identity.subject == away.person["sub"])
         session.execute(first.values(checked_at=now() - 2 * HOUR))
-    check_identities(read_settings(service.environment))
+    check_identities(parse_settings(service.environment))
     assert provider.asked.count("/token") == 1
 
 
-def test_a_sign_in_meanwhile_counts_more_than_a_check(
+def test_a_sign_in_during_a_check_overrides_its_result(
     service: LiveGatebell, provider: FakeProvider
 ) -> None:
     browser = arrive(service, provider)
@@ -291,7 +291,7 @@ def test_a_sign_in_meanwhile_counts_more_than_a_check(
 
 
 @pytest.mark.long
-def test_github_is_asked_with_the_token_itself_and_roles_follow(
+def test_github_is_checked_with_the_access_token_and_roles_are_updated(
     service: LiveGatebell, github: FakeGitHub
 ) -> None:
     of_team, of_organization = new_group(service), new_group(service)
@@ -310,7 +310,7 @@ def test_github_is_asked_with_the_token_itself_and_roles_follow(
     assert TOKENS not in github.asked
     identity = identity_of(service, github)
     assert (identity.name, identity.email) == ("Mona Lisa", github.person["email"])
-    # It is kept encrypted.
+    # The token is stored encrypted.
     keyring = Keyring(settings_of(service).secret_key)
     assert [keyring.decrypt(identity.refresh_token_ciphertext or "")] == list(github.tokens)
 
@@ -318,7 +318,7 @@ def test_github_is_asked_with_the_token_itself_and_roles_follow(
 @pytest.mark.parametrize(
     "how", ["revoked", "suspended", "suspended by an administrator", "a token that has expired"]
 )
-def test_whom_github_lets_in_no_more_loses_access_here(
+def test_a_user_without_access_to_github_loses_access(
     service: LiveGatebell, github: FakeGitHub, how: str
 ) -> None:
     github.refresh_token = "yes" if "expired" in how else None
@@ -355,7 +355,7 @@ def test_whom_github_lets_in_no_more_loses_access_here(
         (200, b'{"id": 7, "login": "somebody-else", "name": null}'),
     ],
 )
-def test_while_github_is_away_or_wants_fewer_requests_nothing_changes(
+def test_an_outage_or_rate_limit_of_github_changes_nothing(
     service: LiveGatebell, github: FakeGitHub, status: int, body: bytes
 ) -> None:
     browser = arrive(service, github, "--preset", "github")
@@ -384,7 +384,7 @@ def test_the_tokens_of_a_github_app_are_refreshed(
     assert is_signed_in(service, browser)
     kept = identity_of(service, github).refresh_token_ciphertext or ""
     assert Keyring(settings_of(service).secret_key).decrypt(kept) == github.refresh_token
-    # Who takes the app's authorization back has no valid token, although one was refreshed.
+    # A user who revokes the app's authorization has no valid token, even after a refresh.
     github.answers = {USER: lambda: (401, {}, b"{}")}
     check_after(service, github, HOUR)
     assert not is_signed_in(service, browser)

@@ -1,4 +1,4 @@
-"""Messages on their way: refused, delayed, encrypted, and never more than one message each."""
+"""Tests of email delivery: rejections, retries, encryption and protection against injection."""
 
 import ssl
 from dataclasses import replace
@@ -18,17 +18,17 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.tls_server import lax_context
-from web.jobs.mail import SendingMail
+from web.jobs.mail import MailJob
 from web.jobs.scheduler import Scheduler
-from web.jobs.worker import Pulse
-from web.outgoing.mail_server import mail_server
+from web.jobs.worker import WorkerHeartbeatJob
+from web.outgoing.mail_server import build_mail_server
 from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.both_databases
-def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> None:
+def test_a_temporarily_rejected_message_is_sent_later(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
     outbox.mailbox.recipient_answers.append("451 greylisted, alice@people.example, come back")
@@ -36,10 +36,10 @@ def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> Non
     outbox.send()
     assert outbox.mailbox.messages == []
     (waiting,) = outbox.rows()
-    # What a server says may hold the address: only its code is kept.
-    assert waiting.last_error == "recipient refused (451)"
+    # The server's text can contain the address, so only its code is stored.
+    assert waiting.last_error == "recipient rejected (451)"
     outbox.send()
-    assert outbox.mailbox.messages == []  # not before its pause is over
+    assert outbox.mailbox.messages == []  # The retry is not due yet.
     outbox.now += timedelta(minutes=1)
     outbox.send()
 
@@ -49,7 +49,7 @@ def test_a_message_that_was_refused_for_now_arrives_later(outbox: Outbox) -> Non
 
 
 @pytest.mark.both_databases
-def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
+def test_a_permanently_rejected_message_is_discarded_and_others_are_sent(
     outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("alice", "bob"):
@@ -62,13 +62,13 @@ def test_a_message_that_is_refused_for_good_is_given_up_and_stops_no_other(
 
     assert outbox.mailbox.recipients == [["bob@people.example"]]
     assert [row.send_at for row in outbox.rows()] == [None, None]
-    assert "mail given up" in caplog.text
     ours = [each for each in caplog.records if each.name.startswith("gatebell")]
+    assert "mail.failed" in [vars(record)["event"] for record in ours]
     given = [str(vars(record)) for record in ours]
     assert not any("people.example" in each for each in given)
 
 
-def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outbox) -> None:
+def test_retries_back_off_while_the_server_is_unavailable(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
     away = {"mail_url": f"smtp://127.0.0.1:{free_port()}"}
@@ -85,7 +85,7 @@ def test_while_the_server_is_away_messages_wait_with_growing_pauses(outbox: Outb
     assert len(outbox.mailbox.messages) == 1
 
 
-def test_after_four_days_a_message_is_given_up(outbox: Outbox) -> None:
+def test_a_message_is_discarded_after_four_days(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
     outbox.now += timedelta(days=4, hours=1)
@@ -99,7 +99,7 @@ def test_after_four_days_a_message_is_given_up(outbox: Outbox) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_message_in_the_hands_of_a_worker_that_died_is_sent_by_another(outbox: Outbox) -> None:
+def test_a_message_claimed_by_a_dead_worker_is_sent_by_another_worker(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=5)
     outbox.write()
     with Session(outbox.engine) as session, session.begin():
@@ -121,7 +121,7 @@ HOSTILE: tuple[dict[str, str], ...] = (
 )
 
 
-def test_nothing_in_a_message_becomes_a_header_or_another_message(outbox: Outbox) -> None:
+def test_message_content_cannot_inject_headers_or_messages(outbox: Outbox) -> None:
     for number, message in enumerate(HOSTILE):
         write(outbox, key=f"k{number}", **message)
 
@@ -135,7 +135,7 @@ def test_nothing_in_a_message_becomes_a_header_or_another_message(outbox: Outbox
         }
 
 
-def test_an_address_that_is_none_gets_nothing(outbox: Outbox) -> None:
+def test_no_message_is_sent_to_an_invalid_address(outbox: Outbox) -> None:
     nowhere = (
         *("a@b.example\r\nBcc: eve@evil.example", "", "nobody"),
         *("a@b.example, c@d.example", "<>", "@"),
@@ -159,7 +159,7 @@ def test_the_name_of_the_installation_cannot_become_a_header(outbox: Outbox) -> 
     assert outbox.mailbox.senders == ["gatebell@localhost"]
 
 
-def test_user_and_password_are_given_to_a_server_on_this_machine(settings: Settings) -> None:
+def test_credentials_are_sent_to_a_server_on_this_machine(settings: Settings) -> None:
     mailbox = Mailbox()
     options: dict[str, Any] = {
         "authenticator": mailbox.check,
@@ -175,10 +175,10 @@ def test_user_and_password_are_given_to_a_server_on_this_machine(settings: Setti
     assert len(mailbox.messages) == 1
 
 
-def test_a_password_never_crosses_a_network_in_the_clear(
+def test_a_password_is_not_sent_over_a_network_without_tls(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The same server, taken for one on another machine.
+    # The code treats this server as one on another machine.
     monkeypatch.setattr("domain.delivery.mail.smtp.MailServer.is_this_machine", False)
     write(outbox)
     port = outbox.settings.mail_url.rpartition(":")[2]
@@ -186,23 +186,24 @@ def test_a_password_never_crosses_a_network_in_the_clear(
     outbox.send(mail_url=f"smtp://user:secret-password@127.0.0.1:{port}")
 
     (row,) = outbox.rows()
-    assert (
-        row.last_error == "the mail server does not offer encryption, so the password is not sent"
-    )
+    assert row.last_error == "the mail server does not support TLS, so the password was not sent"
     assert outbox.mailbox.logins == []
     assert outbox.mailbox.messages == []
 
 
-def test_a_mail_server_is_read_from_its_address() -> None:
-    plain, encrypted = mail_server("smtp://mx.example"), mail_server("smtps://u:p@mx.example")
+def test_a_mail_server_is_parsed_from_its_url() -> None:
+    plain, encrypted = (
+        build_mail_server("smtp://mx.example"),
+        build_mail_server("smtps://u:p@mx.example"),
+    )
     assert (plain.port, plain.has_implicit_tls, plain.user) == (587, False, "")
     assert (encrypted.port, encrypted.has_implicit_tls, encrypted.password) == (465, True, "p")
-    assert "secret" not in repr(mail_server("smtp://user:secret@mx.example"))
+    assert "secret" not in repr(build_mail_server("smtp://user:secret@mx.example"))
 
 
 @pytest.fixture
 def certificate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
-    """A certificate for 127.0.0.1 that this process trusts."""
+    """Create a certificate for 127.0.0.1 that this process trusts."""
     file = make_certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -225,7 +226,7 @@ def test_smtps_is_encrypted_from_the_first_byte(
 
 @pytest.mark.long
 @pytest.mark.spec("L6")
-def test_a_server_is_trusted_by_a_file_of_authorities_and_refused_with_a_weak_key(
+def test_a_server_is_trusted_by_a_ca_file_and_rejected_with_a_weak_key(
     settings: Settings, tmp_path: Path
 ) -> None:
     reason: str | None = None
@@ -239,16 +240,17 @@ def test_a_server_is_trusted_by_a_file_of_authorities_and_refused_with_a_weak_ke
             reason = outbox.rows()[-1].last_error
             outbox.engine.dispose()
         assert len(mailbox.messages) == sent
-    assert "the key of its certificate is too weak" in (reason or "")
+    assert "the key of the certificate is too weak" in (reason or "")
 
 
 UNTRUSTED = (
-    "the mail server was refused: its certificate is self-signed, and not in TRUSTED_CA_FILE"
+    "the TLS connection to the mail server failed: the certificate is self-signed and not in "
+    "TRUSTED_CA_FILE"
 )
 
 
 @pytest.mark.parametrize("is_trusted", [True, False])
-def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
+def test_a_remote_server_needs_starttls_and_a_trusted_certificate(
     settings: Settings,
     certificate: ssl.SSLContext,
     monkeypatch: pytest.MonkeyPatch,
@@ -273,31 +275,31 @@ def test_a_server_elsewhere_is_asked_to_encrypt_and_has_to_prove_who_it_is(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_message_leaves_at_once_and_a_server_that_is_away_is_left_alone(outbox: Outbox) -> None:
+def test_a_message_is_sent_immediately_unless_the_server_is_unavailable(outbox: Outbox) -> None:
     outbox.now = datetime.now(UTC)
     write(outbox, key="first")
     settings = outbox.settings
-    with Scheduler([SendingMail(settings)], settings):
+    with Scheduler([MailJob(settings)], settings):
         wait_until(lambda: len(outbox.mailbox.messages) == 1, "the first message leaves")
         write(outbox, key="second")
         wait_until(lambda: len(outbox.mailbox.messages) == 2, "the second message leaves")
     for number in range(5):
         write(outbox, key=f"later {number}")
     away = replace(settings, mail_url=f"smtp://127.0.0.1:{free_port()}")
-    with Scheduler([SendingMail(away)], away):
+    with Scheduler([MailJob(away)], away):
         wait_until(lambda: any(row.last_error for row in outbox.rows()), "the server is asked")
         sleep(1)
     assert sum(row.tries for row in outbox.rows() if row.sent_at is None) == 1
 
 
 @pytest.mark.long
-def test_without_a_mail_server_nobody_looks_after_waiting_messages(
+def test_waiting_messages_are_not_processed_without_a_mail_server(
     outbox: Outbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     outbox.now = datetime.now(UTC)
     write(outbox)
     none = replace(outbox.settings, mail_url="")
-    with Scheduler([SendingMail(none), Pulse(none)], none):
+    with Scheduler([MailJob(none), WorkerHeartbeatJob(none)], none):
         sleep(1)
     assert [row.tries for row in outbox.rows()] == [0]
-    assert "a job of the worker failed" not in caplog.text
+    assert "job.failed" not in [vars(each).get("event") for each in caplog.records]

@@ -1,15 +1,15 @@
-"""Messages about tokens that end: who gets them, and that each is written once."""
+"""Tests of messages about expiring tokens: their recipients, and that each is written once."""
 
 import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
 from domain.oauth.personal_tokens.tokens import TokenDetails
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import PersonalAccessToken
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.mail_outbox import DAY, MADE, NOON, Outbox, write
@@ -18,7 +18,7 @@ from tests.support.service.crowd import together
 pytestmark = pytest.mark.one_database("sqlite")
 
 
-def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outbox) -> None:
+def test_a_message_names_the_expiring_token_and_links_to_its_rotation(outbox: Outbox) -> None:
     alice = outbox.person("alice", name="Älice Ünal")
     outbox.token(alice, days=5, name="Größe ≥ 3 🚀")
 
@@ -35,11 +35,11 @@ def test_a_message_tells_the_owner_what_ends_and_where_to_rotate_it(outbox: Outb
     assert "Hello Älice Ünal," in text
     ends = "expires on 2026-03-06, at 12:00 UTC."
     assert f"Your personal access token “Größe ≥ 3 🚀” {ends}" in text
-    assert "It was never used." in text
+    assert "It has never been used." in text
     assert "http://localhost/-/user_settings/access_tokens" in text
 
 
-def test_a_message_has_the_days_and_times_of_its_reader(outbox: Outbox) -> None:
+def test_dates_and_times_of_a_message_are_in_the_recipient_s_time_zone(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice", time_zone="Pacific/Kiritimati"), days=5)
     outbox.write()
     outbox.send()
@@ -50,7 +50,7 @@ def test_a_message_has_the_days_and_times_of_its_reader(outbox: Outbox) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbox) -> None:
+def test_each_token_has_at_most_two_notices(outbox: Outbox) -> None:
     outbox.token(outbox.person("alice"), days=7.5)
     written = []
     for _ in range(20):
@@ -68,7 +68,7 @@ def test_each_notice_is_written_once_and_there_are_two_at_the_most(outbox: Outbo
 
 
 @pytest.mark.both_databases
-def test_nobody_is_written_to_about_what_they_know_or_need_not_know(outbox: Outbox) -> None:
+def test_no_message_is_sent_about_short_lived_expired_or_later_tokens(outbox: Outbox) -> None:
     alice = outbox.person("alice")
     for days, lifetime in ((8, 90), (5, 7), (5, 8), (0.5, 1), (-1, 90)):
         outbox.token(alice, days=days, lifetime=lifetime, name=f"{days} of {lifetime}")
@@ -80,14 +80,14 @@ def test_nobody_is_written_to_about_what_they_know_or_need_not_know(outbox: Outb
 
 
 @pytest.mark.both_databases
-def test_who_cannot_sign_in_gets_no_message(outbox: Outbox) -> None:
+def test_users_who_cannot_sign_in_get_no_message(outbox: Outbox) -> None:
     for state in ("locked", "blocked"):
         outbox.token(outbox.person(state, state=state), days=5)
 
     assert outbox.write() == 0
 
 
-def test_a_revoked_token_is_not_written_about(outbox: Outbox) -> None:
+def test_a_revoked_token_causes_no_message(outbox: Outbox) -> None:
     token_id = outbox.token(outbox.person("alice"), days=5)
     with Session(outbox.engine) as session, session.begin():
         session.execute(
@@ -101,7 +101,7 @@ def test_a_revoked_token_is_not_written_about(outbox: Outbox) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("kind", ["project", "group"])
-def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind: str) -> None:
+def test_maintainers_of_a_namespace_are_notified_of_its_tokens(outbox: Outbox, kind: str) -> None:
     people = {name: outbox.person(name) for name in ("owner", "maintainer", "developer", "other")}
     outbox.person("gone", state="blocked")
     path = "acme/shop" if kind == "project" else "acme"
@@ -119,15 +119,15 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
             ("elsewhere", "other", Role.OWNER),
         ):
             found = get_namespace(namespace, session=session)
-            add_member(found, name, role, by=OPERATOR, session=session, now=MADE)
-        wanted = TokenRequest(
+            add_member(found, name, role, by=OPERATOR_VIEWER, session=session, now=MADE)
+        wanted = ResourceTokenRequest(
             details=TokenDetails(name="deploy", scopes="api", expires_at=outbox.now + 5 * DAY),
             role=Role.OWNER,
         )
         create_resource_token(
             get_namespace(path, session=session),
             wanted,
-            by=OPERATOR,
+            by=OPERATOR_VIEWER,
             session=session,
             keyring=outbox.keyring,
             now=MADE,
@@ -147,7 +147,7 @@ def test_who_looks_after_a_namespace_is_told_of_its_tokens(outbox: Outbox, kind:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_many_workers_at_once_each_message_is_written_and_sent_by_one(outbox: Outbox) -> None:
+def test_concurrent_workers_write_and_send_each_message_once(outbox: Outbox) -> None:
     for number in range(12):
         outbox.token(outbox.person(f"user{number}"), days=5)
 
@@ -169,5 +169,5 @@ def test_old_messages_are_removed(outbox: Outbox) -> None:
     retention = Retention(keep_deliveries=10, keep_for=DAY)
     for later, left in ((89 * DAY, 1), (91 * DAY, 0)):
         with Session(outbox.engine) as session:
-            prune(retention, session=session, now=NOON + later, between=session.commit)
+            prune_expired_rows(retention, session=session, now=NOON + later, between=session.commit)
         assert len(outbox.rows()) == left

@@ -1,4 +1,4 @@
-"""Pruning beside those who write: on SQLite each of its transactions keeps them waiting."""
+"""Tests that pruning uses short transactions, since SQLite blocks writers during each of them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from web.services import settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: What looking through one table takes at most; all tables together take more than sixty.
+#: Maximum number of statements to prune one table; all tables together need more than sixty.
 _MOST_STATEMENTS = 8
 
 

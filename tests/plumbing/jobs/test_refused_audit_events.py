@@ -1,19 +1,19 @@
-"""An audit event that its receiver always refuses lets later ones go before it."""
+"""Tests that a permanently rejected audit event does not block later events."""
 
 from datetime import timedelta
 
 import pytest
 
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.outgoing.claims import Attempt
+from domain.delivery.outgoing.claims import DeliveryAttempt
 from domain.delivery.outgoing.destinations import DestinationState
 from tests.support.database.audit_streams import Streams
 from tests.support.service.receiver import Received, Receiver
 
 
 def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> AuditStream:
-    """Deliver whenever something is due within a time; return the state after it."""
+    """Deliver all due entries within a period, and return the state after it."""
     end = streams.now + length
     while streams.now < end:
         streams.deliver()
@@ -25,7 +25,7 @@ def deliver_for(streams: Streams, stream: AuditStream, length: timedelta) -> Aud
 
 @pytest.mark.long
 @pytest.mark.parametrize("status", [400, 500])
-def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
+def test_a_permanently_rejected_event_delays_later_ones_only_for_minutes(
     streams: Streams, receiver: Receiver, status: int
 ) -> None:
     stream = streams.create(receiver.url).destination
@@ -43,9 +43,9 @@ def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
 
     assert receiver.subjects == [first, *later]
     assert (state.backlog, state.set_aside, state.dropped) == (0, 1, 0)
-    # Each later event shows that the receiver works, and the refused one is tried once more.
+    # Each later event shows that the receiver works, and the rejected event is retried once more.
     assert len(refusals) == 10 + len(later)
-    # It ends with that, however many come.
+    # No further attempt follows, for any number of later events.
     written = streams.write(20)
     state = deliver_for(streams, stream, timedelta(minutes=2))
     assert receiver.subjects == [first, *later, *written]
@@ -54,14 +54,14 @@ def test_an_event_that_is_always_refused_holds_up_later_ones_for_minutes_alone(
 
     receiver.answer = lambda _request: (204, {})
     with streams.session() as session:
-        AUDIT_STREAMS.resume(stream.id, session=session)
+        AUDIT_STREAM_KIND.resume(stream.id, session=session)
     state = deliver_for(streams, stream, timedelta(seconds=5))
     assert receiver.subjects[-1] == poison
     assert (state.set_aside, streams.waiting()) == (0, 0)
 
 
 @pytest.mark.long
-def test_a_receiver_that_refuses_everything_is_waited_for(
+def test_delivery_waits_for_a_receiver_that_rejects_everything(
     streams: Streams, receiver: Receiver
 ) -> None:
     stream = streams.create(receiver.url).destination
@@ -72,7 +72,7 @@ def test_a_receiver_that_refuses_everything_is_waited_for(
 
     receiver.answer = lambda _request: (204, {})
     state = deliver_for(streams, stream, timedelta(hours=4))
-    # It recovered by itself: what was set aside comes as well.
+    # The stream recovers without intervention, and entries that were set aside are sent as well.
     assert sorted(receiver.subjects) == sorted(written)
     assert (state.state, state.set_aside) == (DestinationState.ACTIVE, 0)
 
@@ -88,7 +88,9 @@ def test_a_failure_of_the_whole_receiver_sets_nothing_aside(
     assert (state.set_aside, state.backlog) == (0, 2)
 
 
-def test_few_statuses_refuse_the_event_alone() -> None:
+def test_only_some_statuses_reject_the_single_event() -> None:
     statuses = (400, 401, 404, 408, 422, 429, 500, 502, 503)
-    refused = [each for each in statuses if Attempt(problem="", status=each).refuses_message]
+    refused = [
+        each for each in statuses if DeliveryAttempt(problem="", status=each).is_message_rejected
+    ]
     assert refused == [400, 422, 500]

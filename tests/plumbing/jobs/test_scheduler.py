@@ -1,4 +1,4 @@
-"""The scheduler of background work: what is due begins, and nothing holds up anything else."""
+"""Tests of the scheduler of background jobs: due jobs start, and jobs do not block each other."""
 
 import logging
 import re
@@ -17,19 +17,19 @@ import pytest
 from sqlalchemy import exists, select, text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import last_turn, record_turn
+from domain.core.hosts import find_last_run, record_run
 from domain.core.job_results import list_failed_jobs
-from domain.core.schedule_conditions import NOW, moments
+from domain.core.schedule_conditions import NOW, compute_parameters
 from models import JobTurn
 from tests.support.database.databases import ON_POSTGRES
-from web.database.driver_statements import RepeatedQuestion
-from web.database.engine import engine_of, open_autocommit_engine
-from web.jobs.scheduler import Job, JobOfEachWorker, PeriodicJob, Scheduler
-from web.jobs.worker import jobs_of
+from web.database.driver_statements import RepeatedQuery
+from web.database.engine import open_autocommit_engine, use_engine
+from web.jobs.scheduler import Job, PeriodicJob, PerWorkerJob, Scheduler
+from web.jobs.worker import build_jobs
 from web.settings.reader import Settings
 
 START, MINUTE = datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=1)
-#: Long enough for a busy machine; nothing waits for all of it.
+#: Number of seconds that is enough on a busy machine; no test waits for all of it.
 PATIENCE = 30
 
 
@@ -44,7 +44,7 @@ class Clock:
 
 
 class Work(Job):
-    """Work on the turns of one name, of which each look does one."""
+    """Performs one turn of a named job at each check."""
 
     def __init__(
         self, name: str, settings: Settings, do: Callable[[], None], **more: Clock
@@ -69,16 +69,16 @@ def wait_for(event: Event) -> None:
 
 
 def store(name: str, settings: Settings, *, at: datetime = START) -> None:
-    with engine_of(settings) as engine, Session(engine) as session, session.begin():
-        record_turn(name, session=session, now=at)
+    with use_engine(settings) as engine, Session(engine) as session, session.begin():
+        record_run(name, session=session, now=at)
 
 
 def turn(name: str, settings: Settings) -> datetime | None:
-    with engine_of(settings) as engine, Session(engine) as session:
-        return last_turn(name, session=session)
+    with use_engine(settings) as engine, Session(engine) as session:
+        return find_last_run(name, session=session)
 
 
-def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> None:
+def test_a_due_job_starts_while_another_job_is_slow(settings: Settings) -> None:
     goes_on, is_done = Event(), Event()
     slow = Work("slow", settings, lambda: wait_for(goes_on))
     quick = Work("quick", settings, is_done.set)
@@ -91,7 +91,7 @@ def test_what_is_due_begins_though_another_job_is_slow(settings: Settings) -> No
 
 
 @pytest.mark.long
-def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
+def test_a_job_starts_when_it_becomes_due(settings: Settings) -> None:
     clock, is_done = Clock(), Event()
     store("later", settings, at=START + MINUTE)
     looks = Counter[str]()
@@ -108,7 +108,7 @@ def test_what_becomes_due_later_begins_then(settings: Settings) -> None:
         assert is_done.wait(PATIENCE)
 
 
-def test_a_job_that_fails_holds_up_no_other_and_is_told(
+def test_a_failing_job_is_logged_and_does_not_delay_others(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_done = Event()
@@ -120,14 +120,14 @@ def test_a_job_that_fails_holds_up_no_other_and_is_told(
     with Scheduler([Work("broken", settings, fail), Work("well", settings, is_done.set)], settings):
         store("well", settings)
         assert is_done.wait(PATIENCE)
-    told = [each for each in caplog.records if each.message == "a job of the worker failed"]
+    told = [each for each in caplog.records if vars(each).get("event") == "job.failed"]
     assert [each.__dict__["job"] for each in told] == ["broken"]
-    with engine_of(settings) as engine, Session(engine) as session:
+    with use_engine(settings) as engine, Session(engine) as session:
         (failed,) = list_failed_jobs(session=session)
     assert (failed.name, failed.reason) == ("broken", "ValueError")
 
 
-def test_a_connection_of_the_driver_that_is_lost_is_an_outage_and_no_failure(
+def test_a_lost_driver_connection_is_an_outage_not_a_job_failure(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     is_done = Event()
@@ -141,14 +141,14 @@ def test_a_connection_of_the_driver_that_is_lost_is_an_outage_and_no_failure(
     store("lossy", settings)
     with Scheduler([Work("lossy", settings, lose)], settings):
         assert is_done.wait(PATIENCE)
-    assert "a job of the worker failed" not in caplog.text
+    assert "job.failed" not in [vars(each).get("event") for each in caplog.records]
 
 
 @pytest.mark.long
-def test_an_outage_is_one_line_and_no_traceback(
+def test_an_outage_is_logged_in_one_line_without_a_traceback(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 0.01)
+    monkeypatch.setattr("web.jobs.scheduler._RETRY_SECONDS", 0.01)
     looks, is_back = Counter[str](), Event()
     job = Work("any", settings, is_back.set)
 
@@ -159,19 +159,21 @@ def test_an_outage_is_one_line_and_no_traceback(
             store("any", settings)
         raise_from_the_database(settings)
 
-    monkeypatch.setattr("web.database.driver_statements.RepeatedQuestion.ask", away)
+    monkeypatch.setattr("web.database.driver_statements.RepeatedQuery.ask", away)
     with caplog.at_level(logging.INFO), Scheduler([job], settings):
         assert is_back.wait(PATIENCE)
-    (told,) = [each for each in caplog.records if "unavailable" in each.message]
+    (told,) = [
+        each for each in caplog.records if vars(each).get("event") == "worker.database_unavailable"
+    ]
     assert told.exc_info is None
 
 
 @pytest.mark.one_database("sqlite")
-def test_while_nobody_writes_it_asks_rarely_and_a_write_is_seen_at_once(
+def test_an_idle_scheduler_rarely_queries_and_notices_a_write_immediately(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("web.jobs.scheduler._QUIET_SECONDS", 2 * PATIENCE)
+    monkeypatch.setattr("web.jobs.scheduler._QUERY_INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr("web.jobs.scheduler._QUIET_QUERY_INTERVAL_SECONDS", 2 * PATIENCE)
     calls: Counter[str] = Counter()
     has_looked, is_done = Event(), Event()
 
@@ -185,7 +187,7 @@ def test_while_nobody_writes_it_asks_rarely_and_a_write_is_seen_at_once(
         return call
 
     for name in ("ask", "may_have_changed"):
-        monkeypatch.setattr(RepeatedQuestion, name, counted(name, getattr(RepeatedQuestion, name)))
+        monkeypatch.setattr(RepeatedQuery, name, counted(name, getattr(RepeatedQuery, name)))
     with Scheduler([Work("any", settings, is_done.set)], settings):
         assert has_looked.wait(PATIENCE)
         assert calls["ask"] == 1
@@ -199,18 +201,18 @@ def raise_from_the_database(settings: Settings) -> None:
 
 
 @pytest.mark.long
-def test_an_idle_worker_logs_nothing_and_begins_nothing(
+def test_an_idle_worker_logs_and_starts_nothing(
     settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
-    jobs = [each for each in jobs_of(settings) if each.due is not None]
-    with engine_of(settings) as engine, Session(engine) as session:
-        values = moments(datetime.now(UTC))
+    jobs = [each for each in build_jobs(settings) if each.due is not None]
+    with use_engine(settings) as engine, Session(engine) as session:
+        values = compute_parameters(datetime.now(UTC))
         for job in jobs:
             assert job.due is not None
             assert not session.scalar(select(job.due), values), job.name
     with caplog.at_level(logging.INFO), Scheduler(jobs, settings) as scheduler:
         Event().wait(1)
-        assert scheduler.hanging(longest_seconds=0) == []
+        assert scheduler.list_hanging_jobs(longest_seconds=0) == []
     assert caplog.records == []
 
 
@@ -221,7 +223,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
         PeriodicJob("once", MINUTE, lambda _: done.update(["once"]), settings, clock=clock)
         for _ in range(3)
     ] + [
-        JobOfEachWorker("each", MINUTE, lambda _: done.update(["each"]), settings, clock=clock)
+        PerWorkerJob("each", MINUTE, lambda _: done.update(["each"]), settings, clock=clock)
         for _ in range(3)
     ]
     with ThreadPoolExecutor(len(jobs)) as workers:
@@ -231,7 +233,7 @@ def test_several_workers_do_a_periodic_job_once(settings: Settings) -> None:
     assert done == {"once": 2, "each": 6}
 
 
-def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) -> None:
+def test_a_period_starts_once_in_spite_of_clock_changes(settings: Settings) -> None:
     clock = Clock()
     job = PeriodicJob("job", MINUTE, lambda _: None, settings, clock=clock)
     begun = []
@@ -239,12 +241,12 @@ def test_a_period_begins_once_whatever_happens_to_the_clock(settings: Settings) 
         clock.now = START + timedelta(seconds=seconds)
         if job.is_new_period():
             begun.append(seconds)
-    # Not with the worker itself, but after the clock was set back.
+    # The job does not start with the worker, but it starts after the clock was set back.
     assert begun == [60, 3600, 120]
 
 
 @pytest.mark.long
-def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
+def test_the_next_period_has_its_own_turn_in_spite_of_clock_changes(
     settings: Settings,
 ) -> None:
     done: list[datetime] = []
@@ -257,10 +259,11 @@ def test_the_next_period_has_a_turn_of_its_own_whatever_others_clocks_say(
     assert done == [moments_of_looks[each] for each in (0, 2, 3, 4)]
 
 
-def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> None:
-    """As a lock that needs no memory: who is at work takes the next turn before it begins."""
+def test_a_job_that_runs_in_one_worker_is_not_started_by_another(settings: Settings) -> None:
+    """Show that turns act as a lock: a running worker takes the next turn before it starts."""
     clock, done, is_over = Clock(), Counter[str](), Event()
-    period = timedelta(seconds=0.2)  # by the clock of the test; the turns are held in real time
+    # The period uses the clock of the test, while turns are held in real time.
+    period = timedelta(seconds=0.2)
 
     def work(name: str, _settings: Settings) -> None:
         done[name] += 1
@@ -287,9 +290,10 @@ def test_no_worker_begins_what_another_one_is_still_at(settings: Settings) -> No
     assert done == {"long": 1}
 
 
-def test_a_turn_of_a_worker_that_was_killed_is_taken_by_another_one(settings: Settings) -> None:
+def test_the_turn_of_a_killed_worker_is_taken_by_another(settings: Settings) -> None:
     clock, done = Clock(), Counter[str]()
-    store("job", settings, at=START + MINUTE)  # taken ahead of the next period, and never again
+    # The turn is taken ahead of the next period, and never taken again.
+    store("job", settings, at=START + MINUTE)
     job = PeriodicJob("job", MINUTE, lambda _: done.update(["job"]), settings, clock=clock)
     for _ in range(3):
         job.run_due()
@@ -297,11 +301,11 @@ def test_a_turn_of_a_worker_that_was_killed_is_taken_by_another_one(settings: Se
     assert done == {"job": 1}
 
 
-@pytest.mark.one_database("sqlite")  # Postgres has no plan before it knows the tables
-def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
-    """A table without one of its own here holds a few rows, or only those that are due."""
-    due = [each.due for each in jobs_of(settings) if each.due is not None]
-    with engine_of(settings) as engine, engine.connect() as connection:
+@pytest.mark.one_database("sqlite")  # PostgreSQL has no useful plan without statistics.
+def test_due_work_is_found_by_index(settings: Settings) -> None:
+    """Allow scans only of tables with few rows, or with due rows only."""
+    due = [each.due for each in build_jobs(settings) if each.due is not None]
+    with use_engine(settings) as engine, engine.connect() as connection:
         question = str(select(*due).compile(engine))
         values = len(re.findall(r"\?", question)) * ("",)
         plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {question}", values).all()
@@ -314,10 +318,10 @@ def test_what_is_due_is_found_by_indexes(settings: Settings) -> None:
     }
 
 
-def test_a_job_begins_with_each_period_of_a_clock_that_may_be_put_back(settings: Settings) -> None:
+def test_a_job_starts_in_each_period_of_a_clock_that_can_be_set_back(settings: Settings) -> None:
     clock, began = Clock(), SimpleQueue[datetime]()
-    job = JobOfEachWorker("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
-    job.begins_at_once = True
+    job = PerWorkerJob("minutely", MINUTE, lambda _: began.put(clock()), settings, clock=clock)
+    job.starts_immediately = True
     job.pause_seconds = 0.0
     idle = Work("idle", settings, lambda: None)
     with Scheduler([job, idle], settings, clock=clock):
@@ -327,7 +331,7 @@ def test_a_job_begins_with_each_period_of_a_clock_that_may_be_put_back(settings:
 
 
 class Locker(Job):
-    """Locks two turns; the first time the other side waits for the first one meanwhile."""
+    """Locks two turns; the first time, another session waits for the first one."""
 
     name = "locker"
 
@@ -348,7 +352,7 @@ class Locker(Job):
         return 0
 
 
-#: How many sessions of the database wait for a lock.
+#: Number of the database's sessions that wait for a lock.
 WAITING = text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -360,15 +364,15 @@ def lock(name: str, session: Session) -> None:
 
 
 @ON_POSTGRES
-def test_a_job_that_gave_way_in_a_deadlock_goes_on_at_once(
+def test_a_job_is_retried_immediately_after_a_deadlock(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("web.jobs.scheduler._AFTER_FAILURE_SECONDS", 10.0 * PATIENCE)
+    monkeypatch.setattr("web.jobs.scheduler._RETRY_SECONDS", 10.0 * PATIENCE)
     store("first", settings)
     store("second", settings)
-    with engine_of(settings) as engine, Locker(settings) as job:
+    with use_engine(settings) as engine, Locker(settings) as job:
         with Session(engine) as session, session.begin():
-            # Postgres ends the side that looks for a circle first.
+            # PostgreSQL cancels the session that checks for a deadlock first.
             session.execute(text("SET LOCAL deadlock_timeout = '1min'"))
             lock("second", session)
             job.begin()

@@ -1,4 +1,4 @@
-"""The service was away: nobody is blamed for what could not arrive, by a moved clock."""
+"""Tests that an outage of the service itself opens no alerts, with a simulated clock."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from domain.alerts.handling.retention import resolve_silent
-from domain.core.hosts import Unreachable, mark
+from domain.alerts.handling.retention import resolve_unreported
+from domain.core.hosts import UnreachablePeriod, record_server_heartbeat
 from models import Alert, HeartbeatPing, Integration, UnreachableTime, WebServer
 from tests.plumbing.jobs.test_heartbeats import MISSED, NOON, Night
 from tests.support.service.commands import operate
@@ -20,23 +20,25 @@ pytestmark = pytest.mark.both_databases
 
 
 class Away(Night):
-    """A service that can be away: its web server marks that it receives while it is up."""
+    """Represents a service that can be down; its web server records when it accepts requests."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.began_at = self.now
 
-    def mark(self, name: str = "web-1:8000") -> Unreachable | None:
+    def mark(self, name: str = "web-1:8000") -> UnreachablePeriod | None:
         connections = self.app.extensions["gatebell"].connections
         began_at = self.began_at
-        return mark(name, began_at=began_at, connection=connections, now=self.now)
+        return record_server_heartbeat(
+            name, began_at=began_at, connection=connections, now=self.now
+        )
 
     def start(self) -> None:
         self.began_at = self.now
         self.mark()
 
     def live(self, minutes: float, *, pings: bool = False) -> None:
-        """Let the web server and a worker run for a while."""
+        """Run the web server and a worker for some minutes."""
         for number in range(round(minutes * 6)):
             self.pass_time(10)
             self.mark()
@@ -58,20 +60,20 @@ def away(settings: Settings) -> Iterator[Away]:
 
 
 @pytest.mark.long
-def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away) -> None:
+def test_an_hour_long_outage_causes_no_false_heartbeat_alerts(away: Away) -> None:
     for number in range(5):
         away.create("--every", "1m", "--grace", "5m", name=f"job {number}")
         away.ping()
     away.start()
     away.live(1)
     away.pass_time(3_600)
-    # The worker may be the first that is back.
+    # The worker can be the first program that runs again.
     away.work()
     assert away.alerts() == []
     away.start()
     away.live(5.9)
     assert away.alerts() == []
-    # They were not heard of since it is back, either: now they are missed.
+    # No ping has arrived since the service is back, so the heartbeats are now missed.
     away.live(0.3)
     assert [each.partition(": ")[2] for each in away.alerts()] == [
         f"job {number}: triggered" for number in range(5)
@@ -80,13 +82,13 @@ def test_after_an_hour_without_the_service_no_heartbeat_pages_falsely(away: Away
     assert len(entries) == 5
     assert entries[0] == (
         "Gatebell could not receive pings from 2026-03-01 12:01 UTC until 2026-03-01 13:01 UTC, so "
-        "a missing ping opened no alert. The next ping is expected by 2026-03-01 13:02 UTC, at "
-        "most 5m late."
+        "no alert was opened for a missing ping. The next ping is expected by 2026-03-01 13:02 "
+        "UTC, with a grace time of 5m."
     )
 
 
 @pytest.mark.long
-def test_a_job_that_goes_on_after_the_service_is_back_stays_up(away: Away) -> None:
+def test_a_job_that_pings_after_an_outage_stays_up(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.start()
     away.live(2, pings=True)
@@ -99,7 +101,7 @@ def test_a_job_that_goes_on_after_the_service_is_back_stays_up(away: Away) -> No
 
 
 @pytest.mark.long
-def test_while_the_worker_is_up_and_the_web_server_is_not_nothing_is_missed(away: Away) -> None:
+def test_no_heartbeat_is_missed_while_only_the_worker_runs(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.ping()
     away.start()
@@ -115,7 +117,7 @@ def test_while_the_worker_is_up_and_the_web_server_is_not_nothing_is_missed(away
 
 
 @pytest.mark.long
-def test_one_host_that_receives_is_enough(away: Away) -> None:
+def test_one_reachable_host_is_enough(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.ping()
     away.start()
@@ -134,7 +136,7 @@ def test_one_host_that_receives_is_enough(away: Away) -> None:
 
 
 @pytest.mark.long
-def test_an_alert_is_not_resolved_for_a_silence_in_which_no_report_could_arrive(
+def test_an_alert_is_not_auto_resolved_for_an_outage_of_the_service(
     away: Away,
 ) -> None:
     made = operate(
@@ -151,11 +153,11 @@ def test_an_alert_is_not_resolved_for_a_silence_in_which_no_report_could_arrive(
         db.session.commit()
     away.live(2)
     away.pass_time(3_600)
-    assert resolved(away) == 0  # a worker, and no web server yet
+    assert resolved(away) == 0  # A worker runs, but no web server yet.
     away.start()
     away.live(9.5)
     assert (resolved(away), away.alerts()) == (0, ["Disk: triggered"])
-    # A moment without the service does not begin the wait again.
+    # A short outage does not restart the wait.
     away.pass_time(40)
     away.start()
     assert (resolved(away), away.alerts()) == (1, ["Disk: resolved"])
@@ -163,18 +165,18 @@ def test_an_alert_is_not_resolved_for_a_silence_in_which_no_report_could_arrive(
 
 def resolved(away: Away) -> int:
     with away.app.app_context():
-        found = resolve_silent(session=db.session(), now=away.now, between=db.session.commit)
+        found = resolve_unreported(session=db.session(), now=away.now, between=db.session.commit)
         db.session.commit()
         return found
 
 
 @pytest.mark.long
-def test_two_servers_that_are_back_at_once_note_one_time(away: Away) -> None:
+def test_two_servers_that_return_together_record_one_outage(away: Away) -> None:
     away.start()
     away.mark("web-2:8000")
     away.pass_time(3_600)
     away.began_at = away.now
-    assert away.mark() == Unreachable(began_at=NOON, ended_at=NOON + timedelta(hours=1))
+    assert away.mark() == UnreachablePeriod(began_at=NOON, ended_at=NOON + timedelta(hours=1))
     assert away.mark("web-2:8000") is None
     assert away.mark() is None
     with away.app.app_context():
@@ -182,7 +184,7 @@ def test_two_servers_that_are_back_at_once_note_one_time(away: Away) -> None:
 
 
 @pytest.mark.long
-def test_a_clock_that_is_set_back_makes_nobody_wait(away: Away) -> None:
+def test_a_clock_that_is_set_back_does_not_delay_alerts(away: Away) -> None:
     away.create("--every", "1m", "--grace", "5m")
     away.pass_time(3_600)
     away.start()
@@ -192,12 +194,12 @@ def test_a_clock_that_is_set_back_makes_nobody_wait(away: Away) -> None:
     assert away.alerts() == [f"{MISSED}: triggered"]
 
 
-def test_what_is_long_over_is_pruned(away: Away) -> None:
+def test_old_outages_are_pruned(away: Away) -> None:
     away.now = NOON.replace(year=2020)
     away.start()
     away.pass_time(3_600)
     away.start()
-    prune_database(away.settings)  # by the real clock, years later
+    prune_database(away.settings)  # The pruning uses the real clock, which is years later.
     with away.app.app_context():
         assert db.session.scalars(select(UnreachableTime)).all() == []
         assert db.session.scalars(select(WebServer)).all() == []

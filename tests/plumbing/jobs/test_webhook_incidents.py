@@ -1,10 +1,10 @@
-"""Webhooks get the changes of incidents, whoever makes them."""
+"""Tests that webhooks get the changes of incidents from every source."""
 
 import pytest
 from sqlalchemy import delete, select, update
 
-from domain.core.schedule_conditions import moments
-from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, take_incident_changes
+from domain.core.schedule_conditions import compute_parameters
+from domain.delivery.webhooks.queueing import INCIDENT_CHANGES_ARE_DUE, lock_incident_changes
 from models import Incident
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -12,7 +12,7 @@ from web.api.schemas.webhook_messages import IncidentMessage, MessageIncident
 
 
 def open_incident(webhooks: Webhooks, iid: int, status: str = "triggered") -> None:
-    """Store an incident as it is stored by whoever opens one."""
+    """Store an incident as the code that opens incidents does."""
     with webhooks.session() as session:
         session.add(
             Incident(
@@ -36,9 +36,7 @@ def set_incident(webhooks: Webhooks, iid: int, status: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J2")
-def test_each_change_of_an_incident_is_told_in_order(
-    webhooks: Webhooks, receiver: Receiver
-) -> None:
+def test_changes_of_an_incident_are_sent_in_order(webhooks: Webhooks, receiver: Receiver) -> None:
     open_incident(webhooks, 1)
     webhooks.add(receiver.url)
     open_incident(webhooks, 2)
@@ -47,20 +45,20 @@ def test_each_change_of_an_incident_is_told_in_order(
     open_incident(webhooks, 3, "resolved")
     webhooks.deliver()
     incidents = [(each.type, each.event["data"]["incident"]["iid"]) for each in receiver.received]
-    # Of the first one nobody wanted to hear when it was opened.
+    # No webhook existed when the first incident was opened.
     assert [kind for kind, iid in incidents if iid == 2] == [
         f"incident.{kind}" for kind in ("opened", "acknowledged", "resolved", "reopened")
     ]
     assert [kind for kind, iid in incidents if iid != 2] == ["incident.opened"]
     shown = receiver.received[0].event["data"]["incident"]
     assert (shown["severity"], shown["alerts"]) == ("critical", [])
-    # What the description says, and nothing else.
+    # The message has exactly the documented fields.
     assert set(MessageIncident.model_fields) == set(shown)
     IncidentMessage.model_validate(receiver.received[0].event)
 
 
 @pytest.mark.long
-def test_an_incident_that_was_deleted_meanwhile_is_not_told(
+def test_no_message_is_sent_about_a_deleted_incident(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url)
@@ -68,16 +66,20 @@ def test_an_incident_that_was_deleted_meanwhile_is_not_told(
     with webhooks.session() as session:
         session.execute(delete(Incident))
     assert webhooks.deliver() == 0
-    # Nor is it looked for again.
+    # The change is also not due any more.
     with webhooks.session() as session:
-        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
+        assert not session.scalar(
+            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+        )
 
 
 @pytest.mark.long
 def test_a_project_without_webhooks_stores_no_changes_of_incidents(webhooks: Webhooks) -> None:
     open_incident(webhooks, 1)
     with webhooks.session() as session:
-        assert not session.scalar(select(INCIDENT_CHANGES_ARE_DUE), moments(webhooks.now))
+        assert not session.scalar(
+            select(INCIDENT_CHANGES_ARE_DUE), compute_parameters(webhooks.now)
+        )
 
 
 @pytest.mark.one_database("postgres")  # SQLite has one writer at a time
@@ -86,6 +88,6 @@ def test_two_workers_do_not_share_the_changes_of_an_incident(webhooks: Webhooks)
     open_incident(webhooks, 1)
     set_incident(webhooks, 1, "resolved")
     with webhooks.session() as one, webhooks.session() as other:
-        (first,) = take_incident_changes(session=one, now=webhooks.now, limit=10)
+        (first,) = lock_incident_changes(session=one, now=webhooks.now, limit=10)
         assert first.kind == "opened"
-        assert not take_incident_changes(session=other, now=webhooks.now, limit=10)
+        assert not lock_incident_changes(session=other, now=webhooks.now, limit=10)

@@ -1,4 +1,4 @@
-"""Webhooks over time: pruning, a new secret key, deleted projects, and a worker that died."""
+"""Tests of webhook maintenance: pruning, key changes, deleted projects and resent deliveries."""
 
 from datetime import datetime, timedelta
 
@@ -7,9 +7,9 @@ from sqlalchemy import delete, func, select, update
 
 from domain.core.keyring import Keyring
 from domain.delivery.webhooks import endpoints
-from domain.delivery.webhooks.endpoints import WEBHOOKS, send_again
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, requeue_delivery
 from domain.delivery.webhooks.types import DeliveryState, Webhook
-from domain.housekeeping.rekeying import reencrypt
+from domain.housekeeping.rekeying import reencrypt_all
 from models import Project, WebhookDelivery, WebhookEndpoint
 from tests.support.database.webhooks import Webhooks
 from tests.support.service.receiver import Receiver
@@ -24,7 +24,7 @@ def states(webhooks: Webhooks, endpoint: Webhook) -> list[DeliveryState]:
 
 
 @pytest.mark.long
-def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> None:
+def test_old_or_excess_deliveries_are_discarded(webhooks: Webhooks) -> None:
     endpoint = webhooks.add(DOWN).destination
     webhooks.send("Old")
     webhooks.queue()
@@ -33,7 +33,7 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
         webhooks.send(name)
         webhooks.queue()
     with webhooks.session() as session:
-        given_up = endpoints.give_up_old(
+        given_up = endpoints.abandon_old_deliveries(
             session=session, now=webhooks.now, between=session.flush, most=2
         )
     assert given_up == 2
@@ -42,7 +42,9 @@ def test_what_waits_too_long_or_is_too_much_is_given_up(webhooks: Webhooks) -> N
     assert "three days" in (webhooks.log(endpoint)[0].error or "")
 
 
-def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: Receiver) -> None:
+def test_the_log_keeps_recent_and_waiting_deliveries(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
     endpoint = webhooks.add(receiver.url).destination
     for name in ("One", "Two", "Three"):
         webhooks.send(name)
@@ -53,7 +55,7 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
 
     def prune(before: datetime, most: int) -> int:
         with webhooks.session() as session:
-            return endpoints.prune_log(
+            return endpoints.prune_webhook_log(
                 before=before, session=session, between=session.flush, most=most
             )
 
@@ -66,14 +68,14 @@ def test_the_log_keeps_what_is_new_and_what_waits(webhooks: Webhooks, receiver: 
 
 
 @pytest.mark.long
-def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
+def test_secrets_are_encrypted_again_under_a_new_key(webhooks: Webhooks) -> None:
     made = webhooks.add(DOWN)
     both = Keyring(NEW_KEY, webhooks.settings.secret_key)
     with webhooks.session() as session:
-        done = reencrypt(both, session=session)
+        done = reencrypt_all(both, session=session)
     assert (done["webhook_secrets"], done["previous_webhook_secrets"]) == (1, 0)
     with webhooks.session() as session:
-        secrets = WEBHOOKS.secrets(
+        secrets = WEBHOOK_KIND.secrets(
             made.destination.id,
             session=session,
             keyring=Keyring(NEW_KEY),
@@ -83,7 +85,7 @@ def test_secrets_are_encrypted_anew_under_a_new_key(webhooks: Webhooks) -> None:
 
 
 @pytest.mark.long
-def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
+def test_the_webhooks_of_a_deleted_project_and_their_log_are_deleted(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     other = webhooks.new_project("other")
@@ -94,19 +96,19 @@ def test_a_deleted_project_takes_its_webhooks_and_their_log_with_it(
     with webhooks.session() as session:
         mine = Project.id == webhooks.project_id
         session.execute(update(Project).where(mine).values(deleted_at=webhooks.now))
-        # As the job does that removes deleted projects, and their alerts before.
+        # Simulate the job that deletes removed projects, and their alerts first.
         session.execute(delete(WebhookEndpoint).where(WebhookEndpoint.project_id != other))
     prune_database(webhooks.settings)
     with webhooks.session() as session:
         assert session.scalar(select(func.count(WebhookDelivery.id))) == 0
-        found = WEBHOOKS.get(
+        found = WEBHOOK_KIND.get(
             kept.id, owner=other, session=session, keyring=webhooks.keyring, now=webhooks.now
         )
         assert found == kept
 
 
 @pytest.mark.long
-def test_a_project_that_is_being_deleted_tells_nothing(
+def test_a_project_that_is_being_deleted_sends_no_messages(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url)
@@ -128,6 +130,8 @@ def test_a_delivery_that_is_sent_again_does_not_wait_for_the_next_attempt(
     assert webhooks.deliver() == 0
     receiver.answer = lambda _request: (204, {})
     with webhooks.session() as session:
-        send_again(endpoint.id, webhooks.log(endpoint)[0].id, session=session, now=webhooks.now)
+        requeue_delivery(
+            endpoint.id, webhooks.log(endpoint)[0].id, session=session, now=webhooks.now
+        )
     assert webhooks.deliver() == 1
     assert states(webhooks, endpoint) == [DeliveryState.DELIVERED]

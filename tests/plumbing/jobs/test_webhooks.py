@@ -1,4 +1,4 @@
-"""Webhooks get the events that they chose, signed, in order for each alert, whoever fails."""
+"""Tests that webhooks get their chosen events signed and in order, in spite of failures."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,10 +11,10 @@ from standardwebhooks.webhooks import WebhookVerificationError
 from domain.core.errors import ConflictError
 from domain.delivery.outgoing.destinations import DestinationState
 from domain.delivery.webhooks.endpoints import (
-    MOST_ENDPOINTS,
-    WEBHOOKS,
+    MAX_ENDPOINTS,
+    WEBHOOK_KIND,
     get_delivery,
-    send_again,
+    requeue_delivery,
 )
 from domain.delivery.webhooks.types import DeliveryState
 from models import Alert, Project
@@ -22,13 +22,13 @@ from tests.support.database.webhooks import Webhooks
 from tests.support.service.commands import operate
 from tests.support.service.receiver import Received, Receiver
 from web.api.schemas.webhook_messages import AlertMessage, MessageAlert
-from web.jobs.mail import queue_administrators_mail
+from web.jobs.mail import queue_destination_mail
 from web.jobs.retention import prune_database
 
 DOWN = "http://127.0.0.1:1/"
 
 
-def told(receiver: Receiver) -> list[tuple[str, str]]:
+def received_events(receiver: Receiver) -> list[tuple[str, str]]:
     """Return the type of each message and the title of its alert."""
     return [(each.type, each.event["data"]["alert"]["title"]) for each in receiver.received]
 
@@ -40,7 +40,7 @@ def alert_of(message: Received) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_each_change_of_an_alert_is_told_signed_and_in_order(
+def test_changes_of_an_alert_are_sent_signed_and_in_order(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     made = webhooks.add(receiver.url)
@@ -51,13 +51,13 @@ def test_each_change_of_an_alert_is_told_signed_and_in_order(
     webhooks.queue()
     webhooks.deliver()
 
-    assert told(receiver) == [
+    assert received_events(receiver) == [
         (f"alert.{kind}", "Disk full")
         for kind in ("opened", "acknowledged", "ignored", "reopened", "resolved")
     ]
     body = receiver.received[0].verified_by(made.secret)
     assert set(body) == {"type", "timestamp", "data"}
-    # What the description says, and nothing else.
+    # The message has exactly the documented fields.
     assert set(MessageAlert.model_fields) == set(body["data"]["alert"])
     AlertMessage.model_validate(body)
     assert body["data"]["project"] == {
@@ -81,7 +81,7 @@ def test_each_change_of_an_alert_is_told_signed_and_in_order(
 
 
 @pytest.mark.long
-def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_conditions(
+def test_an_endpoint_gets_only_its_chosen_events_of_alerts_that_meet_its_conditions(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url, "alert.resolved", conditions={"labels": 'team="db"'})
@@ -92,7 +92,7 @@ def test_an_endpoint_gets_the_events_that_it_chose_and_whose_alerts_meet_its_con
         webhooks.set_status(iid, "resolved")
     webhooks.deliver()
     webhooks.deliver()
-    assert told(receiver) == [("alert.resolved", "One")]
+    assert received_events(receiver) == [("alert.resolved", "One")]
     labels = alert_of(receiver.received[0])["labels"]
     assert (len(labels), max(map(len, labels.values()))) == (64, 1_000)
 
@@ -105,21 +105,21 @@ def test_a_project_without_webhooks_for_alerts_stores_no_changes(webhooks: Webho
     alerts = webhooks.add(DOWN).destination
     assert webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOKS.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
+        WEBHOOK_KIND.pause(alerts.id, owner=webhooks.project_id, session=session, now=webhooks.now)
     assert not webhooks.is_followed()
     webhooks.send("Unheard")
     with webhooks.session() as session:
-        WEBHOOKS.resume(alerts.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume(alerts.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.queue() == 0
     with webhooks.session() as session:
         for each in (alerts, incidents):
-            WEBHOOKS.remove(each.id, owner=webhooks.project_id, session=session)
+            WEBHOOK_KIND.remove(each.id, owner=webhooks.project_id, session=session)
     assert not webhooks.is_followed()
 
 
 @pytest.mark.long
-def test_an_endpoint_of_another_project_hears_nothing(
+def test_an_endpoint_of_another_project_gets_no_messages(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     webhooks.add(receiver.url, project_id=webhooks.new_project("other"))
@@ -129,7 +129,7 @@ def test_an_endpoint_of_another_project_hears_nothing(
     assert receiver.received == []
 
 
-def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each_alert(
+def test_after_an_hour_long_outage_an_endpoint_gets_all_messages_once_in_order_for_each_alert(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     is_down = True
@@ -140,13 +140,13 @@ def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each
     assert webhooks.deliver() == 1
     state = webhooks.state(endpoint)
     assert state.state is DestinationState.RETRYING
-    assert state.last_error == "it answered 503 Service Unavailable"
+    assert state.last_error == "the server returned 503 Service Unavailable"
     assert state.next_try_at is not None
     assert state.next_try_at - began <= timedelta(seconds=30)
     webhooks.set_status(1, "acknowledged")
     webhooks.send("Two")
     while webhooks.now - began < timedelta(hours=1):
-        # Nothing is tried before it is due.
+        # No attempt is made before it is due.
         assert webhooks.deliver() == 0
         webhooks.now = webhooks.state(endpoint).next_try_at or webhooks.now
         assert webhooks.deliver() == 1
@@ -154,17 +154,17 @@ def test_one_that_is_down_for_an_hour_gets_everything_once_and_in_order_for_each
     for _ in range(3):
         webhooks.wait(hours=4)
         webhooks.deliver()
-    assert sorted(told(receiver)) == [
+    assert sorted(received_events(receiver)) == [
         ("alert.acknowledged", "One"),
         ("alert.opened", "One"),
         ("alert.opened", "Two"),
     ]
-    of_one = [kind for kind, title in told(receiver) if title == "One"]
+    of_one = [kind for kind, title in received_events(receiver) if title == "One"]
     assert of_one == ["alert.opened", "alert.acknowledged"]
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
 
-def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
+def test_a_permanently_rejected_message_delays_only_its_own_alert(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     def answer(request: Received) -> tuple[int, Mapping[str, str]]:
@@ -180,12 +180,12 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
     webhooks.deliver()
     webhooks.wait(minutes=1)
     webhooks.deliver()
-    assert told(receiver) == [("alert.opened", "Other")]
+    assert received_events(receiver) == [("alert.opened", "Other")]
     poison, held, other = webhooks.log(endpoint)
-    assert (poison.status_code, poison.error) == (400, "it answered 400 Bad Request")
+    assert (poison.status_code, poison.error) == (400, "the server returned 400 Bad Request")
     assert (held.state, held.tries) == (DeliveryState.WAITING, 0)
     assert other.state is DeliveryState.DELIVERED
-    # After three days it is given up, and what waited behind it is tried.
+    # After three days the message is discarded, and the messages behind it are tried.
     webhooks.wait(days=3, minutes=5)
     for _ in range(2):
         webhooks.deliver()
@@ -196,7 +196,7 @@ def test_a_message_that_is_never_taken_holds_up_its_own_alert_only(
 
 
 @pytest.mark.long
-def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
+def test_an_endpoint_that_fails_for_days_is_paused_and_maintainers_are_notified(
     webhooks: Webhooks,
 ) -> None:
     operate(webhooks.app, "members", "add", "acme/shop", "alice", "maintainer")
@@ -213,20 +213,22 @@ def test_one_that_takes_nothing_for_days_is_paused_and_maintainers_are_told(
     state = webhooks.state(endpoint)
     assert (state.state, state.pause_reason) == (DestinationState.PAUSED, "failures")
     assert (mail(webhooks), mail(webhooks)) == (1, 0)
-    # It is not followed any more; resumed, it gets what happens then.
+    # Alerts are not followed any more; a resumed webhook gets only later events.
     assert not webhooks.is_followed()
     with webhooks.session() as session:
-        WEBHOOKS.resume(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.resume(endpoint.id, owner=webhooks.project_id, session=session)
     assert webhooks.is_followed()
     assert webhooks.state(endpoint).state is DestinationState.ACTIVE
 
 
 def mail(webhooks: Webhooks) -> int:
-    return queue_administrators_mail(webhooks.settings, clock=lambda: webhooks.now)
+    return queue_destination_mail(webhooks.settings, clock=lambda: webhooks.now)
 
 
 @pytest.mark.long
-def test_one_that_answers_gone_is_paused_at_once(webhooks: Webhooks, receiver: Receiver) -> None:
+def test_an_endpoint_that_answers_410_is_paused_immediately(
+    webhooks: Webhooks, receiver: Receiver
+) -> None:
     receiver.answer = lambda _request: (410, {})
     endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
@@ -242,18 +244,20 @@ def test_a_delivery_is_sent_again_with_its_id(webhooks: Webhooks, receiver: Rece
     webhooks.deliver()
     (delivery,) = webhooks.log(endpoint)
     with webhooks.session() as session:
-        send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+        requeue_delivery(endpoint.id, delivery.id, session=session, now=webhooks.now)
     webhooks.deliver()
     first, second = receiver.received
     assert (first.message_id, first.body) == (second.message_id, second.body)
     with webhooks.session() as session:
-        WEBHOOKS.pause(endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now)
+        WEBHOOK_KIND.pause(
+            endpoint.id, owner=webhooks.project_id, session=session, now=webhooks.now
+        )
         with pytest.raises(ConflictError, match="paused"):
-            send_again(endpoint.id, delivery.id, session=session, now=webhooks.now)
+            requeue_delivery(endpoint.id, delivery.id, session=session, now=webhooks.now)
 
 
 @pytest.mark.long
-def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
+def test_the_log_shows_request_and_response_without_the_signature(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (500, {})
@@ -271,25 +275,23 @@ def test_the_log_shows_what_was_sent_and_answered_and_no_signature(
 
 
 @pytest.mark.long
-def test_a_removed_webhook_takes_its_backlog_with_it(
+def test_the_backlog_of_a_removed_webhook_is_deleted(
     webhooks: Webhooks, receiver: Receiver
 ) -> None:
     endpoint = webhooks.add(receiver.url).destination
     webhooks.send("Disk full")
     webhooks.queue()
     with webhooks.session() as session:
-        WEBHOOKS.remove(endpoint.id, owner=webhooks.project_id, session=session)
+        WEBHOOK_KIND.remove(endpoint.id, owner=webhooks.project_id, session=session)
     newer = webhooks.add(receiver.url).destination
-    # Its number is not used again.
+    # The id is not reused.
     assert newer.id > endpoint.id
     assert webhooks.deliver() == 0
     assert prune_database(webhooks.settings)["webhook_deliveries"] == 1
 
 
 @pytest.mark.long
-def test_an_alert_that_was_deleted_meanwhile_is_not_told(
-    webhooks: Webhooks, receiver: Receiver
-) -> None:
+def test_no_message_is_sent_about_a_deleted_alert(webhooks: Webhooks, receiver: Receiver) -> None:
     webhooks.add(receiver.url)
     webhooks.send("Disk full")
     with webhooks.session() as session:
@@ -299,16 +301,16 @@ def test_an_alert_that_was_deleted_meanwhile_is_not_told(
 
 @pytest.mark.long
 def test_a_project_has_no_more_webhooks_than_the_limit(webhooks: Webhooks) -> None:
-    for _ in range(MOST_ENDPOINTS):
+    for _ in range(MAX_ENDPOINTS):
         webhooks.add(DOWN)
-    with pytest.raises(ConflictError, match="delete one first"):
+    with pytest.raises(ConflictError, match="Delete a webhook first"):
         webhooks.add(DOWN)
 
 
 @pytest.mark.parametrize(
     ("column", "why"), [("archived_at", "archived"), ("deleted_at", "deleted")]
 )
-def test_what_waits_is_cancelled_once_the_project_is_archived_or_deleted(
+def test_waiting_messages_are_cancelled_when_the_project_is_archived_or_deleted(
     webhooks: Webhooks, receiver: Receiver, column: str, why: str
 ) -> None:
     endpoint = webhooks.add(receiver.url).destination

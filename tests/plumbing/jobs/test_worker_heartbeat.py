@@ -1,26 +1,28 @@
-"""A worker leaves a sign of life, and a web process sees it."""
+"""Tests that a worker records its heartbeat, and that web processes can read it."""
 
 from datetime import UTC, datetime
 
 from flask import Flask
 
-from web.admin.instance_state import worker_seen_at
-from web.jobs.worker import Pulse
+from web.admin.instance_state import find_worker_seen_at
+from web.jobs.worker import WorkerHeartbeatJob
 from web.settings.reader import Settings
 
 
-def test_before_the_first_worker_nobody_was_heard_of(app: Flask) -> None:
+def test_no_heartbeat_exists_before_the_first_worker(app: Flask) -> None:
     with app.app_context():
-        assert worker_seen_at() is None
+        assert find_worker_seen_at() is None
 
 
-def test_a_worker_is_heard_of_at_once_and_each_minute(app: Flask, settings: Settings) -> None:
-    with Pulse(settings) as pulse:
+def test_a_worker_records_a_heartbeat_immediately_and_each_minute(
+    app: Flask, settings: Settings
+) -> None:
+    with WorkerHeartbeatJob(settings) as pulse:
         assert pulse.is_new_period()
         pulse.run_due()
     now = datetime.now(UTC)
     with app.app_context():
-        seen_at = worker_seen_at()
+        seen_at = find_worker_seen_at()
     assert seen_at is not None
     assert (now - seen_at).total_seconds() < 61
     assert pulse.every is not None

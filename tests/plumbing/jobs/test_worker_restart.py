@@ -1,4 +1,4 @@
-"""The first worker, which becomes another program after it has migrated the database."""
+"""Tests the first worker, which executes another program after the database migration."""
 
 import fcntl
 import os
@@ -13,18 +13,18 @@ from tests.support.service.live import ROOT
 PROGRAM = """
 import sys
 from web.jobs import worker
-from web.standard_streams import say, unblock_standard_streams
+from web.standard_streams import print_line, unblock_standard_streams
 unblock_standard_streams()
-say("The first administrator is admin")
+print_line("The first administrator is admin")
 sys.modules.setdefault("alembic", sys)
 sys.executable = "/bin/true"
 sys.stderr.write("said\\n")
-worker._begin_anew_after_migrating()
+worker._restart_without_migrations()
 """
 
 
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="only Linux says how large it is")
-def test_its_last_lines_are_written_though_the_reader_is_late() -> None:
+def test_the_last_lines_are_written_for_a_slow_reader() -> None:
     reading, writing = os.pipe()
     filler = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writing, b"x" * filler)

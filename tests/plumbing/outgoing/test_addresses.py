@@ -1,4 +1,4 @@
-"""Outgoing requests reach public addresses, and no others unless an administrator says so."""
+"""Tests that outgoing requests reach only public or explicitly allowed addresses."""
 
 import socket
 from ipaddress import ip_address
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from domain.delivery.outgoing.addresses import AddressPolicy
-from domain.delivery.outgoing.errors import AddressRefusedError, NameNotFoundError
-from web.outgoing.addresses import allowed_addresses
+from domain.delivery.outgoing.errors import AddressBlockedError, HostNotFoundError
+from web.outgoing.addresses import resolve_allowed_addresses
 
 REFUSED = (
     *("0.0.0.1", "10.1.2.3", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254"),
@@ -24,55 +24,55 @@ PUBLIC = ("1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:
 
 @pytest.mark.advisory("CVE-2020-13379")
 @pytest.mark.parametrize("address", REFUSED)
-def test_what_is_not_public_is_refused(address: str) -> None:
-    with pytest.raises(AddressRefusedError, match="OUTGOING_PRIVATE_ADDRESSES"):
-        allowed_addresses(address, 80, AddressPolicy())
+def test_a_non_public_address_is_rejected(address: str) -> None:
+    with pytest.raises(AddressBlockedError, match="OUTGOING_PRIVATE_ADDRESSES"):
+        resolve_allowed_addresses(address, 80, AddressPolicy())
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_what_is_public_is_allowed(address: str) -> None:
+def test_a_public_address_is_allowed(address: str) -> None:
     assert AddressPolicy().refusal(ip_address(address)) is None
 
 
 @pytest.mark.parametrize(
     "spelling", ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.0.0.1", "localhost"]
 )
-def test_another_spelling_of_loopback_is_loopback(spelling: str) -> None:
-    with pytest.raises(AddressRefusedError):
-        allowed_addresses(spelling, 80, AddressPolicy())
+def test_alternative_spellings_of_loopback_are_rejected(spelling: str) -> None:
+    with pytest.raises(AddressBlockedError):
+        resolve_allowed_addresses(spelling, 80, AddressPolicy())
 
 
-def test_an_address_of_ipv4_in_ipv6_is_what_it_stands_for() -> None:
-    with pytest.raises(AddressRefusedError, match="loopback"):
-        allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy())
-    (allowed,) = allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy.of("127.0.0.0/8"))
+def test_an_ipv4_mapped_ipv6_address_is_treated_as_ipv4() -> None:
+    with pytest.raises(AddressBlockedError, match="loopback"):
+        resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy())
+    (allowed,) = resolve_allowed_addresses("::ffff:127.0.0.1", 80, AddressPolicy.of("127.0.0.0/8"))
     assert str(allowed) == "127.0.0.1"
 
 
-def test_a_network_that_is_allowed_opens_no_other() -> None:
+def test_an_allowed_network_does_not_allow_others() -> None:
     policy = AddressPolicy.of("127.0.0.0/8, fd00::/8")
     assert policy.refusal(ip_address("127.0.0.2")) is None
     assert policy.refusal(ip_address("fd12::1")) is None
-    assert policy.refusal(ip_address("10.0.0.1")) == "private"
-    assert policy.refusal(ip_address("::1")) == "loopback"
+    assert policy.refusal(ip_address("10.0.0.1")) == "a private address"
+    assert policy.refusal(ip_address("::1")) == "a loopback address"
 
 
-def test_of_several_addresses_those_that_are_refused_are_left_out(
+def test_forbidden_addresses_of_a_name_are_skipped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     answer(monkeypatch, "10.0.0.1", "1.1.1.1", "fe80::1%eth0", "1.1.1.1")
-    assert [str(each) for each in allowed_addresses("x.example", 80, AddressPolicy())] == [
+    assert [str(each) for each in resolve_allowed_addresses("x.example", 80, AddressPolicy())] == [
         "1.1.1.1"
     ]
 
 
-def test_a_name_that_is_not_known_is_told() -> None:
-    with pytest.raises(NameNotFoundError, match="was not found in DNS"):
-        allowed_addresses("nowhere.invalid", 80, AddressPolicy())
+def test_an_unknown_name_is_reported() -> None:
+    with pytest.raises(HostNotFoundError, match="was not found in DNS"):
+        resolve_allowed_addresses("nowhere.invalid", 80, AddressPolicy())
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
-    """Let every name have these addresses."""
+    """Resolve every name to these addresses."""
 
     def getaddrinfo(*_asked: Any, **_options: Any) -> list[Any]:
         return [(0, 0, 0, "", (address, 80)) for address in addresses]

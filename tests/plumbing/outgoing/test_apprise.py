@@ -1,4 +1,4 @@
-"""Messages through apprise: to real endpoints, and to nothing that only this machine may reach."""
+"""Tests of Apprise messages: to local endpoints, and never to forbidden addresses or files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from time import monotonic, sleep
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.paging.notifications.contact_types.base import Problem
+from domain.paging.notifications.contact_types.base import SendProblem
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import Received, Receiver, running_telephone
 from web.outgoing.apprise_processes import AppriseProcesses, check_apprise_url
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 LOOPBACK = "127.0.0.1:1-65535"
 _SECRET = "s3cr3t-token-of-alice"
@@ -24,13 +24,13 @@ _SECRET = "s3cr3t-token-of-alice"
 
 @pytest.fixture(scope="module")
 def private(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """Settings that allow nothing but public addresses, as they are without a word of anybody."""
-    return read_settings({"INSTANCE_PATH": str(tmp_path_factory.mktemp("instance"))})
+    """Return default settings, which allow only public addresses."""
+    return parse_settings({"INSTANCE_PATH": str(tmp_path_factory.mktemp("instance"))})
 
 
 @pytest.fixture(scope="module")
 def local(private: Settings) -> Settings:
-    """Settings that name every port of loopback."""
+    """Return settings that allow every port of loopback."""
     return replace(private, outgoing_contact_hosts=LOOPBACK)
 
 
@@ -56,7 +56,7 @@ def receiver() -> Iterator[Receiver]:
 
 def send(
     processes: AppriseProcesses, url: str, body: str = "at 98%", *, deadline: float = 20
-) -> Problem | None:
+) -> SendProblem | None:
     return processes.send(
         *(url, "Disk full 磁盘", body), short_body="in short", is_alarm=True, deadline=deadline
     )
@@ -65,9 +65,9 @@ def send(
 @pytest.mark.parametrize(
     ("url", "length", "said"),
     [
-        # It takes a few words.
+        # This service accepts only short texts.
         ("misskey://s3cr3ttoken12345@127.0.0.1:{port}", 50, "in short"),
-        # It takes 4,000 characters: what there is to do is not cut off.
+        # This service accepts 4,000 characters, so the text is not cut.
         ("mmost://127.0.0.1:{port}/3ccdd113474722377935511fc85d3dd4", 3_990, "x" * 3_990),
         (
             "mmost://127.0.0.1:{port}/3ccdd113474722377935511fc85d3dd4",
@@ -76,7 +76,7 @@ def send(
         ),
     ],
 )
-def test_a_service_gets_a_text_that_it_has_room_for(
+def test_a_service_gets_a_text_within_its_length_limit(
     processes: AppriseProcesses, receiver: Receiver, url: str, length: int, said: str
 ) -> None:
     assert send(processes, url.format(port=receiver.port), "x" * length) is None
@@ -95,7 +95,7 @@ def test_a_service_gets_a_text_that_it_has_room_for(
         ),
     ],
 )
-def test_services_take_messages(
+def test_services_receive_messages(
     processes: AppriseProcesses, receiver: Receiver, url: str, path: str
 ) -> None:
     assert send(processes, url.format(port=receiver.port)) is None
@@ -106,7 +106,7 @@ def test_services_take_messages(
 
 
 @pytest.mark.long
-def test_one_process_serves_many_messages_at_once(
+def test_one_process_sends_many_messages_concurrently(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
     def slowly(_request: Received) -> tuple[int, Mapping[str, str]]:
@@ -115,7 +115,7 @@ def test_one_process_serves_many_messages_at_once(
 
     receiver.answer = slowly
     url = receiver.contact_url
-    results: list[Problem | None] = []
+    results: list[SendProblem | None] = []
     threads = [Thread(target=lambda: results.append(send(processes, url))) for _ in range(12)]
     for thread in threads:
         thread.start()
@@ -126,7 +126,7 @@ def test_one_process_serves_many_messages_at_once(
     assert len(processes.process_ids) == 1
 
 
-def test_a_service_that_says_nothing_is_told_from_one_that_is_not_there(
+def test_a_timeout_is_reported_differently_from_a_refused_connection(
     processes: AppriseProcesses,
 ) -> None:
     with socket() as silent:
@@ -138,13 +138,13 @@ def test_a_service_that_says_nothing_is_told_from_one_that_is_not_there(
     assert problem.reason == "ntfy did not respond in time"
 
 
-def test_what_a_service_says_is_told_without_the_secret(
+def test_an_error_of_a_service_is_reported_without_the_secret(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
     receiver.answer = lambda _request: (403, {})
     problem = send(processes, f"ntfy://alice:{_SECRET}@127.0.0.1:{receiver.port}/{_SECRET}")
     assert problem is not None
-    assert problem.reason == "ntfy answered 403 Forbidden"
+    assert problem.reason == "ntfy returned 403 Forbidden"
     assert "403" in problem.words
     assert _SECRET not in repr(problem)
     problem = send(processes, f"ntfy://127.0.0.1:{free_port()}/{_SECRET}")
@@ -168,7 +168,7 @@ def test_what_a_service_says_is_told_without_the_secret(
         ("ntfy://0.0.0.0:{port}/topic", "unspecified"),
     ],
 )
-def test_nothing_reaches_addresses_that_are_not_public(
+def test_messages_to_non_public_addresses_are_rejected(
     strict: AppriseProcesses, receiver: Receiver, url: str, kind: str
 ) -> None:
     problem = send(strict, url.format(port=receiver.port))
@@ -196,14 +196,13 @@ def test_redirects_are_not_followed(
 
 
 @pytest.mark.parametrize("scheme", ["json", "xml", "form"])
-def test_services_that_can_say_anything_reach_no_host_that_is_named(
+def test_generic_services_cannot_reach_allowed_private_hosts(
     processes: AppriseProcesses, receiver: Receiver, scheme: str
 ) -> None:
     problem = send(processes, f"{scheme}://127.0.0.1:{receiver.port}/hook")
     assert problem is not None
     assert problem.reason == (
-        "it leads to 127.0.0.1, which is loopback; "
-        "JSON, XML and form URLs reach public addresses only"
+        "127.0.0.1 is a loopback address; JSON, XML and form URLs reach public addresses only"
     )
     assert receiver.received == []
 
@@ -219,11 +218,11 @@ def test_services_that_can_say_anything_reach_no_host_that_is_named(
         ("localhost.example:{port}, 127.0.0.2:1-65535", 0),
     ],
 )
-def test_a_host_is_named_with_its_port_and_as_the_url_has_it(
+def test_an_allowed_host_has_to_match_name_and_port(
     private: Settings, receiver: Receiver, named: str, reached: int
 ) -> None:
     hosts = named.format(port=receiver.port, other=receiver.port ^ 1)
-    settings = read_settings(
+    settings = parse_settings(
         {"INSTANCE_PATH": str(private.instance_path), "OUTGOING_CONTACT_HOSTS": hosts}
     )
     running = AppriseProcesses(settings)
@@ -236,7 +235,7 @@ def test_a_host_is_named_with_its_port_and_as_the_url_has_it(
 
 
 @pytest.mark.long
-def test_a_name_that_is_not_listed_does_not_become_one_by_leading_to_the_same_address(
+def test_another_name_of_an_allowed_address_is_rejected(
     private: Settings, receiver: Receiver
 ) -> None:
     running = AppriseProcesses(
@@ -263,7 +262,7 @@ OF_REQUESTS = (
 
 
 @pytest.mark.parametrize(("url", "words"), OF_REQUESTS)
-def test_nobody_chooses_the_method_or_a_header_of_a_request(
+def test_urls_cannot_set_the_method_or_headers_of_a_request(
     processes: AppriseProcesses, url: str, words: str
 ) -> None:
     problem = send(processes, url)
@@ -278,23 +277,21 @@ OF_FILES = (
 
 
 @pytest.mark.parametrize("url", OF_FILES)
-def test_no_file_of_this_machine_is_read(
-    processes: AppriseProcesses, tmp_path: Path, url: str
-) -> None:
+def test_local_files_are_not_read(processes: AppriseProcesses, tmp_path: Path, url: str) -> None:
     file = tmp_path / "secret.json"
     file.write_text('{"type": "message", "text": "inside"}', encoding="utf-8")
     problem = send(processes, url.format(file=file))
     assert problem is not None
-    assert problem.reason == "it wanted to open a file of this machine"
+    assert problem.reason == "the service tried to open a local file"
 
 
-def test_a_process_has_nothing_of_the_environment(
+def test_a_process_has_an_empty_environment(
     processes: AppriseProcesses, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send(processes, receiver.contact_url)
     for number in processes.process_ids:
         environment = Path(f"/proc/{number}/environ")
-        if environment.exists():  # on Linux
+        if environment.exists():  # The file exists only on Linux.
             assert environment.read_bytes() == b""
     del monkeypatch
 
@@ -303,20 +300,20 @@ def test_a_process_has_nothing_of_the_environment(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("syslog://", "acts on the machine"),
-        ("file:///etc/passwd", "cannot read this URL"),
+        ("syslog://", "acts on the sending host"),
+        ("file:///etc/passwd", "cannot parse this URL"),
         ("", "Enter a URL"),
         ("json://a\nb", "Enter a URL"),
         ("json://" + 1_100 * "a", "Enter a URL"),
         ("mailto://a:b@gmail.com?to=x@example.org,y@example.org", "several targets"),
-        (OF_FILES[0].format(file="/t.json"), "names a file"),
-        (OF_FILES[0].format(file="https://files.example/t.json"), "names a file"),
-        (OF_FILES[1].format(file="/key.json"), "names a file"),
+        (OF_FILES[0].format(file="/t.json"), "refers to a file"),
+        (OF_FILES[0].format(file="https://files.example/t.json"), "refers to a file"),
+        (OF_FILES[1].format(file="/key.json"), "refers to a file"),
         *OF_REQUESTS,
-        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "names a file"),
+        ("mailto://a:b@gmail.com?to=x@example.org&pgp=encrypt&pgppub=/key", "refers to a file"),
     ],
 )
-def test_urls_that_cannot_be_used_are_refused(local: Settings, url: str, words: str) -> None:
+def test_unusable_urls_are_rejected(local: Settings, url: str, words: str) -> None:
     with pytest.raises(InvalidError, match=words):
         check_apprise_url(url, local)
 
@@ -347,7 +344,7 @@ def test_a_url_is_shown_without_its_secrets(
 
 
 @pytest.mark.long
-def test_a_service_that_hangs_is_given_up_and_stops_no_other(
+def test_a_service_that_hangs_times_out_and_does_not_block_others(
     local: Settings, receiver: Receiver
 ) -> None:
     running = AppriseProcesses(local)
@@ -360,7 +357,7 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
             assert send(running, good) is None
             (first,) = running.process_ids
             problem = send(running, hanging, deadline=0.3)
-            assert problem == Problem("no answer came within 0 seconds")
+            assert problem == SendProblem("no response was received within 0 seconds")
             assert send(running, good) is None
             assert first not in running.process_ids
     finally:
@@ -369,7 +366,7 @@ def test_a_service_that_hangs_is_given_up_and_stops_no_other(
 
 
 @pytest.mark.long
-def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> None:
+def test_an_idle_process_ends(local: Settings, receiver: Receiver) -> None:
     running = AppriseProcesses(local, idle_seconds=1.0)
     try:
         running.prepare()
@@ -385,7 +382,7 @@ def test_a_process_without_work_ends(local: Settings, receiver: Receiver) -> Non
         running.close()
 
 
-def test_nobody_calls_everybody_by_the_title_of_an_alert(
+def test_alert_texts_cannot_mention_users_or_channels(
     processes: AppriseProcesses, receiver: Receiver
 ) -> None:
     send(processes, receiver.contact_url, body="@everyone <!channel> <@U123> a@b.c")
@@ -394,7 +391,7 @@ def test_nobody_calls_everybody_by_the_title_of_an_alert(
     )
 
 
-def test_mail_servers_of_people_are_reached_as_well(processes: AppriseProcesses) -> None:
+def test_messages_can_be_sent_by_a_user_s_mail_server(processes: AppriseProcesses) -> None:
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         url = f"mailto://127.0.0.1:{port}/?from=a@b.example&to=c@d.example&mode=insecure"

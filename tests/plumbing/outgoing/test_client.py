@@ -1,4 +1,4 @@
-"""The client for URLs that people choose, against servers that are slow, broken or hostile."""
+"""Tests of the client for user-defined URLs, against slow, broken and hostile servers."""
 
 import socket
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from domain.delivery.outgoing.urls import parse_outgoing_url
 from tests.support.service.certificates import make_certificate, rsa_key, write_certificate
 from tests.support.service.receiver import Received, Receiver, running_receiver
 from tests.support.service.tls_server import lax_context, running_server, running_tls_server
-from web.outgoing.client import Answer, OutgoingClient
+from web.outgoing.client import OutgoingClient, OutgoingResponse
 
 LOOPBACK = AddressPolicy.of("127.0.0.0/8")
 
@@ -28,11 +28,11 @@ def client() -> Iterator[OutgoingClient]:
 
 @pytest.fixture
 def hasty() -> OutgoingClient:
-    """A client that waits for a moment, for servers that are never done."""
+    """Create a client with a short timeout, for servers that never finish."""
     return OutgoingClient(LOOPBACK, deadline=0.3)
 
 
-def post(client: OutgoingClient, url: str, body: bytes = b"{}") -> Answer:
+def post(client: OutgoingClient, url: str, body: bytes = b"{}") -> OutgoingResponse:
     return client.post(parse_outgoing_url(url), body, {"Content-Type": "application/json"})
 
 
@@ -51,7 +51,7 @@ def test_requests_to_one_origin_share_a_connection(client: OutgoingClient) -> No
 
 
 def serve(peer: socket.socket, seen: list[str]) -> None:
-    """Answer requests on a connection until it is closed; another one would wait for it."""
+    """Answer requests on one connection until it is closed; a second one would have to wait."""
     stream = peer.makefile("rb")
     while line := stream.readline():
         seen.append(line.split()[1].decode())
@@ -61,7 +61,7 @@ def serve(peer: socket.socket, seen: list[str]) -> None:
         peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
 
-def test_a_connection_that_was_closed_meanwhile_is_made_anew(client: OutgoingClient) -> None:
+def test_a_connection_that_was_closed_is_opened_again(client: OutgoingClient) -> None:
     receiver = Receiver()
     with running_receiver(receiver):
         post(client, receiver.url)
@@ -70,7 +70,7 @@ def test_a_connection_that_was_closed_meanwhile_is_made_anew(client: OutgoingCli
     assert len(receiver.received) == 2
 
 
-def test_the_host_is_named_as_the_url_has_it(client: OutgoingClient) -> None:
+def test_the_host_header_is_the_host_of_the_url(client: OutgoingClient) -> None:
     with running_receiver() as receiver:
         post(client, receiver.url.replace("127.0.0.1", "localhost"))
         post(client, receiver.url)
@@ -88,10 +88,10 @@ def test_no_proxy_of_the_environment_is_used(
 
 
 @pytest.mark.advisory("CVE-2022-1285")
-def test_a_name_is_asked_for_once_and_its_address_is_kept(
+def test_a_name_is_resolved_once_per_request(
     client: OutgoingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The second answer would be an address of another service.
+    # The second lookup would return the address of another service.
     answers = iter(["127.0.0.1", "127.0.0.2"])
     asked = socket.getaddrinfo
 
@@ -117,15 +117,15 @@ def test_a_redirect_is_not_followed(client: OutgoingClient) -> None:
 
 @pytest.mark.parametrize(
     ("status", "words"),
-    [(500, "500 Internal Server Error"), (404, "404 Not Found"), (599, "it answered 599")],
+    [(500, "500 Internal Server Error"), (404, "404 Not Found"), (599, "the server returned 599")],
 )
-def test_another_status_is_told(client: OutgoingClient, status: int, words: str) -> None:
+def test_an_error_status_is_reported(client: OutgoingClient, status: int, words: str) -> None:
     with running_receiver(Receiver(answer=lambda _request: (status, {}))) as receiver:
         answer = post(client, receiver.url)
     assert words in str(answer.problem)
 
 
-def test_what_asks_to_wait_is_heard(client: OutgoingClient) -> None:
+def test_a_retry_after_header_is_read(client: OutgoingClient) -> None:
     waits = iter(["7", "Fri, 01 Jan 2027 00:00:00 GMT", "-1", "99999999999"])
 
     def busy(_request: Received) -> tuple[int, dict[str, str]]:
@@ -136,17 +136,17 @@ def test_what_asks_to_wait_is_heard(client: OutgoingClient) -> None:
 
 
 @pytest.mark.advisory("CVE-2018-15192")
-def test_loopback_is_refused_unless_it_is_allowed() -> None:
+def test_loopback_is_rejected_unless_allowed() -> None:
     with running_receiver() as receiver:
         words = failure(OutgoingClient(AddressPolicy()), receiver.url)
-    assert words.startswith("127.0.0.1, which is loopback")
+    assert words.startswith("127.0.0.1 is a loopback address")
     assert receiver.received == []
 
 
-def test_a_port_where_nobody_listens_is_told(client: OutgoingClient) -> None:
+def test_a_closed_port_is_reported(client: OutgoingClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert failure(client, f"http://127.0.0.1:{port}/") == "it refused the connection"
+    assert failure(client, f"http://127.0.0.1:{port}/") == "the connection was refused"
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,7 @@ def test_a_port_where_nobody_listens_is_told(client: OutgoingClient) -> None:
         pytest.param(b"HTTP/1.1 200 OK\r\n", id="half a head"),
     ],
 )
-def test_a_server_that_falls_silent_ends_at_the_deadline(
-    hasty: OutgoingClient, said: bytes
-) -> None:
+def test_a_stalled_response_ends_at_the_deadline(hasty: OutgoingClient, said: bytes) -> None:
     over = Event()
 
     def stall(peer: socket.socket) -> None:
@@ -168,10 +166,10 @@ def test_a_server_that_falls_silent_ends_at_the_deadline(
     with running_server(stall) as port:
         words = failure(hasty, f"http://127.0.0.1:{port}/")
         over.set()
-    assert words == "there was no complete response within 0.3 seconds"
+    assert words == "no complete response was received within 0.3 seconds"
 
 
-def test_a_server_that_drips_ends_at_the_deadline(hasty: OutgoingClient) -> None:
+def test_a_slowly_dripping_response_ends_at_the_deadline(hasty: OutgoingClient) -> None:
     over = Event()
 
     def drip(peer: socket.socket) -> None:
@@ -185,7 +183,7 @@ def test_a_server_that_drips_ends_at_the_deadline(hasty: OutgoingClient) -> None
     assert "within 0.3 seconds" in words
 
 
-def test_a_handshake_that_never_ends_is_given_up(hasty: OutgoingClient) -> None:
+def test_an_endless_tls_handshake_times_out(hasty: OutgoingClient) -> None:
     over = Event()
 
     def stall(_peer: socket.socket) -> None:
@@ -197,7 +195,7 @@ def test_a_handshake_that_never_ends_is_given_up(hasty: OutgoingClient) -> None:
     assert "within 0.3 seconds" in words
 
 
-def test_a_name_server_that_is_silent_is_given_up(
+def test_a_dns_lookup_without_an_answer_times_out(
     hasty: OutgoingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = Event()
@@ -207,7 +205,7 @@ def test_a_name_server_that_is_silent_is_given_up(
     assert "within 0.3 seconds" in words
 
 
-def test_a_huge_response_counts_by_its_status_and_is_not_read(client: OutgoingClient) -> None:
+def test_a_huge_response_is_not_read(client: OutgoingClient) -> None:
     sent = []
 
     def flood(peer: socket.socket) -> None:
@@ -221,17 +219,17 @@ def test_a_huge_response_counts_by_its_status_and_is_not_read(client: OutgoingCl
     assert sum(sent) < 50_000_000
 
 
-def test_what_speaks_no_http_is_told(client: OutgoingClient) -> None:
+def test_a_response_that_is_not_http_is_reported(client: OutgoingClient) -> None:
 
     def greet(peer: socket.socket) -> None:
-        peer.recv(65_536)  # what is left unread makes the system reset the connection
+        peer.recv(65_536)  # Unread bytes would make the system reset the connection.
         peer.sendall(b"220 mail.example ESMTP\r\n")
 
     with running_server(greet) as port:
-        assert failure(client, f"http://127.0.0.1:{port}/") == "it does not answer in HTTP"
+        assert failure(client, f"http://127.0.0.1:{port}/") == "the response is not valid HTTP"
     with running_server(lambda _peer: None) as port:
         words = failure(client, f"http://127.0.0.1:{port}/")
-    assert words == "it closed the connection without a response"
+    assert words == "the server closed the connection without a response"
 
 
 def test_a_certificate_is_verified_for_the_name_in_the_url(tmp_path: Path) -> None:
@@ -243,17 +241,17 @@ def test_a_certificate_is_verified_for_the_name_in_the_url(tmp_path: Path) -> No
         trusting.close()
         other = failure(trusting, receiver.url.replace("127.0.0.1", "localhost"))
     assert "self-signed" in unknown
-    assert other == "its certificate is for another host name"
+    assert other == "the certificate is for another host name"
     assert len(receiver.received) == 1
 
 
-def test_a_weak_key_is_refused(client: OutgoingClient, tmp_path: Path) -> None:
+def test_a_weak_key_is_rejected(client: OutgoingClient, tmp_path: Path) -> None:
     weak = write_certificate(tmp_path / "weak.pem", rsa_key(1024))
     with running_tls_server(lax_context(weak)) as port:
         assert "too weak" in failure(client, f"https://127.0.0.1:{port}/")
 
 
-def test_an_address_that_does_not_answer_is_passed_over(
+def test_an_unresponsive_address_is_skipped(
     client: OutgoingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = socket.getaddrinfo
@@ -261,7 +259,7 @@ def test_an_address_that_does_not_answer_is_passed_over(
     def two(host: str, *arguments: Any, **options: Any) -> Any:
         if host != "two.example":
             return asked(host, *arguments, **options)
-        # The receiver listens on the second alone.
+        # The receiver listens only on the second address.
         return [(0, 0, 0, "", (address, 80)) for address in ("127.0.0.3", "127.0.0.1")]
 
     monkeypatch.setattr(socket, "getaddrinfo", two)

@@ -1,4 +1,4 @@
-"""Requests to public hosts through an HTTP proxy, which is a server of this test."""
+"""Tests of requests to public hosts through an HTTP proxy, which the test runs."""
 
 import socket
 import ssl
@@ -17,10 +17,10 @@ from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from tests.support.service.receiver import running_receiver
 from tests.support.service.tls_server import lax_context, running_server
-from web.outgoing.client import Answer, OutgoingClient
+from web.outgoing.client import OutgoingClient, OutgoingResponse
 from web.outgoing.proxy import Proxy
 
-#: A name of RFC 6761 that no resolver knows.
+#: Reserved name (RFC 6761) that no resolver knows.
 UNKNOWN = "hook.invalid"
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 Seen = list[list[str]]
@@ -28,7 +28,7 @@ Seen = list[list[str]]
 
 @contextmanager
 def running_proxy(to: int, *, status: str = "200 OK") -> Iterator[tuple[str, Seen]]:
-    """Run a proxy that connects to a port of loopback, whatever host it is asked for."""
+    """Run a proxy that connects to a loopback port for every requested host."""
     seen: Seen = []
 
     def serve(peer: socket.socket) -> None:
@@ -61,20 +61,20 @@ def client_through(url: str, *, networks: str = "", trusted: Path | None = None)
     return OutgoingClient(policy, trusted_ca_file=trusted, proxy=Proxy.parse(url))
 
 
-def post(client: OutgoingClient, url: str) -> Answer:
+def post(client: OutgoingClient, url: str) -> OutgoingResponse:
     return client.post(parse_outgoing_url(url), b"{}", {"Content-Type": "application/json"})
 
 
 def answer_in_tls(context: ssl.SSLContext, peer: socket.socket) -> None:
     with suppress(OSError), context.wrap_socket(peer, server_side=True) as secured:
-        # A server that closes before it has read the body resets the connection.
+        # A server that closes before it has read the body would reset the connection.
         request = b""
         while not request.endswith(b"{}") and (more := secured.recv(65_536)):
             request += more
         secured.sendall(_ANSWER)
 
 
-def test_https_goes_through_a_tunnel_whose_end_shows_its_own_certificate(tmp_path: Path) -> None:
+def test_https_uses_a_tunnel_and_verifies_the_server_s_certificate(tmp_path: Path) -> None:
     certificate = write_certificate(tmp_path / "tls.pem", rsa_key(2048), host=UNKNOWN)
     with (
         running_server(partial(answer_in_tls, lax_context(certificate))) as port,
@@ -89,7 +89,7 @@ def test_https_goes_through_a_tunnel_whose_end_shows_its_own_certificate(tmp_pat
     assert "Proxy-Authorization: Basic dXNlcjpwYXNzQHdvcmQ=" in seen[0]
 
 
-def test_plain_http_is_passed_on_with_its_whole_url() -> None:
+def test_plain_http_is_sent_to_the_proxy_with_the_full_url() -> None:
     with running_proxy(0) as (url, seen):
         client = client_through(url)
         for _ in range(2):
@@ -112,20 +112,20 @@ def test_private_addresses_are_rejected_or_reached_directly() -> None:
     "host",
     ["localhost.", "foo.localhost", "127.0.0.1.", "169.254.169.254.", "0x7f.0.0.1.", "10.0.0.1."],
 )
-def test_no_spelling_of_a_private_address_is_left_to_the_proxy(host: str) -> None:
+def test_spellings_of_a_private_address_are_not_sent_to_the_proxy(host: str) -> None:
     with running_proxy(0) as (url, seen), pytest.raises(OutgoingError, match="which is"):
         post(client_through(url), f"http://{host}:8080/")
     assert seen == []
 
 
 @pytest.mark.parametrize("host", ["metadata", "metadata.google.internal", "nas.local.", "a.lan"])
-def test_no_name_of_private_networks_is_left_to_the_proxy(host: str) -> None:
+def test_names_of_private_networks_are_not_sent_to_the_proxy(host: str) -> None:
     with running_proxy(0) as (url, seen), pytest.raises(OutgoingError, match="not found in DNS"):
         post(client_through(url), f"https://{host}/")
     assert seen == []
 
 
-def refusing(status: str) -> Callable[[], str]:
+def error_for_status(status: str) -> Callable[[], str]:
     def fail() -> str:
         with running_proxy(0, status=status) as (url, _seen), pytest.raises(OutgoingError) as found:
             post(client_through(url), f"https://{UNKNOWN}/")
@@ -134,7 +134,7 @@ def refusing(status: str) -> Callable[[], str]:
     return fail
 
 
-def test_a_proxy_that_rejects_or_is_away_is_named() -> None:
-    assert "the proxy of OUTGOING_PROXY answered 403" in refusing("403 Forbidden")()
-    with pytest.raises(OutgoingError, match="the proxy of OUTGOING_PROXY cannot be reached"):
+def test_errors_of_the_proxy_name_it() -> None:
+    assert "the proxy in OUTGOING_PROXY returned 403" in error_for_status("403 Forbidden")()
+    with pytest.raises(OutgoingError, match="the proxy in OUTGOING_PROXY cannot be reached"):
         post(client_through(f"http://127.0.0.1:{free_port()}"), f"https://{UNKNOWN}/")

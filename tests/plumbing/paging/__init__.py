@@ -1,1 +1,1 @@
-"""Pages: gathered, sent, retried."""
+"""Tests of pages: batching, sending and retries."""

@@ -1,4 +1,4 @@
-"""Pages with the mail server that they go to."""
+"""Fixtures: pages, and the mail server that gets them."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """Return the mailbox of the mail server."""
     return Mailbox()
 
 
 @pytest.fixture
 def pages(settings: Settings, mailbox: Mailbox) -> Iterator[Pages]:
-    """The pages of a database of the test's own."""
+    """Open the pages of the test's own database."""
     with running_mail_server(mailbox) as port:
         made = Pages(settings, port)
         yield made

@@ -1,31 +1,33 @@
-"""What people who were paged are told afterwards, and what quiet hours hold back."""
+"""Tests of follow-up messages after a page, and of pages that quiet hours delay."""
 
 from datetime import UTC, datetime
 
 import pytest
 
 from domain.core.errors import InvalidError
-from domain.paging.notifications.batching import Reach, reachable
+from domain.paging.notifications.batching import UserReachability, find_reachability
 from domain.paging.notifications.recipients import (
     PagingPreferences,
     QuietHours,
-    change_preferences,
-    minutes_of,
+    parse_minutes_of_day,
+    store_preferences,
 )
 from domain.projects.views import Namespace
 from tests.support.mail.mail_server import Mailbox
 from tests.support.notifications.paging import Pages, Person, subjects
 
-NIGHT = QuietHours(time_zone="Europe/Berlin", starts=minutes_of("22:00", field=""), ends=7 * 60)
+NIGHT = QuietHours(
+    time_zone="Europe/Berlin", starts=parse_minutes_of_day("22:00", field=""), ends=7 * 60
+)
 
 
 def prefer(pages: Pages, person: Person, wanted: PagingPreferences) -> None:
     with pages.session() as session:
-        change_preferences(person.id, wanted, session=session, now=pages.now)
+        store_preferences(person.id, wanted, session=session, now=pages.now)
 
 
 @pytest.mark.long
-def test_who_was_paged_is_told_that_it_is_over_and_never_before(
+def test_a_paged_user_gets_a_follow_up_after_the_alert_is_resolved(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice, alert = pages.person("alice"), pages.alert("Disk full")
@@ -40,7 +42,7 @@ def test_who_was_paged_is_told_that_it_is_over_and_never_before(
 
 
 @pytest.mark.long
-def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Mailbox) -> None:
+def test_a_user_whose_page_was_not_sent_gets_no_follow_up(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3, mail_url="smtp://127.0.0.1:1")
@@ -50,7 +52,7 @@ def test_who_was_not_paged_is_not_told_that_it_is_over(pages: Pages, mailbox: Ma
 
 
 @pytest.mark.long
-def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox) -> None:
+def test_users_get_no_follow_up_about_their_own_actions(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob, alert = pages.person("alice"), pages.person("bob"), pages.alert("Disk full")
     pages.page([alert], alice, bob)
     pages.run_for(3)
@@ -61,7 +63,7 @@ def test_nobody_is_told_what_they_did_themselves(pages: Pages, mailbox: Mailbox)
 
 
 @pytest.mark.long
-def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Mailbox) -> None:
+def test_follow_ups_are_optional_and_batched(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     prefer(pages, bob, PagingPreferences(wants_follow_ups=False))
     alerts = pages.alerts(30)
@@ -70,12 +72,12 @@ def test_follow_ups_are_a_preference_and_come_together(pages: Pages, mailbox: Ma
     pages.set_status(alerts, "resolved")
     pages.run_for(40)
     assert subjects(mailbox)[2:] == [
-        "News of 30 alerts in acme/shop: Disk full 1 (resolved) and others"
+        "Updates on 30 alerts in acme/shop: Disk full 1 (resolved) and others"
     ]
 
 
 @pytest.mark.long
-def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox: Mailbox) -> None:
+def test_no_follow_up_is_sent_if_the_alert_fires_again(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3)
@@ -87,9 +89,7 @@ def test_an_alert_that_fires_again_is_not_called_resolved(pages: Pages, mailbox:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_quiet_hours_delay_pages_except_for_critical_alerts(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
     pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)  # 22:30 in Berlin
@@ -106,12 +106,14 @@ def test_quiet_hours_hold_pages_back_but_for_critical_alerts(
     pages.now = datetime(2026, 3, 2, 6, 0, 5, tzinfo=UTC)
     pages.run()
     assert subjects(mailbox)[1:] == ["[medium] Quiet 1 (acme/shop #1)"]
-    # The follow-up waited as well, and is part of the same message.
+    # The follow-up was delayed as well, and is part of the same message.
     assert "Resolved: Loud" in mailbox.messages[1].get_content()
 
 
 @pytest.mark.long
-def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox: Mailbox) -> None:
+def test_delayed_pages_are_sent_after_quiet_hours_are_removed(
+    pages: Pages, mailbox: Mailbox
+) -> None:
     alice = pages.person("alice")
     prefer(pages, alice, PagingPreferences(quiet_hours=NIGHT))
     pages.now = datetime(2026, 3, 1, 21, 30, tzinfo=UTC)
@@ -130,34 +132,34 @@ def test_the_end_of_quiet_hours_frees_what_they_held_back(pages: Pages, mailbox:
         ("2026-03-01T22:00+01:00", "2026-03-02T07:00+01:00"),
         ("2026-03-02T06:59+01:00", "2026-03-02T07:00+01:00"),
         ("2026-03-02T07:00+01:00", None),
-        # The night in which the clocks go forward, and the one in which they go back.
+        # The nights in which daylight saving time begins and ends.
         ("2026-03-28T23:00+01:00", "2026-03-29T07:00+02:00"),
         ("2026-10-24T23:00+02:00", "2026-10-25T07:00+01:00"),
     ],
 )
-def test_quiet_hours_follow_the_clocks_of_the_place(local: str, end: str | None) -> None:
-    found = NIGHT.end_at(datetime.fromisoformat(local))
+def test_quiet_hours_follow_the_local_time(local: str, end: str | None) -> None:
+    found = NIGHT.find_end(datetime.fromisoformat(local))
     assert found == (datetime.fromisoformat(end) if end else None)
 
 
-def test_quiet_hours_end_at_the_hour_that_is_missing_or_comes_twice() -> None:
+def test_quiet_hours_can_end_in_a_skipped_or_repeated_hour() -> None:
     hours = QuietHours(time_zone="Europe/Berlin", starts=60, ends=150)
-    spring = hours.end_at(datetime.fromisoformat("2026-03-29T01:30+01:00"))
+    spring = hours.find_end(datetime.fromisoformat("2026-03-29T01:30+01:00"))
     assert spring == datetime.fromisoformat("2026-03-29T03:30+02:00")
-    # 02:15 for the second time: they end at 02:30 for the second time.
-    autumn = hours.end_at(datetime.fromisoformat("2026-10-25T02:15+01:00"))
+    # This is the second 02:15 of the night, so the hours end at the second 02:30.
+    autumn = hours.find_end(datetime.fromisoformat("2026-10-25T02:15+01:00"))
     assert autumn == datetime.fromisoformat("2026-10-25T02:30+01:00")
 
 
 @pytest.mark.parametrize(
     "text", ["", "24:00", "7", "07:60", "7:5", "a:b", "\u0667:\u0660\u0660", "-1:00"]
 )
-def test_a_time_of_day_is_refused(text: str) -> None:
+def test_an_invalid_time_of_day_is_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
-        minutes_of(text, field="quiet_from")
+        parse_minutes_of_day(text, field="quiet_from")
 
 
-def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
+def test_reachability_of_users_is_known_before_a_page(pages: Pages) -> None:
     alice, bob = pages.person("alice"), pages.person("bob", has_contact=False)
     mallory = pages.person("mallory", role=None)
     night = pages.person("night")
@@ -169,8 +171,8 @@ def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
     ids = [each.id for each in (alice, bob, mallory, night)]
     with pages.session() as session:
 
-        def ask(*, is_critical: bool, sends_mail: bool) -> list[Reach]:
-            found = reachable(
+        def ask(*, is_critical: bool, sends_mail: bool) -> list[UserReachability]:
+            found = find_reachability(
                 [*ids, 9_999],
                 Namespace(project_id=pages.project_id, path="acme/shop"),
                 is_critical=is_critical,
@@ -181,16 +183,16 @@ def test_it_is_known_whom_a_page_would_reach(pages: Pages) -> None:
             return list(found.values())
 
         assert ask(is_critical=False, sends_mail=False) == [
-            Reach.REACHABLE,
-            Reach.NO_CONTACT,
-            Reach.NO_ACCESS,
-            Reach.QUIET,
-            Reach.INACTIVE,
+            UserReachability.REACHABLE,
+            UserReachability.NO_CONTACT,
+            UserReachability.NO_ACCESS,
+            UserReachability.QUIET,
+            UserReachability.INACTIVE,
         ]
         assert ask(is_critical=True, sends_mail=True) == [
-            Reach.REACHABLE,
-            Reach.REACHABLE,
-            Reach.NO_ACCESS,
-            Reach.REACHABLE,
-            Reach.INACTIVE,
+            UserReachability.REACHABLE,
+            UserReachability.REACHABLE,
+            UserReachability.NO_ACCESS,
+            UserReachability.REACHABLE,
+            UserReachability.INACTIVE,
         ]

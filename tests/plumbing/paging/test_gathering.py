@@ -1,15 +1,15 @@
-"""What becomes due for one person leaves together, once, and not when it is pointless."""
+"""Tests that pages for a person are batched, sent once, and cancelled when they are pointless."""
 
 from typing import Any
 
 import pytest
 
 from domain.access.roles import Role
-from domain.alerts.handling.activity import NoteKind, add_entry
-from domain.audit.events import Actor
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.paging import NewPage, pages_became_critical
+from domain.alerts.handling.activity import NoteKind, add_activity_entry
+from domain.audit.events import EventActor
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.paging import NewPage, release_critical_pages
 from models import Alert, Page, PageRecipient, Project
 from tests.support.database.refusing import refuse_rows
 from tests.support.mail.mail_server import Mailbox
@@ -18,7 +18,7 @@ from tests.support.notifications.paging import Pages, subjects
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbox) -> None:
+def test_the_first_page_is_sent_within_five_seconds(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     assert pages.page([pages.alert("Disk full on web-1")], alice) == 1
     pages.run_for(4)
@@ -33,21 +33,23 @@ def test_the_first_page_leaves_within_five_seconds(pages: Pages, mailbox: Mailbo
 
 
 @pytest.mark.long
-def test_a_page_says_why_and_what_was_noted_before(pages: Pages, mailbox: Mailbox) -> None:
+def test_a_page_includes_the_severity_reason_and_earlier_notes(
+    pages: Pages, mailbox: Mailbox
+) -> None:
     alice = pages.person("alice")
-    known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "the sender says “page”"}
+    known: dict[str, Any] = {"fingerprint": b"f" * 32, "severity_reason": "reported as “page”"}
     former = [pages.alert(**known, status="resolved") for _ in range(2)][-1]
     with pages.session() as session:
-        by = Actor(id=alice.id, name="alice")
+        by = EventActor(id=alice.id, name="alice")
         note = (former, NoteKind.NOTE, "Restart the\npool")
-        add_entry(*note, by=by, session=session, now=pages.now)
+        add_activity_entry(*note, by=by, session=session, now=pages.now)
     pages.page([pages.alert(**known)], alice)
     pages.run_for(4)
     (message,) = mailbox.messages
     text = message.get_content().replace("\r\n", "\n")
-    assert "Why this severity: the sender says “page”" in text
+    assert "Severity reason: reported as “page”" in text
     assert "Seen twice before, last at " in text
-    assert "@alice noted then: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
+    assert "@alice wrote: Restart the pool\nhttp://localhost/acme/shop/-/alerts/2\n" in text
 
 
 @pytest.mark.long
@@ -59,7 +61,9 @@ def test_a_page_with_a_known_key_is_not_stored_again(pages: Pages, mailbox: Mail
 
 
 @pytest.mark.long
-def test_a_storm_is_one_page_with_the_count(pages: Pages, mailbox: Mailbox) -> None:
+def test_an_alert_storm_is_one_page_with_the_number_of_alerts(
+    pages: Pages, mailbox: Mailbox
+) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     assert pages.page(pages.alerts(5_000), alice, bob) == 10_000
     pages.run_for(3)
@@ -91,7 +95,7 @@ def test_five_hundred_alerts_in_a_minute_are_at_most_ten_pages(
 
 
 @pytest.mark.long
-def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
+def test_the_paging_interval_of_one_user_does_not_delay_others(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
@@ -106,9 +110,7 @@ def test_other_people_do_not_wait_for_the_one_who_was_just_paged(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_is_more_severe_than_the_last_page_leaves_at_once(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_a_more_severe_page_is_sent_immediately(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert("Backup old", severity=4)], alice)
     pages.run_for(2)
@@ -116,7 +118,7 @@ def test_what_is_more_severe_than_the_last_page_leaves_at_once(
     pages.run_for(2)
     told = ["[info] Backup old (acme/shop #1)", "[critical] Disk full (acme/shop #2)"]
     assert subjects(mailbox) == told
-    # What is as severe as the last page, or less, waits for it.
+    # Pages that are not more severe than the last one wait for the interval after it.
     pages.page([pages.alert("Slow", severity=1), pages.alert("Down", severity=0)], alice)
     pages.run_for(27)
     assert subjects(mailbox) == told
@@ -125,7 +127,7 @@ def test_what_is_more_severe_than_the_last_page_leaves_at_once(
 
 
 @pytest.mark.long
-def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(
+def test_a_waiting_page_is_sent_immediately_when_its_alert_becomes_critical(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice = pages.person("alice")
@@ -135,14 +137,14 @@ def test_a_waiting_page_leaves_at_once_when_its_alert_becomes_critical(
     pages.page([worse], alice)
     with pages.session() as session:
         session.get_one(Alert, worse).severity = 0
-        pages_became_critical([worse], session=session, now=pages.now)
+        release_critical_pages([worse], session=session, now=pages.now)
     pages.run_for(2)
     assert len(mailbox.messages) == 2
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
+def test_a_clock_that_ran_ahead_does_not_delay_the_next_page(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice = pages.person("alice")
@@ -155,7 +157,7 @@ def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
     pages.set_status([first], "resolved")
     pages.run_for(3)
     assert len(mailbox.messages) == 2
-    # From here on, pages wait for each other as ever.
+    # Afterwards, pages wait for each other as before.
     pages.page([pages.alert()], alice)
     pages.run_for(27)
     assert len(mailbox.messages) == 2
@@ -164,7 +166,9 @@ def test_a_clock_that_ran_ahead_keeps_nobody_from_the_next_page(
 
 
 @pytest.mark.long
-def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailbox) -> None:
+def test_an_unsent_page_is_cancelled_when_its_alert_is_acknowledged(
+    pages: Pages, mailbox: Mailbox
+) -> None:
     alice = pages.person("alice")
     first, second = pages.alerts(2)
     pages.page([first, second], alice)
@@ -174,9 +178,7 @@ def test_what_has_not_left_does_not_leave_after_all(pages: Pages, mailbox: Mailb
 
 
 @pytest.mark.long
-def test_a_page_that_waits_for_its_channel_is_withdrawn_as_well(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_a_page_that_waits_for_its_channel_is_cancelled(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3, mail_url="smtp://127.0.0.1:1")
@@ -192,7 +194,10 @@ def test_a_page_that_waits_for_its_channel_is_withdrawn_as_well(
 def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.email_contact(alice.id, "alice@second.example")
-    owner, address = Owner(user_id=alice.id), email_address("alice@unconfirmed.example")
+    owner, address = (
+        ContactOwner(user_id=alice.id),
+        parse_email_address("alice@unconfirmed.example"),
+    )
     pages.contact(owner, address, is_confirmed=False)
     pages.page([pages.alert()], alice)
     pages.run_for(3)
@@ -200,7 +205,7 @@ def test_every_confirmed_contact_gets_the_page_and_no_other(pages: Pages, mailbo
 
 
 @pytest.mark.long
-def test_without_a_contact_the_address_of_the_account_stands_in(
+def test_without_a_contact_the_page_is_sent_to_the_account_s_address(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice = pages.person("alice", has_contact=False)
@@ -214,7 +219,7 @@ def test_without_a_contact_the_address_of_the_account_stands_in(
 
 
 @pytest.mark.long
-def test_an_alert_says_that_somebody_could_not_be_paged(pages: Pages, mailbox: Mailbox) -> None:
+def test_the_activity_shows_that_a_user_could_not_be_paged(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice", has_contact=False), pages.alert()
     pages.page([alert], alice)
     pages.run_for(3, mail_url="")
@@ -226,7 +231,7 @@ def test_an_alert_says_that_somebody_could_not_be_paged(pages: Pages, mailbox: M
 
 
 @pytest.mark.parametrize("role", [None, Role.REPORTER])
-def test_nobody_is_told_of_alerts_that_they_may_not_see(
+def test_users_are_not_paged_about_alerts_that_they_cannot_see(
     pages: Pages, mailbox: Mailbox, role: Role | None
 ) -> None:
     outsider = pages.person("mallory", role=role)
@@ -237,8 +242,10 @@ def test_nobody_is_told_of_alerts_that_they_may_not_see(
 
 
 @pytest.mark.long
-def test_a_channel_gets_pages_of_its_own_project_alone(pages: Pages, mailbox: Mailbox) -> None:
-    channel = pages.contact(Owner(project_id=pages.project_id), email_address("team@acme.example"))
+def test_a_channel_gets_only_pages_of_its_own_project(pages: Pages, mailbox: Mailbox) -> None:
+    channel = pages.contact(
+        ContactOwner(project_id=pages.project_id), parse_email_address("team@acme.example")
+    )
     other = pages.project("acme/other")
     alerts = [pages.alert("Ours"), pages.alert("Theirs", project_id=other)]
     pages.queue(
@@ -254,14 +261,14 @@ def test_a_channel_gets_pages_of_its_own_project_alone(pages: Pages, mailbox: Ma
     )
     pages.run_for(3)
     assert subjects(mailbox) == ["[critical] Ours (acme/shop #1)"]
-    # Whoever reads a channel is not known, so nobody acts from there in another's name.
+    # The readers of a channel are unknown, so its pages have no link to acknowledge.
     assert "acknowledge" not in mailbox.messages[0].get_content().lower()
 
 
-def test_pages_to_what_is_gone_are_left_out(pages: Pages) -> None:
+def test_pages_for_missing_alerts_or_recipients_are_not_stored(pages: Pages) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     contact_id = alice.contact.id if alice.contact else 0
-    # A contact of a person is no channel of a project.
+    # A contact of a user is not a channel of a project.
     wanted = ((alert, 10_000, None), (alert, None, 10_000), (9_999, alice.id, None))
     stored = pages.queue(
         [
@@ -289,9 +296,7 @@ def test_nothing_is_sent_about_a_deleted_project(pages: Pages, mailbox: Mailbox)
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_recipient_that_cannot_be_stored_holds_up_no_other(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_an_error_for_one_recipient_does_not_delay_others(pages: Pages, mailbox: Mailbox) -> None:
     alice, bob = pages.person("alice"), pages.person("bob")
     pages.page([pages.alert()], alice, bob)
     of_alice = next(row.id for row in pages.rows(PageRecipient) if row.user_id == alice.id)

@@ -1,4 +1,4 @@
-"""Channels that are away, slow or lost: retried, given up in the end, and slowing nobody down."""
+"""Tests of retries when channels are unavailable, slow or permanently broken."""
 
 from asyncio import WriteTransport
 from collections.abc import Iterator, Mapping
@@ -13,17 +13,21 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.housekeeping.rekeying import reencrypt
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.housekeeping.rekeying import reencrypt_all
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
+from domain.paging.notifications.contact_types.base import ContactAddress
 from domain.paging.notifications.contact_types.mail import EMAIL
 from domain.paging.notifications.contacts import Contact as ShownContact
-from domain.paging.notifications.contacts import Owner
-from domain.paging.notifications.messages import page_content
-from domain.paging.notifications.queue_state import queue_state, send_again, states_by_type
-from domain.paging.notifications.queueing import GIVE_UP_AFTER, pause_after
-from domain.paging.notifications.send_checks import seen_projects
+from domain.paging.notifications.contacts import ContactOwner
+from domain.paging.notifications.messages import build_page_content
+from domain.paging.notifications.queue_state import (
+    find_contact_type_states,
+    get_queue_state,
+    requeue_message,
+)
+from domain.paging.notifications.queueing import GIVE_UP_AFTER, compute_retry_pause
+from domain.paging.notifications.send_checks import find_visible_projects
 from models import Contact, Mail, PageMessage, User
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -37,9 +41,9 @@ AWAY = "smtp://127.0.0.1:1"
 
 
 class SilentMailbox(Mailbox):
-    """Takes messages, and ends the connection in place of some answers."""
+    """Accepts messages, and closes the connection instead of sending some responses."""
 
-    #: How many answers are lost from now on.
+    #: Number of the next responses that are lost.
     lost = 0
 
     async def handle_DATA(  # noqa: N802 - aiosmtpd's name
@@ -60,19 +64,19 @@ def receiver() -> Iterator[Receiver]:
 
 
 def apprise(pages: Pages, person: Person, port: int, label: str = "Chat") -> ShownContact:
-    """Give a person a contact that apprise sends to, by JSON."""
-    address = Address(
+    """Give a user an Apprise contact that sends JSON."""
+    address = ContactAddress(
         type=APPRISE,
         clear=f"ntfy://127.0.0.1:{port}/{label}",
         shown="ntfy://127.0.0.1/…",
         lane=f"ntfy 127.0.0.1:{port}",
     )
-    return pages.contact(Owner(user_id=person.id), address, label=label)
+    return pages.contact(ContactOwner(user_id=person.id), address, label=label)
 
 
-def test_the_first_retry_follows_within_half_a_minute_and_pauses_grow() -> None:
-    longest = [pause_after(count, share=1.0).total_seconds() for count in range(1, 12)]
-    shortest = [pause_after(count, share=0.0).total_seconds() for count in range(1, 12)]
+def test_retries_start_within_half_a_minute_and_back_off() -> None:
+    longest = [compute_retry_pause(count, share=1.0).total_seconds() for count in range(1, 12)]
+    shortest = [compute_retry_pause(count, share=0.0).total_seconds() for count in range(1, 12)]
     assert longest[0] < 30
     assert longest == sorted(longest)
     assert max(longest) <= 400
@@ -81,7 +85,7 @@ def test_the_first_retry_follows_within_half_a_minute_and_pauses_grow() -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_other(
+def test_after_an_hour_long_outage_a_channel_gets_one_message_and_does_not_delay_others(
     pages: Pages, mailbox: Mailbox, receiver: Receiver
 ) -> None:
     alice, bob = pages.person("alice", has_contact=False), pages.person("bob")
@@ -99,10 +103,10 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
         with pages.session() as session:
             counted = {
                 each.type: each.failed_attempts
-                for each in states_by_type(session=session, now=pages.now)
+                for each in find_contact_type_states(session=session, now=pages.now)
             }
         assert counted == {APPRISE: tries, EMAIL: 0}
-        # Her page goes to the address of her account meanwhile.
+        # Meanwhile, Alice's page goes to her account's address.
         addressees = [each[0] for each in mailbox.recipients]
         assert addressees.count("bob@pager.example") == 12
         assert addressees.count("alice@accounts.example") == 12
@@ -117,7 +121,7 @@ def test_a_channel_that_is_down_for_an_hour_gets_one_message_and_holds_back_no_o
     assert pages.waiting_messages() == []
 
 
-def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was(settings: Settings) -> None:
+def test_a_message_is_resent_unchanged_if_the_response_was_lost(settings: Settings) -> None:
     mailbox = SilentMailbox()
     with running_mail_server(mailbox) as port:
         pages = Pages(settings, port)
@@ -125,7 +129,7 @@ def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was(settings: Setti
         pages.page([pages.alert("First", severity=1)], alice)
         mailbox.lost = 2
         pages.run_for(2)
-        # It is more severe, so it does not wait for the page before.
+        # The second page is more severe, so it does not wait.
         pages.page([pages.alert("Second")], alice)
         pages.run_for(60)
         pages.close()
@@ -138,9 +142,7 @@ def test_a_message_whose_answer_was_lost_is_sent_again_as_it_was(settings: Setti
     assert ids[0] == ids[1] == ids[2]
 
 
-def test_a_message_that_was_certainly_not_sent_joins_later_ones(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_a_message_that_was_rejected_joins_later_ones(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert("First", severity=1)], alice)
     mailbox.data_answers.append("451 later")
@@ -154,7 +156,7 @@ def test_a_message_that_was_certainly_not_sent_joins_later_ones(
 
 
 @pytest.mark.long
-def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mailbox) -> None:
+def test_a_new_page_retries_a_failing_channel_immediately(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
     for _ in range(20):
@@ -167,9 +169,7 @@ def test_a_page_tries_a_failing_channel_again_at_once(pages: Pages, mailbox: Mai
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_an_undeliverable_page_is_recorded_with_one_notice(pages: Pages, mailbox: Mailbox) -> None:
     pages.person("maria", role=Role.MAINTAINER)
     alice = pages.person("alice")
     alerts = pages.alerts(3)
@@ -182,8 +182,8 @@ def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
         (first, last) = pages.activity(alert)
         assert (first[:2], last[:2]) == (("page", "alice"), ("page", "alice"))
         reason = "the mail server is unavailable"
-        assert first[2].startswith(f"was not reached: e-mail failed ({reason}")
-        assert last[2].startswith(f"was not paged by e-mail: {reason}")
+        assert first[2].startswith(f"was not reached: email failed ({reason}")
+        assert last[2].startswith(f"was not paged by email: {reason}")
         assert "pager.example" not in first[2] + last[2]
     assert pages.waiting_messages() == []
     pages.page([pages.alert()], alice)
@@ -197,43 +197,39 @@ def test_what_cannot_be_sent_is_given_up_with_a_record_and_one_notice(
 
 
 @pytest.mark.long
-def test_an_address_that_is_refused_for_good_is_given_up_at_once(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_a_permanently_rejected_address_is_not_retried(pages: Pages, mailbox: Mailbox) -> None:
     alice, alert = pages.person("alice"), pages.alert()
     pages.page([alert], alice)
     mailbox.recipient_answers.append("550 5.1.1 no such user")
     pages.run_for(60)
-    # It is passed over for the address of her account.
+    # The contact is skipped, and the page goes to the account's address.
     assert mailbox.recipients == [["alice@accounts.example"]]
     ((_, _, text),) = pages.activity(alert)
-    assert text == "was not paged by e-mail: recipient refused (550). No further attempt is made."
+    assert text == "was not paged by email: recipient rejected (550). No further attempt is made."
     assert alice.contact is not None
-    # Who sees the contact sees the words of the server as well.
+    # Users who can see the contact can also see the server's text.
     error = pages.contact_state(alice.contact).last_error
-    assert error == "recipient refused (550): 550 5.1.1 no such user"
+    assert error == "recipient rejected (550): 550 5.1.1 no such user"
 
 
 @pytest.mark.long
-def test_what_was_given_up_is_sent_again_by_an_administrator(
-    pages: Pages, mailbox: Mailbox
-) -> None:
+def test_an_administrator_can_resend_an_undeliverable_page(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert("Still there")], alice)
     mailbox.recipient_answers += ["550 no", "550 no"]
     pages.run_for(5)
     with pages.session() as session:
-        state = queue_state(session=session, now=pages.now)
+        state = get_queue_state(session=session, now=pages.now)
         given_up = state.given_up[0]
         assert (given_up.owner, given_up.tries) == ("alice", 1)
-        assert send_again(work_in(session, now=pages.now), given_up.id)
-        assert not send_again(work_in(session, now=pages.now), given_up.id)
+        assert requeue_message(work_in(session, now=pages.now), given_up.id)
+        assert not requeue_message(work_in(session, now=pages.now), given_up.id)
     pages.run_for(5)
     assert subjects(mailbox) == ["[critical] Still there (acme/shop #1)"]
 
 
 @pytest.mark.long
-def test_an_address_under_a_lost_key_is_named_as_such(pages: Pages, mailbox: Mailbox) -> None:
+def test_an_address_under_a_lost_key_is_reported(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     with pages.session() as session:
         session.execute(update(Contact).values(address_ciphertext="nothing that a key opens"))
@@ -246,7 +242,7 @@ def test_an_address_under_a_lost_key_is_named_as_such(pages: Pages, mailbox: Mai
     assert "SECRET_KEY that is no longer known" in error
 
 
-def test_without_a_mail_server_the_reason_is_said(pages: Pages) -> None:
+def test_without_a_mail_server_the_contact_shows_the_reason(pages: Pages) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
     pages.run_for(5, mail_url="")
@@ -257,10 +253,10 @@ def test_without_a_mail_server_the_reason_is_said(pages: Pages) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_slow_channels_slow_nobody_else_down(
+def test_slow_channels_do_not_delay_others(
     pages: Pages, mailbox: Mailbox, receiver: Receiver
 ) -> None:
-    """Three dozen channels of one silent service, before one healthy contact."""
+    """Use three dozen channels of one unresponsive service, and one healthy contact."""
     go_on = Event()
 
     def silently(_request: Received) -> tuple[int, Mapping[str, str]]:
@@ -304,14 +300,14 @@ def test_two_workers_send_nothing_twice(pages: Pages, mailbox: Mailbox) -> None:
     )
 
 
-def test_a_message_of_a_worker_that_died_is_sent_by_another_one(
+def test_a_message_of_a_dead_worker_is_sent_by_another_worker(
     pages: Pages, mailbox: Mailbox
 ) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
     pages.wait(seconds=3)
     pages.run(mail_url=f"smtp://127.0.0.1:{free_port()}")
-    with pages.session() as session:  # as if it had died in the middle of the next attempt
+    with pages.session() as session:  # Simulates a worker that died during the next attempt.
         until = pages.now + timedelta(seconds=30)
         values = {"claimed_until": until, "claim": Contact.claim + 1, "next_try_at": pages.now}
         session.execute(update(Contact).values(**values))
@@ -331,18 +327,18 @@ def test_the_connection_to_the_mail_server_is_kept(pages: Pages, mailbox: Mailbo
     assert {row.lane for row in with_one_lane} == {"email"}
     pages.run_for(3)
     assert len(mailbox.messages) == 5
-    # As many as may be under way to one service.
+    # Maximum number of simultaneous connections to one service.
     assert mailbox.connections <= 4
 
 
 @pytest.mark.long
-def test_an_error_in_one_message_or_recipient_holds_up_no_other(
+def test_an_error_in_one_message_or_recipient_does_not_delay_others(
     pages: Pages, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice, bob, carol = (pages.person(name) for name in ("alice", "bob", "carol"))
     alert = pages.alert()
     pages.page([alert], alice, bob, carol)
-    real_content, real_projects = page_content, seen_projects
+    real_content, real_projects = build_page_content, find_visible_projects
 
     def content(contact: Contact, *given: Any, **more: Any) -> Any:
         if contact.user_id == alice.id:
@@ -354,8 +350,8 @@ def test_an_error_in_one_message_or_recipient_holds_up_no_other(
             raise ZeroDivisionError
         return real_projects(user, *given, **more)
 
-    monkeypatch.setattr("domain.paging.notifications.outbox.page_content", content)
-    monkeypatch.setattr("domain.paging.notifications.send_checks.seen_projects", projects)
+    monkeypatch.setattr("domain.paging.notifications.outbox.build_page_content", content)
+    monkeypatch.setattr("domain.paging.notifications.send_checks.find_visible_projects", projects)
     pages.run_for(5)
     assert mailbox.recipients == [["carol@pager.example"]]
     assert alice.contact is not None
@@ -377,19 +373,21 @@ def test_addresses_are_encrypted_again_under_a_new_key(pages: Pages, mailbox: Ma
     new = "a new key that only tests have, and everybody knows"
     with pages.session() as session:
         old = pages.settings.secret_key
-        assert reencrypt(Keyring(new, old), session=session)["contact_addresses"] == 1
+        assert reencrypt_all(Keyring(new, old), session=session)["contact_addresses"] == 1
     pages.page([pages.alert()], alice)
     pages.run_for(5, secret_key=new)
     assert len(mailbox.messages) == 1
 
 
-def test_what_ended_long_ago_is_removed(pages: Pages, mailbox: Mailbox) -> None:
+def test_old_pages_are_pruned(pages: Pages, mailbox: Mailbox) -> None:
     alice = pages.person("alice")
     pages.page([pages.alert()], alice)
     pages.run_for(5)
     pages.wait(days=100)
     retention = Retention(keep_deliveries=1, keep_for=timedelta(days=1))
     with pages.session() as session:
-        removed = prune(retention, session=session, now=pages.now, between=session.flush)
+        removed = prune_expired_rows(
+            retention, session=session, now=pages.now, between=session.flush
+        )
     assert (removed["pages"], removed["page_messages"], removed["page_batches"]) == (1, 1, 1)
     assert len(mailbox.messages) == 1

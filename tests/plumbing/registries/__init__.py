@@ -1,1 +1,1 @@
-"""Things that nobody has heard of, added to a registry by one line."""
+"""Tests of registries, each extended by one line with a made-up entry."""

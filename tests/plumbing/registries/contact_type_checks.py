@@ -1,4 +1,4 @@
-"""What `test_additions.py` runs beside a made-up type of contact."""
+"""Checks that `test_additions.py` runs with a made-up contact type."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from domain.paging.notifications.contact_types.base import Address, Problem
+from domain.paging.notifications.contact_types.base import ContactAddress, SendProblem
 from domain.paging.notifications.contact_types.registry import CONTACT_TYPE_NAMES
-from domain.paging.notifications.contacts import Contact, Owner
-from domain.paging.notifications.queue_state import states_by_type
+from domain.paging.notifications.contacts import Contact, ContactOwner
+from domain.paging.notifications.queue_state import find_contact_type_states
 from tests.plumbing.registries.made_up_contact_type import PIGEON
 from tests.support.notifications.paging import Pages, Person
 from tests.support.oauth.registrations import token_of
@@ -22,7 +22,7 @@ _PASSWORD = "the very first of them"
 
 @pytest.fixture
 def visitor(app: Flask) -> FlaskClient:
-    """The browser of alice, who is an administrator."""
+    """Return the browser of alice, who is an administrator."""
     app.config.update(WTF_CSRF_ENABLED=False, WTF_CSRF_METHODS=frozenset())
     person = ("users", "create", "alice", "--email", "alice@people.example", "--admin")
     done = app.test_cli_runner().invoke(args=(*person, "--password-stdin"), input=f"{_PASSWORD}\n")
@@ -33,7 +33,7 @@ def visitor(app: Flask) -> FlaskClient:
     return browser
 
 
-def test_pages_offer_it(visitor: FlaskClient) -> None:
+def test_pages_offer_the_contact_type(visitor: FlaskClient) -> None:
     page = visitor.get("/-/user_settings/contacts")
     assert "Carrier pigeon" in page.text
     assert "A pigeon that carries a few words." in page.text
@@ -44,7 +44,7 @@ def test_pages_offer_it(visitor: FlaskClient) -> None:
     assert "Carrier pigeons" in visitor.get("/admin/notifications").text
 
 
-def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
+def test_the_api_accepts_and_documents_the_contact_type(visitor: FlaskClient) -> None:
     body = {"type": "pigeon", "address": "loft 7"}
     at, who = "/api/v4/user/contacts", token_of(visitor, "alice")
     made = visitor.post(at, json=body, headers=who)
@@ -60,7 +60,7 @@ def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
     assert "pigeon" in types
 
 
-def test_the_command_line_takes_it(app: Flask) -> None:
+def test_the_command_line_accepts_the_contact_type(app: Flask) -> None:
     operate(app, "users", "create", "bob", "--email", "bob@people.example")
     made = operate(app, "contacts", "create", "bob", "--type", "pigeon", "--address", "loft 7")
     assert (made["type"], made["address"]) == ("pigeon", "loft")
@@ -74,16 +74,16 @@ def pages(settings: Settings) -> Iterator[Pages]:
 
 
 def pigeon_of(pages: Pages, person: Person) -> Contact:
-    address = Address(type=PIGEON, clear="loft 7", shown="loft", lane="pigeon")
-    return pages.contact(Owner(user_id=person.id), address, label="Roof")
+    address = ContactAddress(type=PIGEON, clear="loft 7", shown="loft", lane="pigeon")
+    return pages.contact(ContactOwner(user_id=person.id), address, label="Roof")
 
 
-def test_people_are_paged_through_it(pages: Pages) -> None:
+def test_pages_are_sent_by_the_contact_type(pages: Pages) -> None:
     alice = pages.person("alice", has_contact=False)
     pigeon_of(pages, alice)
     alert = pages.alert("Disk full")
     pages.page([alert], alice)
-    PIGEON.problem = Problem("a hawk was seen")
+    PIGEON.problem = SendProblem("a hawk was seen")
     pages.run_for(3)
     assert any("“Roof” failed (a hawk was seen)" in text for _, _, text in pages.activity(alert))
     PIGEON.problem = None
@@ -94,6 +94,6 @@ def test_people_are_paged_through_it(pages: Pages) -> None:
     with pages.session() as session:
         counted = {
             each.type.name: each.failed_attempts
-            for each in states_by_type(session=session, now=pages.now)
+            for each in find_contact_type_states(session=session, now=pages.now)
         }
     assert counted["pigeon"] == 1

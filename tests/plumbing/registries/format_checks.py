@@ -1,4 +1,4 @@
-"""What `test_additions.py` runs beside a made-up format of alerts."""
+"""Checks that `test_additions.py` runs with a made-up alert format."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.alerts.formats.registry import INTEGRATION_TYPE_NAMES
-from domain.alerts.matching.labels import labels_of
+from domain.alerts.matching.labels import find_alert_labels
 from tests.support.oauth.registrations import token_of
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.services import reading
+from web.services import parser_settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 _PASSWORD = "the very first of them"
@@ -24,7 +24,7 @@ _API = "/api/v4/projects/acme%2Fshop/alert_management_integrations"
 
 @pytest.fixture
 def visitor(app: Flask) -> FlaskClient:
-    """The browser of alice, who is an administrator and has the project acme/shop."""
+    """Return the browser of alice, who is an administrator and owns the project acme/shop."""
     app.config.update(WTF_CSRF_ENABLED=False, WTF_CSRF_METHODS=frozenset())
     person = ("users", "create", "alice", "--email", "alice@people.example", "--admin")
     done = app.test_cli_runner().invoke(args=(*person, "--password-stdin"), input=f"{_PASSWORD}\n")
@@ -53,13 +53,13 @@ def send(
     return visitor.post(path, data="\n".join(lines), content_type=content_type, headers=headers)
 
 
-def test_pages_offer_it_and_show_how_to_send(visitor: FlaskClient) -> None:
+def test_pages_offer_the_format_and_show_how_to_send(visitor: FlaskClient) -> None:
     page = visitor.get(f"{_PAGES}/new").text
     assert "Lighthouse takes what a keeper sees." in page
     form = {"type": "lighthouse", "name": "", "active": "y"}
     added = visitor.post(f"{_PAGES}/new", data=form, follow_redirects=True)
     assert "Integration added." in added.text
-    assert "Argo" in added.text  # in the snippets
+    assert "Argo" in added.text  # The name is part of the snippets.
     assert "The keeper&#39;s curl" in added.text
     configure = visitor.get(added.request.path.replace("credentials", "configure")).text
     assert "API URL" not in configure
@@ -70,7 +70,7 @@ def test_pages_offer_it_and_show_how_to_send(visitor: FlaskClient) -> None:
     assert "Sostratus" in test
 
 
-def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
+def test_the_api_accepts_and_documents_the_format(visitor: FlaskClient) -> None:
     who = token_of(visitor, "alice")
     body = {"type": "lighthouse", "name": "Pharos"}
     answer = visitor.post(_API, json=body, headers=who)
@@ -96,7 +96,9 @@ def test_the_api_takes_and_describes_it(visitor: FlaskClient) -> None:
     assert ships in schemas["AnyAlerts"]["anyOf"]
 
 
-def test_its_payloads_are_recognized(app: Flask, visitor: FlaskClient, tmp_path: Path) -> None:
+def test_payloads_of_the_format_are_recognized(
+    app: Flask, visitor: FlaskClient, tmp_path: Path
+) -> None:
     form = {"sample": json.dumps(_SEEN)}
     page = visitor.post(f"{_PAGES}/new/recognize", data=form).text
     assert "Recognized: Pharos." in page
@@ -109,7 +111,9 @@ def test_its_payloads_are_recognized(app: Flask, visitor: FlaskClient, tmp_path:
     assert operate(app, "integrations", "recognize", str(file))["type"] == "lighthouse"
 
 
-def test_its_alerts_are_read_shown_and_labelled(app: Flask, visitor: FlaskClient) -> None:
+def test_alerts_of_the_format_are_parsed_shown_and_labeled(
+    app: Flask, visitor: FlaskClient
+) -> None:
     integration = made(app)
     seen = ("keeper Sostratus", "Argo", "Pequod")
     answer = send(visitor, integration, *seen)
@@ -127,5 +131,5 @@ def test_its_alerts_are_read_shown_and_labelled(app: Flask, visitor: FlaskClient
     deliveries = visitor.get(f"{_PAGES}/{integration['id']}/deliveries").text
     assert "2 opened" in deliveries
     with app.app_context():
-        found = labels_of([1, 2], session=db.session(), reading=reading())
+        found = find_alert_labels([1, 2], session=db.session(), reading=parser_settings())
     assert [each.labels["ship"] for each in found.values()] == ["Argo", "Pequod"]

@@ -1,4 +1,4 @@
-"""What `test_additions.py` runs beside a made-up grant."""
+"""Checks that `test_additions.py` runs with a made-up grant."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from prometheus_client import REGISTRY
 
-from domain.oauth.applications.refusals import list_refusals
-from domain.oauth.error_help import ERRORS
-from domain.oauth.grants.registry import registrable_grant_types
-from domain.oauth.registration import read_metadata
+from domain.oauth.applications.refusals import find_rejected_requests
+from domain.oauth.error_help import OAUTH_ERRORS
+from domain.oauth.grants.registry import list_registrable_grant_types
+from domain.oauth.registration import parse_client_metadata
 from forms.applications import InstanceApplicationForm
 from tests.support.service.commands import operate
 from web.extensions import db
@@ -39,27 +39,31 @@ def shake(visitor: FlaskClient, application: dict[str, Any], *handshakes: str) -
     return answer.status_code, answer.json
 
 
-def test_the_token_endpoint_takes_it(visitor: FlaskClient, application: dict[str, Any]) -> None:
+def test_the_token_endpoint_accepts_the_grant(
+    visitor: FlaskClient, application: dict[str, Any]
+) -> None:
     assert shake(visitor, application, "firm") == (200, {"access_token": "firm Board"})
 
 
-def test_its_parameter_is_given_once(visitor: FlaskClient, application: dict[str, Any]) -> None:
+def test_a_repeated_parameter_of_the_grant_is_rejected(
+    visitor: FlaskClient, application: dict[str, Any]
+) -> None:
     status, body = shake(visitor, application, "firm", "firm")
     assert (status, body["error"]) == (400, "invalid_request")
     assert "handshake" in body["error_description"]
 
 
-def test_owners_read_why_it_was_refused(
+def test_owners_see_why_the_grant_was_rejected(
     app: Flask, visitor: FlaskClient, application: dict[str, Any]
 ) -> None:
     status, body = shake(visitor, application, "limp")
     assert (status, body["error_description"]) == (400, "The handshake is too weak.")
     with app.app_context():
-        (refused,) = list_refusals(application["id"], session=db.session())
+        (refused,) = find_rejected_requests(application["id"], session=db.session())
     assert (refused.title, refused.advice) == ("Weak handshake", "Press harder.")
 
 
-def test_it_needs_to_be_allowed(
+def test_the_grant_has_to_be_allowed(
     app: Flask, visitor: FlaskClient, application: dict[str, Any]
 ) -> None:
     operate(app, "applications", "change", str(application["id"]), "--forbid-grants")
@@ -67,39 +71,43 @@ def test_it_needs_to_be_allowed(
     assert (status, body["error"]) == (400, "unauthorized_client")
 
 
-def test_administrators_are_offered_it(app: Flask) -> None:
+def test_the_grant_is_offered_to_administrators(app: Flask) -> None:
     with app.test_request_context():
         names = [each.title for each in InstanceApplicationForm().grant_choices]
     assert "Handshakes" in names
 
 
-def test_discovery_names_it(visitor: FlaskClient) -> None:
+def test_discovery_lists_the_grant(visitor: FlaskClient) -> None:
     document = visitor.get("/.well-known/oauth-authorization-server").json
     assert document is not None
     assert "handshake" in document["grant_types_supported"]
 
 
-def test_the_description_of_the_api_has_its_parameters(visitor: FlaskClient) -> None:
+def test_the_api_description_contains_the_parameters_of_the_grant(visitor: FlaskClient) -> None:
     description = visitor.get("/api/openapi.json").json
     assert description is not None
     assert "handshake" in description["components"]["schemas"]["HandshakeExchange"]["properties"]
 
 
-def test_clients_register_for_it(app: Flask) -> None:
+def test_clients_can_register_for_the_grant(app: Flask) -> None:
     with app.app_context():
         policy = services().live_settings.derived(policies.oauth_policy)
-    offered = registrable_grant_types(policy)
-    read = read_metadata({"grant_types": ["handshake"]}, offered=offered, require_https=False)
+    offered = list_registrable_grant_types(policy)
+    read = parse_client_metadata(
+        {"grant_types": ["handshake"]}, offered=offered, require_https=False
+    )
     assert read.own_words["grant_types"] == ["refresh_token", "handshake"]
 
 
-def test_help_explains_it(visitor: FlaskClient) -> None:
-    (found,) = (each for each in ERRORS if each.code == "invalid_grant")
+def test_the_help_page_describes_errors_of_the_grant(visitor: FlaskClient) -> None:
+    (found,) = (each for each in OAUTH_ERRORS if each.code == "invalid_grant")
     assert "handshake" in found.meaning
     assert "A handshake has to be firm." in visitor.get("/help/errors").text
 
 
-def test_metrics_count_it(visitor: FlaskClient, application: dict[str, Any]) -> None:
+def test_metrics_count_requests_of_the_grant(
+    visitor: FlaskClient, application: dict[str, Any]
+) -> None:
     labels = {"grant_type": "handshake", "outcome": "issued"}
     before = REGISTRY.get_sample_value("gatebell_token_requests_total", labels) or 0
     shake(visitor, application, "firm")

@@ -1,15 +1,15 @@
-"""Carrier pigeons, loaded before everything else as a plugin of pytest."""
+"""A made-up contact type, which pytest loads as a plugin before everything else."""
 
 import sys
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 
 from domain.paging.notifications.contact_types.base import (
-    Address,
+    ContactAddress,
+    ContactMessage,
+    ContactTransports,
     ContactType,
-    Delivery,
-    Means,
-    Problem,
+    SendProblem,
     UrlReader,
 )
 
@@ -26,13 +26,13 @@ class Pigeon(ContactType):
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, str]] = []
-        self.problem: Problem | None = None
+        self.problem: SendProblem | None = None
 
-    def check(self, text: str, *, read_url: UrlReader) -> Address:
+    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         del read_url
-        return Address(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
+        return ContactAddress(type=self, clear=text, shown=text.split(maxsplit=1)[0], lane="pigeon")
 
-    def send(self, delivery: Delivery, means: Means) -> Problem | None:
+    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
         del means
         self.sent.append((delivery.address, delivery.content.subject))
         return self.problem

@@ -1,4 +1,4 @@
-"""The format of a lighthouse, loaded before everything else as a plugin of pytest."""
+"""A made-up alert format, which pytest loads as a plugin before everything else."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -8,42 +8,47 @@ from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
-from domain.alerts.formats.base import Format, Guide, Reading, Tool
+from domain.alerts.formats.base import AlertFormat, Guide, MonitoringTool, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.reading.incoming import MissingAttributes, ParsedBody, UnreadableBody
+from domain.alerts.reading.incoming import MissingAttributesError, ParsedBody, UnreadableBodyError
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
 
 _REGISTRY = "domain.alerts.formats.registry"
-_LINE = "LINKS: tuple[Link, ...]"
+_LINE = "ON_CALL_TOOL_LINKS: tuple[OnCallToolLink, ...]"
 
 
-class Lighthouse(Format):
-    """Ships that a lighthouse sees, some of them in danger."""
+class Lighthouse(AlertFormat):
+    """Parses the ships that a lighthouse sees in danger."""
 
     name = "lighthouse"
     label = "Lighthouse"
     help = "Lighthouse takes what a keeper sees."
-    tools = (Tool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
+    tools = (MonitoringTool(name="Pharos", marks="ships keeper", hint="Tell the keeper."),)
     guides = (Guide("curl", "The keeper's curl"),)
     body = dict[str, list[str]]
     media_types = ("text/x-lighthouse",)
 
-    def decode(self, body: bytes, *, reading: Reading) -> object:
+    def decode(self, body: bytes, *, reading: ParserSettings) -> object:
         """Read lines: the name of the keeper, and the ships."""
         del reading
         keeper, *ships = body.decode().splitlines()
         if not keeper.startswith("keeper "):
-            raise UnreadableBody("The keeper is missing.")
+            raise UnreadableBodyError("The keeper is missing.")
         return {"keeper": keeper.removeprefix("keeper "), "ships": ships}
 
     def parse(
-        self, value: object, *, now: datetime, reading: Reading, mapping: FieldMapping = UNMAPPED
+        self,
+        value: object,
+        *,
+        now: datetime,
+        reading: ParserSettings,
+        mapping: FieldMapping = UNMAPPED,
     ) -> ParsedBody:
         """Read an alert for each ship."""
         del mapping
-        ships = self.items_of(value)
+        ships = self.list_items(value)
         if not ships:
-            raise MissingAttributes(["ships"])
+            raise MissingAttributesError(["ships"])
         alerts = [
             HTTP.parse(
                 {"title": f"{ship} is in danger", "fingerprint": ship}, now=now, reading=reading
@@ -57,18 +62,18 @@ class Lighthouse(Format):
             parse_warnings=(),
         )
 
-    def items_of(self, value: object) -> Sequence[object]:
+    def list_items(self, value: object) -> Sequence[object]:
         """Return the ships."""
         ships = value.get("ships") if isinstance(value, dict) else None
         return ships if isinstance(ships, list) else ()
 
-    def only_item(self, value: object, item_index: int) -> Mapping[str, object]:
-        """Return what the keeper saw of one ship."""
-        return {"ships": [self.items_of(value)[item_index]]}
+    def reduce_to_item(self, value: object, item_index: int) -> Mapping[str, object]:
+        """Return the report about one ship."""
+        return {"ships": [self.list_items(value)[item_index]]}
 
     def labels(self, value: object, item_index: int) -> tuple[object, ...]:
         """Return the name of the ship."""
-        return ({"ship": self.items_of(value)[item_index]},)
+        return ({"ship": self.list_items(value)[item_index]},)
 
     def example_body(self, *, now: datetime) -> str:
         """Return the lines about a ship."""

@@ -1,4 +1,4 @@
-"""A grant for a handshake, loaded before everything else as a plugin of pytest."""
+"""A made-up grant, which pytest loads as a plugin before everything else."""
 
 import sys
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from typing import Literal
 from authlib.oauth2.rfc6749 import grants
 
 from domain.oauth.client_requests import ClientParameters, ClientRequest, TokenGrant
-from domain.oauth.reasons import Reason, Refusal, RefusedGrantError
+from domain.oauth.reasons import RejectedGrantError, Rejection, RejectionReason
 
 _REGISTRY = "domain.oauth.grants.registry"
 _LINE = "    DeviceCodeGrant,\n"
-TOO_WEAK = Refusal(
+TOO_WEAK = Rejection(
     sentence="The handshake is too weak.",
-    reason=Reason(name="weak_handshake", title="Weak handshake", advice="Press harder."),
+    reason=RejectionReason(name="weak_handshake", title="Weak handshake", advice="Press harder."),
 )
 
 
@@ -39,7 +39,7 @@ class HandshakeGrant(TokenGrant[None, str], grants.BaseGrant):  # type: ignore[m
     def check(self, asked: ClientRequest[None]) -> str:
         handshake = asked.request.required("handshake")
         if handshake != "firm":
-            raise RefusedGrantError(TOO_WEAK)
+            raise RejectedGrantError(TOO_WEAK)
         return handshake
 
     def perform(self, asked: ClientRequest[None], checked: str) -> Mapping[str, object]:
@@ -47,7 +47,7 @@ class HandshakeGrant(TokenGrant[None, str], grants.BaseGrant):  # type: ignore[m
 
 
 def _add() -> None:
-    """Load the registry with one line more."""
+    """Load the registry with an additional line."""
     spec = find_spec(_REGISTRY)
     assert spec is not None
     assert spec.origin is not None

@@ -1,4 +1,4 @@
-"""A format, a grant and a type of contact that are one file and one line of a registry each."""
+"""Tests that a format, a grant and a contact type each need one file and one registry line."""
 
 import subprocess
 import sys
@@ -12,8 +12,8 @@ _CHECKS = ("format_checks", "grant_checks", "contact_type_checks")
 
 
 @pytest.mark.long
-def test_a_new_format_grant_and_type_of_contact_are_offered_everywhere_and_work() -> None:
-    """Run the checks in a process of their own, whose registries have one line more each."""
+def test_a_new_format_grant_and_contact_type_work_everywhere() -> None:
+    """Run the checks in a separate process, whose registries each have an additional line."""
     plugins = [part for name in _MADE_UP for part in ("-p", f"{_HERE}.{name}")]
     files = [f"{_HERE.replace('.', '/')}/{name}.py" for name in _CHECKS]
     checks = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugins, *files)

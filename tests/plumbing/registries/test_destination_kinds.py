@@ -1,4 +1,4 @@
-"""A kind of destination that says where its rows are, and gets the rest."""
+"""Tests of a new kind of destination, which inherits everything except its tables."""
 
 import logging
 from collections.abc import Iterator
@@ -13,18 +13,23 @@ from standardwebhooks.webhooks import WebhookVerificationError
 
 from domain.core.errors import ConflictError, NotFoundError
 from domain.core.keyring import Keyring
-from domain.core.types.base import columns_of
+from domain.core.types.base import get_column_values
 from domain.delivery.destination_types import Destination as DestinationShown
-from domain.delivery.outgoing.claims import Attempt, Claim, Delivery, Failure
+from domain.delivery.outgoing.claims import (
+    ClaimedDelivery,
+    DeliveryAttempt,
+    DeliveryFailure,
+    DestinationClaim,
+)
 from domain.delivery.outgoing.destinations import (
     DestinationDetails,
     DestinationKind,
+    DestinationQueue,
     DestinationState,
-    NewSecret,
-    Queue,
-    Refusal,
+    DestinationWithSecret,
+    FailedAttempt,
 )
-from domain.delivery.outgoing.signing import Message
+from domain.delivery.outgoing.signing import OutgoingMessage
 from models.base import Base, BigId
 from models.destination import Destination
 from tests.support.service.receiver import Receiver, running_receiver
@@ -32,7 +37,7 @@ from web.database.engine import open_engine
 from web.jobs.destinations import DestinationWorker
 from web.settings.reader import Settings
 
-#: Not that of the product, whose tables are compared with its migrations.
+#: Separate from the product's metadata, whose tables are compared with the migrations.
 _TABLES = MetaData()
 
 
@@ -59,7 +64,7 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
     too_many, not_found = "The realm is full.", "No such castle."
     row = Castle
     owner_column = "king_id"
-    queue = Queue(
+    queue = DestinationQueue(
         entry=Raven,
         destination=Raven.castle_id,
         queued_at=Raven.hatched_at,
@@ -68,25 +73,33 @@ class Castles(DestinationKind[Castle, DestinationShown, DestinationDetails]):
 
     def view(self, row: Castle, *more: Any, **shared: Any) -> DestinationShown:
         del more
-        return DestinationShown(**columns_of(row, DestinationShown) | shared)
+        return DestinationShown(**get_column_values(row, DestinationShown) | shared)
 
-    def first(self, row: Castle, *, session: Session, now: datetime) -> tuple[int, Message] | None:
+    def first(
+        self, row: Castle, *, session: Session, now: datetime
+    ) -> tuple[int, OutgoingMessage] | None:
         del now
         mine = select(Raven).where(Raven.castle_id == row.id).order_by(Raven.id).limit(1)
         found = session.scalar(mine)
         if found is None:
             return None
-        return found.id, Message(id=f"raven_{found.id}", body=found.words.encode())
+        return found.id, OutgoingMessage(id=f"raven_{found.id}", body=found.words.encode())
 
     def taken(
-        self, claim: Claim, delivery: Delivery, attempt: Attempt, *, session: Session, now: datetime
+        self,
+        claim: DestinationClaim,
+        delivery: ClaimedDelivery,
+        attempt: DeliveryAttempt,
+        *,
+        session: Session,
+        now: datetime,
     ) -> None:
         del claim, attempt, now
         session.execute(delete(Raven).where(Raven.id == delivery.entry_id))
 
     def refused(
-        self, claim: Claim, refusal: Refusal, *, session: Session, now: datetime
-    ) -> Failure:
+        self, claim: DestinationClaim, refusal: FailedAttempt, *, session: Session, now: datetime
+    ) -> DeliveryFailure:
         del claim, session, now
         return refusal.failure
 
@@ -97,11 +110,12 @@ CASTLES = Castles()
 class RavenPost(DestinationWorker):
     name = "ravens"
     kind = CASTLES
+    subject = "castle"
     log = logging.getLogger("gatebell.ravens")
 
 
 class Realm:
-    """Castles in a database of a test's own, and a worker that looks when it is told to."""
+    """Represents destinations in the test's own database, and a worker that runs on request."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
@@ -115,7 +129,7 @@ class Realm:
         self.worker.stop()
         self.engine.dispose()
 
-    def build(self, url: str, king: int = 1) -> NewSecret[DestinationShown]:
+    def build(self, url: str, king: int = 1) -> DestinationWithSecret[DestinationShown]:
         details = DestinationDetails(url=url)
         with Session(self.engine) as session, session.begin():
             return CASTLES.create(
@@ -167,7 +181,7 @@ def test_messages_of_a_new_kind_are_signed_retried_and_sent_in_order(
         receiver.received[0].verified_by("whsec_b3RoZXI=")
 
 
-def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> None:
+def test_destinations_of_owners_are_separate_and_limited(realm: Realm, receiver: Receiver) -> None:
     mine = [realm.build(receiver.url).destination for _ in range(2)]
     with pytest.raises(ConflictError, match="The realm is full"):
         realm.build(receiver.url)
@@ -179,7 +193,9 @@ def test_owners_are_kept_apart_and_limited(realm: Realm, receiver: Receiver) -> 
             CASTLES.get(mine[0].id, owner=2, session=session, keyring=realm.keyring, now=realm.now)
 
 
-def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver: Receiver) -> None:
+def test_a_new_kind_can_be_paused_rotated_changed_and_removed(
+    realm: Realm, receiver: Receiver
+) -> None:
     castle = realm.build("http://127.0.0.1:1/").destination
     realm.hatch(castle)
     with Session(realm.engine) as session, session.begin():
@@ -205,4 +221,4 @@ def test_a_new_kind_is_paused_rotated_changed_and_removed(realm: Realm, receiver
     with Session(realm.engine) as session, session.begin():
         CASTLES.remove(castle.id, owner=1, session=session)
         orphans = CASTLES.orphans()
-        assert CASTLES.remove_entries(orphans, session=session, between=session.flush) == 1
+        assert CASTLES.delete_entries(orphans, session=session, between=session.flush) == 1

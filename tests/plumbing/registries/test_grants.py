@@ -1,10 +1,10 @@
-"""What is declared of each grant."""
+"""Tests of the declarations of each grant."""
 
 from pathlib import Path
 
 import pytest
 
-from domain.oauth.applications.refusals import REASONS
+from domain.oauth.applications.refusals import REASONS_BY_NAME
 from domain.oauth.grants.registry import GRANTS, GRANTS_BY_TYPE
 
 _DOCS = Path(__file__).parents[3] / "docs"
@@ -18,4 +18,4 @@ def test_documents_name_every_grant(grant_type: str) -> None:
 
 def test_a_reason_is_declared_once() -> None:
     declared = [reason for grant in GRANTS for reason in grant.REASONS]
-    assert all(REASONS[reason.name] is reason for reason in declared)
+    assert all(REASONS_BY_NAME[reason.name] is reason for reason in declared)

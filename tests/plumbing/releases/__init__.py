@@ -1,1 +1,1 @@
-"""What the service keeps of calls, and what it makes of that."""
+"""Tests of recorded API calls, and of the reports about them."""

@@ -1,4 +1,4 @@
-"""The service whose calls are recorded."""
+"""Fixtures: a service that records calls."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -12,7 +12,7 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def service(make_app: Callable[[Settings], Flask], settings: Settings) -> Iterator[RecordedService]:
-    """An app before all changes, with an empty database of each kind."""
+    """Run an app before all changes, with an empty database of each kind."""
     old = replace(settings, release="15.11")
     made = RecordedService(make_app(old), old)
     yield made

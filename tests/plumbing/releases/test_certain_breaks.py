@@ -1,7 +1,7 @@
-"""Certain breaks: usage, rehearsal, notices and the checker report the same changes.
+"""Tests that usage, rehearsals, notices and the checker report the same certain breaks.
 
-One call of each kind that a release rejects is made once. A single call is enough for every report,
-whatever kind of change it is.
+One call of each kind that a release rejects is made once. A single call is enough for every report
+and for every kind of change.
 """
 
 import json
@@ -13,17 +13,17 @@ import pytest
 
 from domain.releases.changes import Certainty
 from domain.releases.checker.checker import check_text
-from domain.releases.schedule import BY_ID, SCHEDULE
+from domain.releases.schedule import CHANGES_BY_ID, SCHEDULE
 from domain.releases.version import parse_release
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.releases.recorded_calls import Caller, RecordedService
-from web.jobs.mail import queue_owners_mail
+from web.jobs.mail import queue_removal_mail
 
 pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
 AT = "/projects/acme%2Fshop"
 SHA = "0123456789abcdef0123456789abcdef01234567"
-#: A rate limit breaks no single call, Git and TLS have no call over HTTP, and a browser that is
-#: signed in has no token.
+#: These changes break no single API call: rate limits need many calls, Git and TLS are no API
+#: calls, and a signed-in browser has no token.
 WITHOUT_A_CALL = {
     "api-rate-limits",
     "public-download-events",
@@ -34,7 +34,7 @@ WITHOUT_A_CALL = {
 
 
 class Break(NamedTuple):
-    """A call that has another result from a release on."""
+    """Describes a call whose result changes with a release."""
 
     change: str
     method: str
@@ -87,20 +87,20 @@ BREAKS = (
 )
 
 
-def test_every_change_that_breaks_calls_is_tried_here() -> None:
+def test_every_change_that_breaks_calls_has_a_case() -> None:
     hosted = {change.id for change in SCHEDULE if change.hosted}
     assert hosted - WITHOUT_A_CALL == {each.change for each in BREAKS}
 
 
 @pytest.mark.parametrize("each", BREAKS, ids=lambda each: f"{each.change} {each.path}")
-def test_the_checker_is_certain_of_it(each: Break) -> None:
+def test_the_checker_reports_the_break_as_certain(each: Break) -> None:
     body = f" --json '{json.dumps(each.body)}'" if each.body else ""
     line = f'curl --request {each.method} "$CI_API_V4_URL{each.path}"{body}\n'
     found = check_text("a.sh", line, parse_release("18.0")).findings
     assert [(one.change.id, one.certainty) for one in found] == [(each.change, Certainty.SURE)]
 
 
-def test_one_call_of_each_is_in_usage_rehearsals_and_notices(service: RecordedService) -> None:
+def test_each_single_call_is_in_usage_rehearsals_and_notices(service: RecordedService) -> None:
     root = service.person("root", admin=True)
     service.project_of(root)
     nightly = service.token_of(root)
@@ -111,10 +111,14 @@ def test_one_call_of_each_is_in_usage_rehearsals_and_notices(service: RecordedSe
 
     expected = {each.change for each in BREAKS}
     assert used(nightly) == expected
-    for release in sorted({BY_ID[change].release for change in expected}, key=parse_release):
-        until = {each for each in expected if not BY_ID[each].removal > parse_release(release)}
+    for release in sorted(
+        {CHANGES_BY_ID[change].release for change in expected}, key=parse_release
+    ):
+        until = {
+            each for each in expected if not CHANGES_BY_ID[each].removal > parse_release(release)
+        }
         assert rehearsed(service, release) == until
-    assert told(service) == {BY_ID[change].title for change in expected}
+    assert titles_in_email(service) == {CHANGES_BY_ID[change].title for change in expected}
 
 
 def used(caller: Caller) -> set[str]:
@@ -133,12 +137,12 @@ def rehearsed(service: RecordedService, release: str) -> set[str]:
     }
 
 
-def told(service: RecordedService) -> set[str]:
-    """Return the titles of the changes that are in the message to the owner."""
+def titles_in_email(service: RecordedService) -> set[str]:
+    """Return the titles of the changes in the message to the owner."""
     releases = {change.release for change in SCHEDULE if change.release != "17.5"}
     dates = ", ".join(f"{each}=2026-03-2{n}" for n, each in enumerate(sorted(releases)))
     settings = replace(service.settings, release_dates=dates)
-    assert queue_owners_mail(settings, clock=lambda: service.now) == 1
+    assert queue_removal_mail(settings, clock=lambda: service.now) == 1
     with service.session() as session:
         (mail,) = stored_mails(session, service.settings.secret_key)
         lines = mail.text.splitlines()

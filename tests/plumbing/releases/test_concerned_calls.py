@@ -1,4 +1,4 @@
-"""Calls that a change concerns are counted before the change and after it, refused ones as well."""
+"""Tests that calls affected by a change are counted before and after it, even if rejected."""
 
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.spec("M2"), pytest.mark.one_database("sqlite")]
 
 
 def recorded(service: RecordedService) -> list[tuple[str, str, bool]]:
-    """Return route, noted changes, and whether the caller is known, of each row."""
+    """Return the route, the recorded changes, and whether the caller is known, of each row."""
     service.flush()
     return [
         (f"{shape.method} {shape.route}", shape.changes, count.user_id is not None)
@@ -20,7 +20,7 @@ def recorded(service: RecordedService) -> list[tuple[str, str, bool]]:
 
 
 class Step(NamedTuple):
-    """A call that a release refuses."""
+    """Describes a call that a release rejects."""
 
     method: str
     path: str
@@ -53,7 +53,7 @@ STEPS = (
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.change)
-def test_a_call_is_noted_before_its_release_and_counted_when_it_is_refused(
+def test_an_affected_call_is_counted_before_its_release_and_when_it_is_rejected(
     service: RecordedService, step: Step
 ) -> None:
     alice = service.person("alice")
@@ -71,7 +71,7 @@ def test_a_call_is_noted_before_its_release_and_counted_when_it_is_refused(
     assert sum(count.count for _, count in service.rows()) == 2
 
 
-def test_a_refused_rehearsal_is_not_counted(service: RecordedService) -> None:
+def test_a_rejected_rehearsal_is_not_counted(service: RecordedService) -> None:
     nightly = service.token_of(service.person("alice"))
     refused = nightly("GET", "/users?page=2", headers={"Platform-Release": "17.0"})
 
@@ -80,7 +80,7 @@ def test_a_refused_rehearsal_is_not_counted(service: RecordedService) -> None:
 
 
 @pytest.mark.long
-def test_requests_without_a_token_are_counted_where_the_address_ends(
+def test_requests_without_a_token_are_counted_if_a_url_is_removed(
     service: RecordedService,
 ) -> None:
     assert service.app.test_client().get("/-/jwks").status_code == HTTPStatus.OK
@@ -89,7 +89,9 @@ def test_requests_without_a_token_are_counted_where_the_address_ends(
 
 
 @pytest.mark.long
-def test_runners_are_counted_though_nothing_serves_them(service: RecordedService) -> None:
+def test_runner_calls_are_counted_although_they_are_not_implemented(
+    service: RecordedService,
+) -> None:
     nightly = service.token_of(service.person("alice"))
     answer = nightly("POST", "/runners/reset_registration_token")
     assert answer.status_code == HTTPStatus.NOT_FOUND
@@ -99,7 +101,7 @@ def test_runners_are_counted_though_nothing_serves_them(service: RecordedService
     assert change == "instance-runners-reset-registration-token"
 
 
-def test_a_page_of_somebody_who_is_signed_in_is_a_call_of_that_user(
+def test_a_page_request_of_a_signed_in_user_is_counted_for_that_user(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")

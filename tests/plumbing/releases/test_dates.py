@@ -1,4 +1,4 @@
-"""The dates that announcements name are the same for all processes and hosts."""
+"""Tests that all processes and hosts announce the same dates."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,27 +9,27 @@ from flask import Flask
 
 from domain.core.clock import system_clock
 from domain.releases.version import Release
-from web.releases.schedule_view import date_of, installed_at
+from web.releases.schedule_view import find_release_date, get_installed_at
 from web.settings.reader import Settings
 
 
 @pytest.mark.long
-def test_every_host_says_the_same_time_of_the_installation(
+def test_every_host_reports_the_same_installation_time(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     found = []
     for app in (make_app(settings), make_app(settings)):
         with app.app_context():
-            found += [installed_at(), installed_at()]
+            found += [get_installed_at(), get_installed_at()]
     assert len(set(found)) == 1
     assert timedelta() <= system_clock() - found[0] < timedelta(days=1)
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_release_has_the_date_that_was_entered(
+def test_a_release_has_the_configured_date(
     make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     given = replace(settings, release_dates="17.0=2024-05-16")
     with make_app(given).app_context():
-        assert date_of(Release(17, 0)) == date(2024, 5, 16)
-        assert date_of(Release(18, 0)) is None
+        assert find_release_date(Release(17, 0)) == date(2024, 5, 16)
+        assert find_release_date(Release(18, 0)) is None

@@ -1,4 +1,4 @@
-"""Web processes store what they count now and then, and when they end; no request waits for it."""
+"""Tests that web processes store call counts regularly and at shutdown without delays."""
 
 from http import HTTPStatus
 from time import monotonic, sleep
@@ -12,7 +12,7 @@ from tests.support.accounts.people import database_of, make_user
 from tests.support.accounts.personal_tokens import MadeToken, make_token
 from tests.support.service.live import LiveGatebell, NewService, running
 
-#: Far more than an interval; a busy machine may be slow.
+#: Number of seconds, far more than an interval, since a busy machine can be slow.
 PATIENCE = 60
 
 
@@ -23,7 +23,7 @@ def ask(gatebell: LiveGatebell, token: MadeToken) -> None:
 
 
 def stored(gatebell: LiveGatebell, token: MadeToken) -> int:
-    """Return how many calls of a token are stored."""
+    """Return the number of stored calls of a token."""
     with database_of(gatebell) as session:
         return int(
             session.scalar(
@@ -43,7 +43,7 @@ def wait_for(gatebell: LiveGatebell, token: MadeToken, calls: int) -> None:
 
 
 @pytest.mark.long
-def test_a_locked_database_holds_up_no_request_and_loses_no_count(new_service: NewService) -> None:
+def test_a_locked_database_delays_no_request_and_loses_no_count(new_service: NewService) -> None:
     patience = {"SQLITE_BUSY_TIMEOUT_MS": "500", "WEB_CONCURRENCY": "1"}
     service = new_service("sqlite", only="web", CALL_FLUSH_SECONDS="1", **patience)
     with running(service) as gatebell:
@@ -51,10 +51,10 @@ def test_a_locked_database_holds_up_no_request_and_loses_no_count(new_service: N
         ask(gatebell, token)
         wait_for(gatebell, token, 1)
         with gatebell.engine().connect() as lock:
-            lock.execute(text("SELECT 1"))  # the transaction has begun to write
+            lock.execute(text("SELECT 1"))  # The transaction holds the write lock.
             end = monotonic() + PATIENCE
             calls = 1
-            while "calls not stored yet" not in gatebell.log_text():
+            while '"api_usage.not_stored"' not in gatebell.log_text():
                 ask(gatebell, token)
                 calls += 1
                 assert monotonic() < end

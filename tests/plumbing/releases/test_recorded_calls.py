@@ -1,4 +1,4 @@
-"""What is recorded of calls: who, which operation, which names; no value, no token."""
+"""Tests of the records of calls: caller, operation and parameter names, but no values or tokens."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -7,13 +7,13 @@ import pytest
 from sqlalchemy import delete, select
 
 from domain.releases.usage.storing import (
-    ANONYMOUS,
-    MOST_COUNTS,
-    MOST_SHAPES,
-    MOST_SHAPES_A_DAY,
+    ANONYMOUS_CONSUMER,
+    MAX_COUNTS,
+    MAX_SHAPES_PER_CONSUMER,
+    MAX_SHAPES_PER_DAY,
     CallCounter,
+    CallTotals,
     Consumer,
-    Count,
     Shape,
 )
 from models import CallCount, CallShape, PersonalAccessToken
@@ -22,7 +22,7 @@ from web.jobs.retention import prune_database
 
 
 @pytest.mark.long
-def test_a_call_is_kept_by_token_route_and_names_without_any_value(
+def test_a_call_is_recorded_by_token_route_and_parameter_names_without_values(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -45,7 +45,7 @@ def test_a_call_is_kept_by_token_route_and_names_without_any_value(
 
 
 @pytest.mark.long
-def test_counts_of_a_day_are_added_up_and_those_of_another_day_are_not(
+def test_calls_are_counted_per_day(
     service: RecordedService,
 ) -> None:
     nightly = service.token_of(service.person("alice"))
@@ -60,7 +60,7 @@ def test_counts_of_a_day_are_added_up_and_those_of_another_day_are_not(
 
 
 @pytest.mark.long
-def test_consumers_are_applications_with_their_users_tokens_of_projects_and_nobody(
+def test_consumers_are_applications_project_tokens_and_anonymous_callers(
     service: RecordedService,
 ) -> None:
     alice, bob = service.person("alice"), service.person("bob")
@@ -88,7 +88,7 @@ def test_consumers_are_applications_with_their_users_tokens_of_projects_and_nobo
 
 
 @pytest.mark.long
-def test_names_that_nobody_knows_and_tokens_are_not_kept(service: RecordedService) -> None:
+def test_unknown_parameter_names_and_tokens_are_not_recorded(service: RecordedService) -> None:
     nightly = service.token_of(service.person("alice"))
     hostile = {"name": "acme", "path": "acme", "x" * 5_000: "1", "'; DROP TABLE": "1", "a\x00": 1}
     assert nightly("POST", "/groups", json=hostile).status_code == HTTPStatus.CREATED
@@ -103,7 +103,7 @@ def test_names_that_nobody_knows_and_tokens_are_not_kept(service: RecordedServic
 
 
 @pytest.mark.long
-def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
+def test_rejected_tokens_and_rehearsals_of_later_releases_are_not_recorded(
     service: RecordedService,
 ) -> None:
     nightly = service.token_of(service.person("alice"))
@@ -117,7 +117,7 @@ def test_refused_tokens_and_rehearsals_of_later_releases_are_not_recorded(
 
 
 @pytest.mark.long
-def test_counts_go_with_the_token_and_with_age_and_shapes_with_the_last_count(
+def test_counts_are_deleted_with_their_token_or_by_age_and_shapes_with_the_last_count(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -140,7 +140,7 @@ def test_counts_go_with_the_token_and_with_age_and_shapes_with_the_last_count(
 
 
 @pytest.mark.long
-def test_a_database_that_is_locked_or_away_delays_counts_and_loses_none(
+def test_an_unavailable_database_delays_counts_without_loss(
     service: RecordedService,
 ) -> None:
     nightly = service.token_of(service.person("alice"))
@@ -165,38 +165,38 @@ def shapes(number: int) -> list[Shape]:
 
 
 @pytest.mark.one_database("sqlite")
-def test_ten_thousand_shapes_take_bounded_room() -> None:
+def test_memory_for_ten_thousand_shapes_is_bounded() -> None:
     counter = CallCounter()
     for consumer in (Consumer(user, None, None) for user in range(60)):
         for shape in shapes(10_000 // 60 + 1):
             counter.count(consumer, shape, address=None, now=NOON)
     calls, dropped = counter.take()
 
-    assert len(calls) == MOST_COUNTS
+    assert len(calls) == MAX_COUNTS
     assert sum(each.count.calls for each in calls) + dropped == 60 * (10_000 // 60 + 1)
     of_one = [each for each in calls if each.consumer.user_id == 1]
-    assert len(of_one) == MOST_SHAPES + 1
-    assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MOST_SHAPES
+    assert len(of_one) == MAX_SHAPES_PER_CONSUMER + 1
+    assert max(each.count.calls for each in of_one) == 10_000 // 60 + 1 - MAX_SHAPES_PER_CONSUMER
 
 
 @pytest.mark.long
 def test_a_consumer_has_a_bounded_number_of_rows_a_day(service: RecordedService) -> None:
     alice = service.person("alice")
     counter = service.app.extensions["gatebell"].calls
-    made = shapes(MOST_SHAPES_A_DAY + 50)
-    for begin in range(0, len(made), MOST_SHAPES):
-        for shape in made[begin : begin + MOST_SHAPES]:
+    made = shapes(MAX_SHAPES_PER_DAY + 50)
+    for begin in range(0, len(made), MAX_SHAPES_PER_CONSUMER):
+        for shape in made[begin : begin + MAX_SHAPES_PER_CONSUMER]:
             counter.count(Consumer(alice.id, None, None), shape, address=None, now=NOON)
         assert service.flush()
 
     rows = service.rows()
-    assert len(rows) == MOST_SHAPES_A_DAY + 1
+    assert len(rows) == MAX_SHAPES_PER_DAY + 1
     assert sum(count.count for _, count in rows) == len(made)
 
 
-def test_counts_of_two_times_keep_first_and_last() -> None:
-    count = Count(2, NOON, NOON, "192.0.2.1")
-    count.add(Count(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
+def test_added_counts_keep_the_first_and_last_time() -> None:
+    count = CallTotals(2, NOON, NOON, "192.0.2.1")
+    count.add(CallTotals(3, NOON - timedelta(hours=1), NOON - timedelta(minutes=1), "192.0.2.2"))
 
     assert (count.calls, count.first_at) == (5, NOON - timedelta(hours=1))
     assert (count.last_at, count.last_address) == (NOON, "192.0.2.1")
@@ -205,14 +205,14 @@ def test_counts_of_two_times_keep_first_and_last() -> None:
 def test_shapes_of_all_consumers_are_bounded(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 5)
-    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 4)
+    monkeypatch.setattr("domain.releases.usage.storing.MAX_TOTAL_SHAPES", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.GUARANTEED_SHAPES_PER_USER", 4)
     counter = service.app.extensions["gatebell"].calls
     for shape in shapes(4):
-        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
     for shape in shapes(9):
-        counter.count(ANONYMOUS, shape, address=None, now=NOON)
+        counter.count(ANONYMOUS_CONSUMER, shape, address=None, now=NOON)
     assert service.flush()
 
     rows = service.rows()
@@ -221,11 +221,11 @@ def test_shapes_of_all_consumers_are_bounded(
 
 
 @pytest.mark.long
-def test_nobody_takes_the_room_of_all_others(
+def test_a_consumer_cannot_use_the_space_of_others(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.releases.usage.storing.MOST_SHAPES_IN_ALL", 20)
-    monkeypatch.setattr("domain.releases.usage.storing.OWN_SHAPES", 5)
+    monkeypatch.setattr("domain.releases.usage.storing.MAX_TOTAL_SHAPES", 20)
+    monkeypatch.setattr("domain.releases.usage.storing.GUARANTEED_SHAPES_PER_USER", 5)
     counter = service.app.extensions["gatebell"].calls
     mallory, alice = (service.person(name).id for name in ("mallory", "alice"))
     for shape in shapes(20):

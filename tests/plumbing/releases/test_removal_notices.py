@@ -1,4 +1,4 @@
-"""Mails before a release: whose traffic it breaks is told in good time, and once of each change."""
+"""Tests of email before a release to owners of affected traffic, once for each change."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -8,16 +8,16 @@ from sqlalchemy import select, update
 
 from domain.access.roles import Role
 from domain.accounts.users import UserView
-from domain.projects.members import OPERATOR, add_member
-from domain.releases.usage.storing import ANONYMOUS, Consumer
+from domain.projects.members import OPERATOR_VIEWER, add_member
+from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer
 from models import Application, Mail, Member, PersonalAccessToken, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.releases.recorded_calls import RecordedService
-from web.jobs.mail import queue_owners_mail
+from web.jobs.mail import queue_removal_mail
 
 pytestmark = [pytest.mark.spec("M5"), pytest.mark.one_database("sqlite")]
-#: Noon is on 1 March.
+#: The clock starts at noon on 1 March.
 DATES = "16.0=2026-03-20, 17.0=2026-04-20"
 LEVEL = {"operations_access_level": "enabled"}
 RESET = ("POST", "/api/v4/runners/reset_registration_token")
@@ -26,7 +26,7 @@ USERS = ("GET", "/api/v4/users")
 
 def queue(service: RecordedService, **changes: object) -> int:
     settings = replace(service.settings, **{"release_dates": DATES, **changes})  # type: ignore[arg-type]
-    return queue_owners_mail(settings, clock=lambda: service.now)
+    return queue_removal_mail(settings, clock=lambda: service.now)
 
 
 def mails(service: RecordedService) -> list[Mail]:
@@ -34,12 +34,12 @@ def mails(service: RecordedService) -> list[Mail]:
         return stored_mails(session, service.settings.secret_key)
 
 
-def told(service: RecordedService) -> list[str]:
+def recipients(service: RecordedService) -> list[str]:
     return [each.recipient.partition("@")[0] for each in mails(service)]
 
 
 def use(service: RecordedService, owner: UserView, release: str = "16.0") -> None:
-    """Let somebody's new token make calls that a release breaks."""
+    """Make calls that a release breaks, with a new token of the user."""
     service.token_of(owner)("GET", "/user")
     service.flush()
     with service.session() as session:
@@ -52,7 +52,7 @@ def use(service: RecordedService, owner: UserView, release: str = "16.0") -> Non
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
+def test_an_owner_is_notified_of_the_break_its_date_and_its_replacement(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -68,7 +68,7 @@ def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
     assert mail.subject == "Release 16.0 on 2026-03-20 will break some of your API calls"
     assert "Hello Alice," in mail.text
     assert "* Project attribute operations_access_level removed" in mail.text
-    assert "with release 16.0, on 2026-03-20." in mail.text
+    assert "Takes effect in release 16.0 on 2026-03-20." in mail.text
     assert "Instead: Use releases_access_level, " in mail.text
     assert "nightly: 1 call, last on 2026-03-01" in mail.text
     assert "http://localhost/help/releases/operations-access-level" in mail.text
@@ -77,7 +77,7 @@ def test_an_owner_is_told_what_breaks_when_and_what_to_use_instead(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_there_is_one_mail_of_all_that_is_due_and_none_the_second_day(
+def test_all_due_changes_are_in_one_email_that_is_not_repeated(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -90,7 +90,7 @@ def test_there_is_one_mail_of_all_that_is_due_and_none_the_second_day(
         use(service, alice)
         assert queue(service) == 0
 
-    # Another change, and the next release when its time has come.
+    # Another change causes a message, and so does the next release when its time has come.
     nightly = service.token_of(alice)
     service.project_of(alice)
     nightly("PUT", "/projects/acme%2Fshop", json=LEVEL)
@@ -114,7 +114,7 @@ def test_there_is_one_mail_of_all_that_is_due_and_none_the_second_day(
     ],
     ids=str,
 )
-def test_without_a_date_soon_nobody_is_told(
+def test_no_email_is_sent_without_a_date_in_the_near_future(
     service: RecordedService, changes: dict[str, object]
 ) -> None:
     use(service, service.person("alice"))
@@ -124,14 +124,14 @@ def test_without_a_date_soon_nobody_is_told(
 
 
 @pytest.mark.long
-def test_nobody_is_told_of_traffic_that_is_no_more_or_may_not_feel_it(
+def test_no_email_is_sent_about_past_or_unaffected_traffic(
     service: RecordedService,
 ) -> None:
     alice, locked = service.person("alice"), service.person("locked")
     use(service, locked)
     use(service, alice)
     service.token_of(service.person("bob"))("GET", "/projects")
-    service.count(ANONYMOUS, *USERS, "deployments-updated-at")
+    service.count(ANONYMOUS_CONSUMER, *USERS, "deployments-updated-at")
     service.flush()
     with service.session() as session:
         session.execute(update(User).where(User.id == locked.id).values(state="blocked"))
@@ -148,7 +148,7 @@ def test_nobody_is_told_of_traffic_that_is_no_more_or_may_not_feel_it(
 
 
 @pytest.mark.both_databases
-def test_maintainers_of_the_day_are_told_of_the_token_of_their_project(
+def test_current_maintainers_are_notified_of_their_project_s_token(
     service: RecordedService,
 ) -> None:
     people = {name: service.person(name) for name in ("alice", "bob", "carol")}
@@ -156,7 +156,9 @@ def test_maintainers_of_the_day_are_told_of_the_token_of_their_project(
     with service.session() as session:
         shop = get_namespace("acme/shop", session=session)
         for name in ("bob", "carol"):
-            add_member(shop, name, Role.MAINTAINER, by=OPERATOR, session=session, now=service.now)
+            add_member(
+                shop, name, Role.MAINTAINER, by=OPERATOR_VIEWER, session=session, now=service.now
+            )
     exporter = service.resource_token_of("acme/shop")
     exporter("PUT", "/projects/acme%2Fshop", json=LEVEL)
     service.flush()
@@ -165,12 +167,12 @@ def test_maintainers_of_the_day_are_told_of_the_token_of_their_project(
         session.delete(session.scalars(member).one())
 
     assert queue(service) == 2
-    assert sorted(told(service)) == ["alice", "carol"]
+    assert sorted(recipients(service)) == ["alice", "carol"]
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_owner_of_an_application_is_told_whoever_uses_it_and_a_new_owner_as_well(
+def test_the_owner_of_an_application_is_notified_of_calls_of_any_user(
     service: RecordedService,
 ) -> None:
     root = service.person("root", admin=True)
@@ -179,23 +181,23 @@ def test_the_owner_of_an_application_is_told_whoever_uses_it_and_a_new_owner_as_
     board = service.application_of(bob)
     service.grant(board, alice)("PUT", "/projects/acme%2Fshop", json=LEVEL)
     service.flush()
-    assert (queue(service), told(service)) == (1, ["bob"])
+    assert (queue(service), recipients(service)) == (1, ["bob"])
 
     with service.session() as session:
         session.get_one(Application, board).owner_id = alice.id
-    assert (queue(service), told(service)) == (1, ["bob", "alice"])
+    assert (queue(service), recipients(service)) == (1, ["bob", "alice"])
     with service.session() as session:
         session.get_one(Application, board).is_instance_wide = True
-    assert (queue(service), told(service)) == (1, ["bob", "alice", root.username])
+    assert (queue(service), recipients(service)) == (1, ["bob", "alice", root.username])
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_many_workers_at_once_one_writes(service: RecordedService) -> None:
+def test_concurrent_workers_write_each_email_once(service: RecordedService) -> None:
     for name in ("alice", "bob"):
         use(service, service.person(name))
     with ThreadPoolExecutor(4) as pool:
         written = list(pool.map(lambda _: queue(service), range(4)))
 
     assert sum(written) == 2
-    assert sorted(told(service)) == ["alice", "bob"]
+    assert sorted(recipients(service)) == ["alice", "bob"]

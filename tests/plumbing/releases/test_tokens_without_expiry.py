@@ -1,4 +1,4 @@
-"""Access tokens that never end, as time and releases go on: pages, jobs, messages, exports."""
+"""Tests of access tokens without expiry, over time and across releases."""
 
 import re
 from dataclasses import replace
@@ -15,10 +15,13 @@ from werkzeug.test import TestResponse
 from domain.accounts.personal_data.inventory import export_person
 from domain.accounts.users import UserView
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.oauth.personal_tokens.expiry_notices import NoticeSettings, queue_expiry_notices
-from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, end_endless_tokens
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.oauth.personal_tokens.expiry_notices import (
+    ExpiryNoticeSettings,
+    queue_token_expiry_notices,
+)
+from domain.oauth.personal_tokens.lifetimes import TokenLifetimes, expire_endless_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import AuditEvent, PersonalAccessToken
 from tests.support.releases.recorded_calls import NOON, Caller, RecordedService
 from tests.support.wire.html_forms import forms_in
@@ -34,7 +37,7 @@ WITH_END = TokenLifetimes.of(A_YEAR, may_never_end=False)
 def endless_token(service: RecordedService, person: UserView, name: str = "nightly") -> Caller:
     details = TokenDetails(name=name, scopes="api", expires_at=None)
     with service.session() as session:
-        made = create_token(
+        made = create_personal_token(
             person.id, details, session=session, keyring=service.keyring, now=service.now
         )
     return Caller(service, made.clear)
@@ -67,7 +70,7 @@ def shown_token(service: RecordedService, page: TestResponse) -> Caller:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
+def test_the_page_shows_that_a_token_never_expires_and_keeps_that_at_rotation(
     service: RecordedService,
 ) -> None:
     alice = service.person("alice")
@@ -87,26 +90,26 @@ def test_the_page_says_that_a_token_never_expires_and_rotates_it_as_such(
 
     service.change_release("16.0")
     a_year_on = (service.now + A_YEAR).date().isoformat()
-    assert f"If empty: {a_year_on}, the latest possible." in words(browser.get(f"{PAGE}/new"))
-    # Not found yet by the worker: still without an end, and rotated into one with an end.
+    assert f"expires on {a_year_on}, the latest possible date." in words(browser.get(f"{PAGE}/new"))
+    # The worker has not processed the token, so it has no expiry yet and gets one by rotation.
     assert end_of(shown_token(service, send(browser, PAGE, "/rotate"))) == a_year_on
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_worker_gives_them_a_year_in_slices_and_once(
+def test_the_worker_sets_an_expiry_in_a_year_once_and_in_slices(
     service: RecordedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("domain.oauth.personal_tokens.lifetimes._SLICE", 2)
+    monkeypatch.setattr("domain.oauth.personal_tokens.lifetimes._BATCH_SIZE", 2)
     alice = service.person("alice")
     tokens = [endless_token(service, alice, f"nightly {n}") for n in range(5)]
     commits = []
     with service.session() as session:
         before = TokenLifetimes.of(A_YEAR, may_never_end=True)
         options: dict[str, Any] = {"session": session, "now": service.now}
-        assert end_endless_tokens(before, **options, between=lambda: commits.append(1)) == 0
-        assert end_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
-        assert end_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 0
+        assert expire_endless_tokens(before, **options, between=lambda: commits.append(1)) == 0
+        assert expire_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 5
+        assert expire_endless_tokens(WITH_END, **options, between=lambda: commits.append(1)) == 0
     assert len(commits) == 3
     assert {end_of(each) for each in tokens} == {"2027-03-01"}
     with service.session() as session:
@@ -116,7 +119,7 @@ def test_the_worker_gives_them_a_year_in_slices_and_once(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_environment_moves_the_release_and_the_next_pruning_ends_them(
+def test_pruning_after_a_release_change_sets_an_expiry(
     service: RecordedService,
 ) -> None:
     token = endless_token(service, service.person("alice"))
@@ -129,13 +132,13 @@ def test_the_environment_moves_the_release_and_the_next_pruning_ends_them(
 
 
 @pytest.mark.both_databases
-def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> None:
+def test_a_token_without_expiry_stays_valid(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)
     token = endless_token(service, alice)
     service.wait(days=20_000)
     with service.session() as session:
-        removed = prune(
+        removed = prune_expired_rows(
             Retention(keep_deliveries=10, keep_for=timedelta(days=1)),
             session=session,
             now=service.now,
@@ -154,8 +157,8 @@ def test_time_does_nothing_to_one_that_never_ends(service: RecordedService) -> N
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
-    sign = NoticeSettings(
+def test_a_message_is_sent_before_the_new_expiry(service: RecordedService) -> None:
+    sign = ExpiryNoticeSettings(
         instance_name="Gatebell",
         base_url="http://localhost",
         keyring=Keyring(service.settings.secret_key),
@@ -165,12 +168,12 @@ def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
 
     def written() -> int:
         with service.session() as session:
-            return queue_expiry_notices(sign, session=session, now=service.now)
+            return queue_token_expiry_notices(sign, session=session, now=service.now)
 
     service.wait(days=900)
     assert written() == 0
     with service.session() as session:
-        end_endless_tokens(WITH_END, session=session, now=service.now, between=lambda: None)
+        expire_endless_tokens(WITH_END, session=session, now=service.now, between=lambda: None)
     service.wait(days=350)
     assert (written(), token("GET", "/user").status_code) == (0, 200)
     service.wait(days=10)
@@ -181,9 +184,9 @@ def test_its_year_ends_with_a_message_before(service: RecordedService) -> None:
     assert "expired" in refused.get_json()["error_description"]
 
 
-def test_lifetimes_follow_release_and_longest() -> None:
+def test_lifetimes_depend_on_the_release_and_the_maximum() -> None:
     ends = {
-        (days, may): TokenLifetimes.of(timedelta(days=days), may_never_end=may).expiry_on(
+        (days, may): TokenLifetimes.of(timedelta(days=days), may_never_end=may).compute_expiry(
             None, now=NOON
         )
         for days in (30, 365, 3650)

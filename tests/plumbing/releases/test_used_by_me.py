@@ -1,4 +1,4 @@
-"""The release schedule says which changes concern the viewer's own calls."""
+"""Tests that the release schedule shows which changes affect the viewer's own calls."""
 
 import re
 from html import unescape
@@ -18,7 +18,7 @@ PAGES = "/help/releases"
 
 @pytest.fixture
 def alice(service: RecordedService) -> FlaskClient:
-    """Somebody whose token sets an attribute that 16.0 removes, and lists projects."""
+    """Sign in a user whose token sets an attribute that 16.0 removes, and lists projects."""
     alice = service.person("alice")
     service.project_of(alice)
     caller = service.token_of(alice)
@@ -42,7 +42,7 @@ def rows_of(page: str) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
+def test_the_list_shows_changes_that_the_viewer_s_calls_use(alice: FlaskClient) -> None:
     rows = rows_of(page_of(alice, f"{PAGES}?used_by=me"))
     assert ">Used by you<" in rows["operations-access-level"]
     assert ">Maybe used by you<" in rows["ci-job-token-scope-enabled"]
@@ -56,27 +56,25 @@ def test_a_list_has_what_the_viewer_uses(alice: FlaskClient) -> None:
 
 
 @pytest.mark.long
-def test_a_change_says_that_the_viewer_uses_it(alice: FlaskClient) -> None:
+def test_a_change_s_page_shows_that_the_viewer_uses_it(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}/operations-access-level")
-    assert "Calls of your tokens and applications use what this changes." in page
+    assert "This change affects calls of your tokens and applications." in page
     assert 'href="/-/user_settings/api_changes#operations-access-level"' in page
-    assert "may depend on what this changes" in page_of(
-        alice, f"{PAGES}/ci-job-token-scope-enabled"
-    )
-    assert "Calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
+    assert "This change may affect calls" in page_of(alice, f"{PAGES}/ci-job-token-scope-enabled")
+    assert "calls of your tokens" not in page_of(alice, f"{PAGES}/jwks-alias")
 
 
 @pytest.mark.long
-def test_others_do_not_see_it(service: RecordedService, alice: FlaskClient) -> None:
+def test_other_users_do_not_see_the_usage(service: RecordedService, alice: FlaskClient) -> None:
     del alice
     bob = service.browser_of(service.person("bob"))
     page = page_of(bob, f"{PAGES}?used_by=me")
     assert rows_of(page) == {}
-    assert "No recorded call of your tokens and applications" in page
-    assert "Calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
+    assert "No matching change affects recorded calls" in page
+    assert "calls of your tokens" not in page_of(bob, f"{PAGES}/operations-access-level")
 
 
-def test_without_a_sign_in_it_is_not_offered_and_asks_for_one(service: RecordedService) -> None:
+def test_the_filter_requires_a_sign_in(service: RecordedService) -> None:
     visitor = service.app.test_client()
     assert "used_by" not in page_of(visitor, PAGES)
     answer = visitor.get(f"{PAGES}?used_by=me")
@@ -85,11 +83,11 @@ def test_without_a_sign_in_it_is_not_offered_and_asks_for_one(service: RecordedS
 
 
 @pytest.mark.long
-def test_feeds_leave_it_out(alice: FlaskClient) -> None:
+def test_feeds_do_not_support_the_filter(alice: FlaskClient) -> None:
     page = page_of(alice, f"{PAGES}?used_by=me&release=16.0")
     assert f'href="{PAGES}.atom?release=16.0"' in page
     assert alice.get(f"{PAGES}.atom?used_by=me").status_code == HTTPStatus.BAD_REQUEST
 
 
-def test_a_word_that_means_nothing_is_refused(alice: FlaskClient) -> None:
+def test_an_unknown_filter_value_is_rejected(alice: FlaskClient) -> None:
     assert alice.get(f"{PAGES}?used_by=you").status_code == HTTPStatus.BAD_REQUEST

@@ -1,4 +1,4 @@
-"""Which changes concern whose calls: pages, API and command, before and after a release."""
+"""Tests of the changes that affect a caller: pages, API and command, before and after a release."""
 
 import json
 from html import unescape
@@ -9,11 +9,11 @@ import pytest
 from flask.testing import FlaskClient
 
 from domain.access.roles import Role
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from domain.releases.changes import Certainty
 from domain.releases.schedule import SCHEDULE
-from domain.releases.usage.reading import NEAR_A_LIMIT, concerns_of
-from domain.releases.usage.storing import ANONYMOUS, Consumer, Shape
+from domain.releases.usage.reading import MIN_CALLS_NEAR_LIMIT, find_affecting_changes
+from domain.releases.usage.storing import ANONYMOUS_CONSUMER, Consumer, Shape
 from models import Application, InstanceSetting, User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.releases.recorded_calls import Caller, RecordedService
@@ -27,7 +27,7 @@ WITHOUT_END = "tokens-without-expiry"
 
 
 def used(caller: Caller, **query: str) -> list[dict[str, Any]]:
-    """Return what the API tells a caller."""
+    """Return the usage that the API reports to a caller."""
     answer = caller("GET", "/releases/usage", query_string=query)
     assert answer.status_code == HTTPStatus.OK, answer.text
     found: list[dict[str, Any]] = json.loads(answer.text)
@@ -41,7 +41,7 @@ def page_of(browser: FlaskClient, path: str) -> str:
 
 
 def use_level(service: RecordedService, caller: Caller) -> None:
-    """Change a project by an attribute that 16.0 removes, and list projects."""
+    """Change a project with an attribute that 16.0 removes, and list projects."""
     changed = caller("PUT", "/projects/acme%2Fshop", json={LEVEL: "enabled"})
     assert changed.status_code == HTTPStatus.OK
     caller("GET", "/projects")
@@ -79,16 +79,16 @@ def use_level(service: RecordedService, caller: Caller) -> None:
     ],
 )
 @pytest.mark.spec("M2")
-def test_names_and_noted_values_tell_what_a_change_means_for_a_call(
+def test_parameter_names_and_recorded_values_determine_the_certainty(
     shape: Shape, change_id: str, certainty: str | None
 ) -> None:
     expected = None if certainty is None else Certainty(certainty)
-    assert concerns_of(shape).get(change_id) is expected
+    assert find_affecting_changes(shape).get(change_id) is expected
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedService) -> None:
+def test_users_see_the_usage_of_their_tokens_and_applications(service: RecordedService) -> None:
     alice, bob = service.person("alice"), service.person("bob")
     service.project_of(alice)
     nightly, bobs = service.token_of(alice), service.token_of(bob)
@@ -122,12 +122,12 @@ def test_somebody_sees_what_their_tokens_and_applications_use(service: RecordedS
     assert "Project attribute operations_access_level removed" in page
     assert "PUT /api/v4/projects/:id" in page
     assert "Maybe affected" in page
-    assert "Nothing to do" in page_of(service.browser_of(bob), MINE)
+    assert "No affected calls" in page_of(service.browser_of(bob), MINE)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
+def test_an_owner_sees_an_application_s_calls_without_addresses_of_its_users(
     service: RecordedService,
 ) -> None:
     alice, bob = service.person("alice"), service.person("bob")
@@ -145,7 +145,7 @@ def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
     assert sure["last_address"] is None
     assert used(service.token_of(alice)) == []
 
-    # Handed on: from then on it is somebody else's to see.
+    # After the transfer, only the new owner can see the calls.
     with service.session() as session:
         session.get_one(Application, board).owner_id = alice.id
     assert used(service.token_of(bob)) == []
@@ -154,7 +154,7 @@ def test_an_owner_sees_the_calls_of_an_application_and_no_address_of_its_users(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_maintainers_see_the_tokens_of_their_project_as_long_as_they_are(
+def test_only_current_maintainers_see_the_tokens_of_their_project(
     service: RecordedService,
 ) -> None:
     alice, bob, carol = (service.person(name) for name in ("alice", "bob", "carol"))
@@ -162,7 +162,7 @@ def test_maintainers_see_the_tokens_of_their_project_as_long_as_they_are(
     with service.session() as session:
         shop = get_namespace("acme/shop", session=session)
         for name, role in (("bob", Role.MAINTAINER), ("carol", Role.DEVELOPER)):
-            add_member(shop, name, role, by=OPERATOR, session=session, now=service.now)
+            add_member(shop, name, role, by=OPERATOR_VIEWER, session=session, now=service.now)
     use_level(service, service.resource_token_of("acme/shop"))
 
     seen = {
@@ -188,7 +188,9 @@ def test_a_rotated_token_is_the_same_consumer(service: RecordedService) -> None:
 
 
 @pytest.mark.long
-def test_after_a_release_only_calls_that_still_feel_it_are_told(service: RecordedService) -> None:
+def test_after_a_release_only_calls_that_are_still_affected_are_reported(
+    service: RecordedService,
+) -> None:
     alice = service.person("alice")
     service.project_of(alice)
     nightly = service.token_of(alice)
@@ -204,12 +206,12 @@ def test_after_a_release_only_calls_that_still_feel_it_are_told(service: Recorde
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_administrators_see_all_consumers_and_nobody_else_does(service: RecordedService) -> None:
+def test_only_administrators_see_all_consumers(service: RecordedService) -> None:
     root, alice = service.person("root", admin=True), service.person("alice")
     service.project_of(alice)
     nightly = service.token_of(alice)
     use_level(service, nightly)
-    service.count(ANONYMOUS, "GET", "/-/jwks", "jwks-alias", calls=7)
+    service.count(ANONYMOUS_CONSUMER, "GET", "/-/jwks", "jwks-alias", calls=7)
     service.flush()
 
     assert nightly("GET", "/releases/usage?scope=all").status_code == HTTPStatus.FORBIDDEN
@@ -232,7 +234,7 @@ def test_administrators_see_all_consumers_and_nobody_else_does(service: Recorded
 
 
 @pytest.mark.long
-def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) -> None:
+def test_a_release_can_be_rehearsed_on_the_command_line(service: RecordedService) -> None:
     alice = service.person("alice")
     service.project_of(alice)
     runner = service.app.test_cli_runner()
@@ -252,7 +254,7 @@ def test_a_release_is_rehearsed_on_the_command_line(service: RecordedService) ->
     text = runner.invoke(args=["releases", "rehearse", "16.0", "--format", "text"])
     assert "breaks: nightly of alice, 1 call, last" in text.stdout
     assert text.stdout.count("operations-access-level (16.0)") == 1
-    # GraphQL is not hosted: nothing of it takes effect here.
+    # GraphQL is not hosted, so its changes have no effect here.
     hosted = [each for each in SCHEDULE if each.hosted and each.release == "16.0"]
     assert f"From release 15.11 to 16.0: {len(hosted)} changes." in text.stdout
     assert runner.invoke(args=["releases", "rehearse", "soon"]).exit_code == 2
@@ -271,7 +273,7 @@ SETTINGS = "/admin/settings/interfaces-and-records"
 
 
 @pytest.mark.long
-def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
+def test_the_running_release_changes_after_a_confirmation_page_with_the_breaks(
     service: RecordedService,
 ) -> None:
     root, alice = service.person("root", admin=True), service.person("alice")
@@ -290,7 +292,7 @@ def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
     with service.session() as session:
         assert session.get(InstanceSetting, "release") is None
 
-    # Another release than the one that was shown needs a page of its own.
+    # A different release needs another confirmation page.
     again = dict(confirmation_in(asked.text).fields)
     other = browser.post(SETTINGS, data={**again, "release": "18.0"})
     assert "Change the running release to 18.0?" in unescape(other.text)
@@ -302,7 +304,7 @@ def test_the_running_release_changes_after_a_page_that_shows_what_breaks(
 
     reset = browser.post(f"{SETTINGS}/release/reset", data={"csrf_token": again["csrf_token"]})
     assert "Change the running release to 15.11?" in unescape(reset.text)
-    assert "would be taken back" in unescape(reset.text)
+    assert "would be reverted" in unescape(reset.text)
     confirmed = dict(confirmation_in(reset.text).fields)
     assert browser.post(f"{SETTINGS}/release/reset", data=confirmed).status_code == HTTPStatus.FOUND
     with service.session() as session:
@@ -325,7 +327,7 @@ def counted_in(service: RecordedService) -> float:
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(wanted))
 
 
-def test_a_person_that_is_deleted_is_in_no_count(service: RecordedService) -> None:
+def test_counts_of_a_deleted_user_are_deleted(service: RecordedService) -> None:
     alice = service.person("alice")
     service.count(Consumer(alice.id, None, None), "GET", "/-/jwks", "jwks-alias")
     service.flush()
@@ -337,11 +339,11 @@ def test_a_person_that_is_deleted_is_in_no_count(service: RecordedService) -> No
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_only_who_came_near_a_rate_limit_is_told_of_it(service: RecordedService) -> None:
+def test_only_users_near_a_rate_limit_see_its_change(service: RecordedService) -> None:
     quiet, busy = (service.token_of(service.person(name)) for name in ("alice", "bob"))
-    for _ in range(NEAR_A_LIMIT):
+    for _ in range(MIN_CALLS_NEAR_LIMIT):
         busy("GET", "/users")
-    for _ in range(NEAR_A_LIMIT - 1):
+    for _ in range(MIN_CALLS_NEAR_LIMIT - 1):
         quiet("GET", "/users")
     service.flush()
     service.wait(hours=24)

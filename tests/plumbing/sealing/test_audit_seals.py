@@ -1,4 +1,4 @@
-"""Nobody changes, adds or removes an audit event in the database without `audit verify` telling."""
+"""Tests that `audit verify` detects changed, added and removed audit events."""
 
 import json
 import logging
@@ -30,7 +30,7 @@ def now() -> datetime:
 
 
 class Trail:
-    """The audit log of one database, and what an intruder does to it."""
+    """Represents the audit log of a database, and changes that an intruder makes."""
 
     def __init__(self, app: Flask, settings: Settings, engine: Engine) -> None:
         self._app = app
@@ -55,7 +55,7 @@ class Trail:
             assert connection.execute(statement).rowcount
 
     def verify_after(self, statement: Any) -> dict[str, Any]:
-        """Tamper, verify, and put everything back as it was."""
+        """Tamper, verify, and restore the original rows."""
         with self._engine.begin() as connection:
             kept = {
                 table: list(
@@ -93,7 +93,7 @@ def trail(app: Flask, settings: Settings) -> Iterator[Trail]:
 
 @pytest.fixture
 def sealed(trail: Trail) -> Trail:
-    """Three seals over six events."""
+    """Create three seals over six events."""
     for number in range(3):
         trail.write(f"a{number}", f"b{number}", who="alice", scopes=["api", "\udce4"], count=3)
         trail.seal()
@@ -101,14 +101,14 @@ def sealed(trail: Trail) -> Trail:
 
 
 @pytest.mark.both_databases
-def test_a_trail_that_nobody_touched_is_intact(sealed: Trail) -> None:
+def test_an_unchanged_trail_is_intact(sealed: Trail) -> None:
     sealed.write("not under a seal yet")
     answer = sealed.verify()
     assert answer["intact"]
     assert (answer["events"], answer["unsealed"], answer["seals"]) == (7, 1, 3)
 
 
-def test_sealing_again_without_a_new_event_makes_no_seal(sealed: Trail) -> None:
+def test_no_seal_is_made_without_new_events(sealed: Trail) -> None:
     sealed.seal()
     assert sealed.count(AuditSeal) == 3
 
@@ -149,7 +149,7 @@ ADDED_OR_REMOVED = {
 
 
 @pytest.mark.both_databases
-def test_an_event_that_was_changed_is_found(sealed: Trail) -> None:
+def test_a_changed_event_is_detected(sealed: Trail) -> None:
     answers = {name: sealed.verify_after(change) for name, change in CHANGED.items()}
     assert [name for name, answer in answers.items() if answer["intact"]] == []
     assert [name for name, answer in answers.items() if not answer["faults"]] == []
@@ -158,31 +158,32 @@ def test_an_event_that_was_changed_is_found(sealed: Trail) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_what_was_added_or_removed_is_found(sealed: Trail) -> None:
+def test_added_and_removed_events_are_detected(sealed: Trail) -> None:
     answers = {name: sealed.verify_after(change) for name, change in ADDED_OR_REMOVED.items()}
     assert [name for name, answer in answers.items() if answer["intact"]] == []
     assert sealed.verify()["intact"]
 
 
-def test_events_whose_seals_went_with_them_are_missed_by_a_head_that_was_noted(
+def test_a_recorded_head_detects_events_removed_with_their_seals(
     sealed: Trail,
 ) -> None:
     head = sealed.verify()["head"]
     sealed.tamper(delete(AuditEvent).where(AuditEvent.seal_id == 3))
     sealed.tamper(delete(AuditSeal).where(AuditSeal.id == 3))
-    assert sealed.verify()["intact"]  # Only what lies outside of the database knows.
+    # Only a head that was recorded outside the database can show the loss.
+    assert sealed.verify()["intact"]
     assert not sealed.verify("--head", head)["intact"]
 
 
 @pytest.mark.long
-def test_a_head_stays_good_while_the_trail_grows(sealed: Trail) -> None:
+def test_a_head_stays_valid_while_the_trail_grows(sealed: Trail) -> None:
     head = sealed.verify()["head"]
     sealed.write("later")
     sealed.seal()
     assert sealed.verify("--head", head)["intact"]
 
 
-def test_a_head_that_is_none_is_refused(app: Flask) -> None:
+def test_an_invalid_head_is_rejected(app: Flask) -> None:
     for head in ("", "1", "1:", "x:00", "1:zz", "1:00", "²:" + 64 * "0"):
         done = app.test_cli_runner().invoke(args=("audit", "verify", "--head", head))
         assert done.exit_code == 2, head
@@ -190,13 +191,15 @@ def test_a_head_that_is_none_is_refused(app: Flask) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_old_events_go_with_their_seals_and_the_rest_is_intact(trail: Trail) -> None:
+def test_pruning_removes_old_events_with_their_seals_and_keeps_the_rest_intact(
+    trail: Trail,
+) -> None:
     for days in (400, 399, 398, 10, 0):
         trail.write(f"{days} days ago", at=now() - days * DAY)
         trail.seal()
     head = trail.verify()["head"]
     assert trail.prune() == 3
-    assert trail.count(AuditSeal) == 3  # one says that those before it grew too old
+    assert trail.count(AuditSeal) == 3  # One seal replaces the expired seals before it.
     assert trail.verify("--head", head)["intact"]
     assert trail.count(AuditEvent) == 2
     trail.tamper(delete(AuditEvent).where(AuditEvent.subject == "10 days ago"))
@@ -204,7 +207,7 @@ def test_old_events_go_with_their_seals_and_the_rest_is_intact(trail: Trail) -> 
 
 
 @pytest.mark.long
-def test_events_that_grew_too_old_unsealed_go_as_well(trail: Trail) -> None:
+def test_unsealed_old_events_are_pruned(trail: Trail) -> None:
     trail.write("long ago", at=now() - 500 * DAY)
     trail.write("today")
     assert trail.prune() == 1
@@ -212,7 +215,7 @@ def test_events_that_grew_too_old_unsealed_go_as_well(trail: Trail) -> None:
 
 
 @pytest.mark.long
-def test_a_trail_of_which_all_has_grown_too_old_goes_on(trail: Trail) -> None:
+def test_a_trail_continues_after_all_its_events_were_pruned(trail: Trail) -> None:
     trail.write("long ago", at=now() - 500 * DAY)
     assert trail.prune() == 1
     trail.write("today")
@@ -224,7 +227,7 @@ def test_a_trail_of_which_all_has_grown_too_old_goes_on(trail: Trail) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_several_workers_that_seal_at_once_make_one_chain(trail: Trail) -> None:
+def test_concurrent_workers_make_one_chain_of_seals(trail: Trail) -> None:
     trail.write(*[f"event {number}" for number in range(1_200)])
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(trail.seal) for _ in range(4)]:
@@ -237,7 +240,7 @@ def test_several_workers_that_seal_at_once_make_one_chain(trail: Trail) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("sealed")
-def test_the_seals_outlive_another_secret_key(
+def test_seals_stay_valid_after_a_change_of_the_secret_key(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     rotated = replace(
@@ -250,7 +253,7 @@ def test_the_seals_outlive_another_secret_key(
 
 
 @pytest.mark.both_databases
-def test_each_event_is_logged_once_it_is_kept(
+def test_each_event_is_logged_after_its_commit(
     trail: Trail, settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "gatebell.audit")
@@ -265,7 +268,7 @@ def test_each_event_is_logged_once_it_is_kept(
         savepoint.rollback()
         session.commit()
     engine.dispose()
-    said = [each for each in caplog.records if each.message == "audit event"]
+    said = [each for each in caplog.records if vars(each).get("event") == "audit.event_stored"]
     assert [vars(each)["audit_subject"] for each in said] == ["kept", "kept beside a savepoint"]
     assert vars(said[0])["audit_details"] == {"who": "alice"}
 
@@ -280,5 +283,5 @@ def test_the_head_is_logged(trail: Trail, caplog: pytest.LogCaptureFixture) -> N
     caplog.set_level(logging.INFO, "gatebell.audit")
     trail.write("one")
     trail.seal()
-    (line,) = [each for each in caplog.records if each.message == "audit events sealed"]
+    (line,) = [each for each in caplog.records if vars(each).get("event") == "audit.events_sealed"]
     assert vars(line)["head"] == trail.verify()["head"]

@@ -1,4 +1,4 @@
-"""Names of cookies, which tell browsers from whom to take them."""
+"""Tests of cookie names, whose prefixes tell browsers which senders to accept."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from flask import Flask
 
 from tests.support.service.commands import operate
 from tests.support.wire.html_forms import forms_in
-from web.http.cookies import cookie_name
+from web.http.cookies import build_cookie_name
 from web.settings.reader import Settings
 
 
@@ -22,8 +22,8 @@ from web.settings.reader import Settings
         ("http://gate.example/gate", "it"),
     ],
 )
-def test_the_prefix_is_the_strictest_that_browsers_take(base_url: str, name: str) -> None:
-    assert cookie_name("it", base_url) == name
+def test_the_prefix_is_the_strictest_that_browsers_accept(base_url: str, name: str) -> None:
+    assert build_cookie_name("it", base_url) == name
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -35,7 +35,7 @@ def test_the_prefix_is_the_strictest_that_browsers_take(base_url: str, name: str
         ("http://gate.example", "", "/"),
     ],
 )
-def test_all_cookies_have_the_prefix_and_what_it_wants(
+def test_all_cookies_have_the_prefix_and_its_required_attributes(
     make_app: Callable[[Settings], Flask],
     settings: Settings,
     base_url: str,

@@ -1,4 +1,4 @@
-"""A page that was open while the key changed can still be answered, and nothing else can."""
+"""Tests that pages that were open during a key change can be submitted, and forgeries cannot."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from domain.accounts.factors.totp import new_seed
+from domain.accounts.factors.totp import generate_seed
 from domain.accounts.users import NewUser, create_user
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
@@ -32,13 +32,13 @@ HOUR = timedelta(hours=1)
 
 @pytest.fixture
 def rotated(make_app: Callable[[Settings], Flask], settings: Settings) -> Flask:
-    """The service after its key was changed, with the former one beside the new one."""
+    """Return the service after a key change, with the former key as a fallback."""
     former = settings.secret_key
     return make_app(replace(settings, secret_key="a newer key", secret_key_fallbacks=(former,)))
 
 
 def register_board(app: Flask) -> str:
-    """Give Charlie an account and an application; return its client_id."""
+    """Create an account and an application for Charlie, and return its client_id."""
     new = NewUser(
         username="charlie", email="charlie@people.example", name="Charlie", password=PASSWORD
     )
@@ -60,8 +60,8 @@ def register_board(app: Flask) -> str:
 
 
 def give_app(app: Flask) -> pyotp.TOTP:
-    """Have Charlie asked for a second factor from now on; return the app that gives its codes."""
-    seed = new_seed()
+    """Add an authenticator app to Charlie's account, and return it."""
+    seed = generate_seed()
     with app.test_request_context():
         device = TotpDevice(
             user_id=1,
@@ -105,7 +105,7 @@ def authorize(uid: str) -> str:
 
 
 @pytest.mark.long
-def test_an_open_consent_page_outlives_a_change_of_the_key(app: Flask, rotated: Flask) -> None:
+def test_an_open_consent_page_stays_valid_after_a_key_change(app: Flask, rotated: Flask) -> None:
     uid = register_board(app)
     browser = app.test_client()
     give_password(browser)
@@ -117,7 +117,7 @@ def test_an_open_consent_page_outlives_a_change_of_the_key(app: Flask, rotated: 
 
 
 @pytest.mark.long
-def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) -> None:
+def test_an_open_sign_out_page_stays_valid_after_a_key_change(app: Flask, rotated: Flask) -> None:
     register_board(app)
     browser = app.test_client()
     give_password(browser)
@@ -125,11 +125,13 @@ def test_an_open_question_to_sign_out_outlives_it(app: Flask, rotated: Flask) ->
     pressed = dict(form.filled(decision="sign_out"))
     answer = moved(browser, rotated).post(form.action, data=pressed)
     assert answer.status_code == 200, answer.text
-    assert "Nobody is signed in" in answer.text
+    assert "No user is signed in" in answer.text
 
 
 @pytest.mark.long
-def test_an_open_second_factor_page_outlives_it(app: Flask, rotated: Flask) -> None:
+def test_an_open_second_factor_page_stays_valid_after_a_key_change(
+    app: Flask, rotated: Flask
+) -> None:
     register_board(app)
     authenticator = give_app(app)
     browser = app.test_client()
@@ -144,7 +146,7 @@ def test_an_open_second_factor_page_outlives_it(app: Flask, rotated: Flask) -> N
 
 
 @pytest.mark.long
-def test_an_open_form_outlives_it(app: Flask, rotated: Flask) -> None:
+def test_an_open_form_stays_valid_after_a_key_change(app: Flask, rotated: Flask) -> None:
     register_board(app)
     browser = app.test_client()
     for path in ("/users/sign_in", "/groups/new", "/-/user_settings/profile"):
@@ -156,7 +158,7 @@ def test_an_open_form_outlives_it(app: Flask, rotated: Flask) -> None:
         assert answer.status_code != 400, (path, answer.text)
 
 
-def test_a_seal_is_good_for_its_purpose_its_time_and_its_keys(
+def test_a_seal_is_valid_for_its_purpose_lifetime_and_keys(
     app: Flask, rotated: Flask, make_app: Callable[[Settings], Flask], settings: Settings
 ) -> None:
     with app.app_context():

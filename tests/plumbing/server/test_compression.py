@@ -1,4 +1,4 @@
-"""Pages and files arrive compressed, unless that could tell somebody else what is on a page."""
+"""Tests that responses are compressed, except where the size could reveal a secret."""
 
 import gzip
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def asked(client: FlaskClient, path: str, **headers: str) -> TestResponse:
     return client.get(path, headers={"Accept-Encoding": "gzip, br", **given}, buffered=True)
 
 
-def test_a_page_is_compressed_for_who_takes_it(client: FlaskClient) -> None:
+def test_a_page_is_compressed_if_the_client_accepts_gzip(client: FlaskClient) -> None:
     packed = asked(client, PAGE)
     assert packed.headers["Content-Encoding"] == "gzip"
     assert b"<h1>Sign in</h1>" in gzip.decompress(packed.data)
@@ -41,7 +41,7 @@ def test_a_page_is_compressed_for_who_takes_it(client: FlaskClient) -> None:
     ("site", "expected"),
     [("same-origin", "gzip"), ("none", "gzip"), ("cross-site", None), ("same-site", None)],
 )
-def test_under_tls_no_other_site_has_a_page_compressed(
+def test_under_tls_pages_are_not_compressed_for_cross_site_requests(
     settings: Settings, make_app: Callable[[Settings], Flask], site: str, expected: str | None
 ) -> None:
     client = make_app(replace(settings, base_url=PUBLIC)).test_client()
@@ -61,7 +61,7 @@ def test_a_page_with_a_secret_is_never_compressed(gatebell: LiveGatebell) -> Non
     assert listed.headers["Content-Encoding"] == "gzip"
 
 
-def test_files_are_compressed_and_kept_by_browsers_in_either_form(client: FlaskClient) -> None:
+def test_compressed_and_plain_files_can_be_cached(client: FlaskClient) -> None:
     packed, plain = asked(client, CSS), asked(client, CSS, Accept_Encoding="")
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.data) == plain.data == (ROOT / CSS[1:]).read_bytes()
@@ -75,7 +75,7 @@ def test_files_are_compressed_and_kept_by_browsers_in_either_form(client: FlaskC
 
 
 @pytest.mark.long
-def test_nothing_else_is_compressed(client: FlaskClient) -> None:
+def test_other_responses_are_not_compressed(client: FlaskClient) -> None:
     for path in ("/healthz", "/.well-known/openid-configuration", "/api/v4/projects"):
         answer = asked(client, path)
         assert "Content-Encoding" not in answer.headers

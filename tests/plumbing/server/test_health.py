@@ -1,4 +1,4 @@
-"""Health and metrics when something is missing."""
+"""Tests of health checks and metrics when the database is missing or a scraper is untrusted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,11 +12,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from domain.core.hosts import PRUNE, WORKER_HEARTBEAT, claim_turn
+from domain.core.hosts import PRUNE_JOB, WORKER_HEARTBEAT_JOB, claim_run
 from tests.support.service.live import SECRET_KEY
-from web.database.schema import newest_known_revision
+from web.database.schema import get_newest_known_revision
 from web.extensions import db
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 MakeApp = Callable[[Settings], Flask]
 
@@ -30,7 +30,7 @@ def test_a_database_that_is_not_migrated_is_not_ready(app: Flask, client: FlaskC
     assert client.get("/healthz").status_code == 200
 
 
-def test_while_the_database_is_away_the_process_is_alive_but_not_ready(
+def test_without_a_database_the_process_is_alive_but_not_ready(
     tmp_path: Path, make_app: Callable[[Settings], Flask]
 ) -> None:
     nowhere = {
@@ -38,7 +38,7 @@ def test_while_the_database_is_away_the_process_is_alive_but_not_ready(
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": SECRET_KEY,
     }
-    client = make_app(read_settings(nowhere)).test_client()
+    client = make_app(parse_settings(nowhere)).test_client()
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json == {"status": "unavailable", "database": "away"}
@@ -46,7 +46,7 @@ def test_while_the_database_is_away_the_process_is_alive_but_not_ready(
     assert client.get("/healthz").status_code == 200
 
 
-def test_while_the_database_is_away_metrics_say_so_and_keep_what_rules_ask_for(
+def test_without_a_database_metrics_include_the_reason_and_the_values_that_alert_rules_use(
     tmp_path: Path, make_app: Callable[[Settings], Flask]
 ) -> None:
     nowhere = {
@@ -54,21 +54,21 @@ def test_while_the_database_is_away_metrics_say_so_and_keep_what_rules_ask_for(
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": SECRET_KEY,
     }
-    told = make_app(read_settings(nowhere)).test_client().get("/metrics").text
+    told = make_app(parse_settings(nowhere)).test_client().get("/metrics").text
     assert 'gatebell_ready{reason="away"} 0.0\n' in told
-    assert f'",migration="{newest_known_revision()}",version="' in told
+    assert f'",migration="{get_newest_known_revision()}",version="' in told
     for name in ("worker_last_seen", "prune_last_started"):
         assert f"gatebell_{name}_timestamp_seconds 0.0\n" in told
 
 
 @pytest.mark.long
-def test_the_last_known_times_stay_while_the_database_does_not_tell(
+def test_metrics_keep_the_last_known_times_without_a_database(
     app: Flask, client: FlaskClient
 ) -> None:
     seen = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
     with app.app_context(), Session(db.engine) as session, session.begin():
-        for job in (WORKER_HEARTBEAT, PRUNE):
-            claim_turn(job, period=timedelta(minutes=1), session=session, now=seen)
+        for job in (WORKER_HEARTBEAT_JOB, PRUNE_JOB):
+            claim_run(job, period=timedelta(minutes=1), session=session, now=seen)
     told = client.get("/metrics").text
     assert 'gatebell_ready{reason="ok"} 1.0\n' in told
     times = [line for line in told.splitlines() if "_timestamp_seconds 1.7" in line]
@@ -81,7 +81,7 @@ def test_the_last_known_times_stay_while_the_database_does_not_tell(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_metrics_may_be_kept_for_those_who_have_the_token(
+def test_metrics_can_require_a_token(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     client = make_app(replace(settings, metrics_token="only-ours")).test_client()
@@ -96,7 +96,7 @@ def test_metrics_may_be_kept_for_those_who_have_the_token(
 FORWARDED = {"X-Forwarded-For": "127.0.0.1"}
 PUBLIC = {"base_url": "https://bell.example"}
 Scrape = tuple[str, dict[str, str], dict[str, Any], int]
-#: A peer, its headers, what is set, and what it is answered without a token.
+#: A peer, its headers, changed settings, and the status of a request without a token.
 SCRAPES: tuple[Scrape, ...] = (
     ("127.0.0.1", {}, {}, 200),
     ("::1", {}, {}, 200),
@@ -105,12 +105,12 @@ SCRAPES: tuple[Scrape, ...] = (
     ("10.1.2.3", {}, {"metrics_networks": "10.0.0.0/8"}, 200),
     ("::ffff:10.1.2.3", {}, {"metrics_networks": "10.0.0.0/8, fd00::/8"}, 200),
     ("11.1.2.3", {}, {"metrics_networks": "10.0.0.0/8"}, 403),
-    # A proxy that nobody declared, which tells whom it speaks for, or does not.
+    # An undeclared proxy, with or without the client's address.
     ("127.0.0.1", FORWARDED, {}, 403),
     ("127.0.0.1", {"Via": "1.1 proxy"}, {}, 403),
     ("127.0.0.1", {}, PUBLIC, 403),
     ("10.1.2.3", FORWARDED, {"metrics_networks": "10.0.0.0/8"}, 403),
-    # One that was declared: the address that it tells counts.
+    # A declared proxy: the address that it forwards counts.
     ("127.0.0.1", {"X-Forwarded-For": "203.0.113.7"}, {**PUBLIC, "trusted_proxies": 1}, 403),
     ("127.0.0.1", {}, {**PUBLIC, "trusted_proxies": 1}, 200),
     ("127.0.0.1", FORWARDED, {**PUBLIC, "trusted_proxies": 1}, 403),
@@ -132,7 +132,7 @@ SCRAPES: tuple[Scrape, ...] = (
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_metrics_without_a_token_are_for_this_machine_and_trusted_networks(
+def test_metrics_without_a_token_are_limited_to_localhost_and_trusted_networks(
     settings: Settings, make_app: MakeApp
 ) -> None:
     clients: dict[str, FlaskClient] = {}
@@ -149,7 +149,7 @@ def test_metrics_without_a_token_are_for_this_machine_and_trusted_networks(
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("changes", [{}, {**PUBLIC, "trusted_proxies": 1}], ids=["here", "public"])
-def test_metrics_with_the_token_are_for_everybody(
+def test_metrics_with_the_token_are_available_from_any_address(
     settings: Settings, make_app: MakeApp, changes: dict[str, Any]
 ) -> None:
     client = make_app(replace(settings, metrics_token="only-ours", **changes)).test_client()

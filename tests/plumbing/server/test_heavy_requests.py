@@ -1,4 +1,4 @@
-"""Requests that compute for long are answered by a process of their own."""
+"""Tests of the heavy process, which answers requests that compute for a long time."""
 
 import json
 import os
@@ -19,18 +19,18 @@ from tests.support.accounts.people import alice, signed_in
 from tests.support.alerts.senders import JSON, Endpoint, connect, item, webhook
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.kept_connection import Answer, KeptConnection, asked
-from web.server.heavy_requests import MOST_WAITING, HeavyProcess
+from web.server.heavy_requests import MAX_WAITING_REQUESTS, HeavyProcess
 
-#: Bytes of a body that a heavy process reads.
+#: Number of body bytes that make a request heavy.
 LARGE = 200_000
-#: Longer than any of these requests takes.
+#: Number of seconds, longer than any of these requests takes.
 A_MOMENT = 0.3
 CHECK = "/api/v4/releases/check"
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def live(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[LiveGatebell]:
-    """A web server with one web process and one heavy process."""
+    """Run a web server with one web process and one heavy process."""
     with running(new_service(request.param, only="web", WEB_CONCURRENCY="1")) as made:
         yield made
 
@@ -47,7 +47,7 @@ def cookie(live: LiveGatebell) -> str:
 
 @contextmanager
 def held_heavy_process(live: LiveGatebell) -> Iterator[int]:
-    """Stop the heavy process, and let it continue in the end if it is still there."""
+    """Stop the heavy process, and continue it at the end if it still exists."""
     wait_until(lambda: heavy_processes(live))
     (pid,) = heavy_processes(live)
     os.kill(pid, signal.SIGSTOP)
@@ -61,7 +61,7 @@ def held_heavy_process(live: LiveGatebell) -> Iterator[int]:
 
 @contextmanager
 def asking(live: LiveGatebell, *requests: bytes) -> Iterator[list[KeptConnection]]:
-    """Send requests, each on a connection of its own."""
+    """Send each request on its own connection."""
     with ExitStack() as opened:
         clients = [opened.enter_context(KeptConnection(live.port)) for _ in requests]
         for client, request in zip(clients, requests, strict=True):
@@ -73,7 +73,7 @@ def asking(live: LiveGatebell, *requests: bytes) -> Iterator[list[KeptConnection
 def begun(
     live: LiveGatebell, endpoint: Endpoint, title: str
 ) -> Iterator[tuple[KeptConnection, bytes]]:
-    """Send the head of a large alert, and return its body when the heavy process waits for it."""
+    """Send the head of a large alert, and return its body once the heavy process waits for it."""
     body = alert(title)
     lines = (f"Content-Length: {len(body)}", "Expect: 100-continue")
     with asking(live, posted(endpoint, b"", *lines)) as (client,):
@@ -90,7 +90,7 @@ def alert(title: str, size: int = LARGE) -> bytes:
 
 
 def posted(endpoint: Endpoint, body: bytes, *lines: str) -> bytes:
-    """Return a request with a body, of known length if no lines say how it is sent."""
+    """Return a request with a body, with a Content-Length unless lines are given."""
     told = lines or (f"Content-Length: {len(body)}",)
     key = f"Authorization: Bearer {endpoint.key}"
     return asked(endpoint.path, f"Content-Type: {JSON}", key, *told, method="POST") + body
@@ -109,7 +109,7 @@ def check() -> bytes:
     return asked(CHECK, *lines, method="POST") + body
 
 
-def test_the_heavy_process_answers_what_computes_for_long_and_nothing_else(
+def test_the_heavy_process_answers_only_heavy_requests(
     live: LiveGatebell, endpoint: Endpoint
 ) -> None:
     metrics = connect(live, endpoint.project, kind="prometheus", name="Metrics")
@@ -143,7 +143,9 @@ def test_the_heavy_process_answers_what_computes_for_long_and_nothing_else(
     )
 
 
-def test_answers_are_those_of_one_process(live: LiveGatebell, endpoint: Endpoint) -> None:
+def test_the_heavy_process_answers_like_a_web_process(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
     path, signed = f"/{endpoint.project}/-/alerts/export.csv?status=all", cookie(live)
     with KeptConnection(live.port) as connection:
         whole = connection.get(path, signed)
@@ -155,7 +157,7 @@ def test_answers_are_those_of_one_process(live: LiveGatebell, endpoint: Endpoint
         assert connection.answer(to="HEAD").headers["content-type"].startswith("text/csv")
         assert connection.answer().headers["content-type"] == "application/json"
         assert connection.answer().body == whole.body
-        assert connection.get(path).status == 302  # without the cookie
+        assert connection.get(path).status == 302  # Without the cookie, the user has to sign in.
 
 
 @pytest.mark.parametrize("size", [LARGE, 9])
@@ -171,7 +173,7 @@ def test_a_body_of_unknown_length_is_stored(
     assert f"in chunks {size}" in stored(live, endpoint)
 
 
-def test_a_large_body_is_asked_for_when_its_key_is_right(
+def test_a_large_body_is_requested_only_if_its_key_is_valid(
     live: LiveGatebell, endpoint: Endpoint
 ) -> None:
     lines = (f"Content-Length: {LARGE}", "Expect: 100-continue")
@@ -182,7 +184,9 @@ def test_a_large_body_is_asked_for_when_its_key_is_right(
         assert other.answer().status == 200
 
 
-def test_senders_who_stop_in_a_body_hold_up_nobody(live: LiveGatebell, endpoint: Endpoint) -> None:
+def test_clients_that_pause_in_a_body_do_not_block_others(
+    live: LiveGatebell, endpoint: Endpoint
+) -> None:
     slow = posted(endpoint, alert("slow"))
     with asking(live, *[slow[:-99]] * 8) as clients:
         with asking(live, posted(endpoint, alert("quick")), check()) as others:
@@ -192,7 +196,7 @@ def test_senders_who_stop_in_a_body_hold_up_nobody(live: LiveGatebell, endpoint:
         assert [each.answer().status for each in clients] == [200] * 8
 
 
-def test_a_client_that_leaves_in_a_download_leaves_nothing_open(
+def test_a_client_that_disconnects_during_a_download_leaves_no_open_file(
     live: LiveGatebell, endpoint: Endpoint
 ) -> None:
     (pid,) = heavy_processes(live)
@@ -217,7 +221,7 @@ def test_a_killed_heavy_process_is_replaced_and_nothing_is_stored_twice(
         wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
         assert not are_answered(clients)
         os.kill(pid, signal.SIGKILL)
-        # What it had not taken yet is answered by the next one.
+        # The next heavy process answers requests that were not accepted yet.
         answers = [each.answer() for each in clients]
     for answer in answers:
         assert answer.status == 200 or is_to_be_repeated(answer)
@@ -226,7 +230,7 @@ def test_a_killed_heavy_process_is_replaced_and_nothing_is_stored_twice(
     assert stored(live, endpoint).count("kept") == 1
 
 
-def test_what_a_killed_heavy_process_had_begun_is_to_be_repeated(
+def test_a_request_that_a_killed_heavy_process_had_started_has_to_be_repeated(
     live: LiveGatebell, endpoint: Endpoint
 ) -> None:
     with begun(live, endpoint, "begun") as (client, body):
@@ -242,8 +246,8 @@ def is_to_be_repeated(answer: Answer) -> bool:
     return answer.status == 503 and int(answer.headers["retry-after"]) > 0
 
 
-def test_more_requests_than_may_wait_are_to_be_repeated(live: LiveGatebell) -> None:
-    with held_heavy_process(live), asking(live, *[check()] * MOST_WAITING) as waiting:
+def test_requests_beyond_the_queue_limit_have_to_be_repeated(live: LiveGatebell) -> None:
+    with held_heavy_process(live), asking(live, *[check()] * MAX_WAITING_REQUESTS) as waiting:
         assert not are_answered(waiting)
         with asking(live, check(), asked("/healthz")) as (refused, light):
             assert is_to_be_repeated(refused.answer())
@@ -265,7 +269,9 @@ def test_heavy_requests_are_answered_while_the_server_stops(new_service: NewServ
 
 
 @pytest.mark.long
-def test_a_heavy_request_has_passed_proxies_and_base_path_once(new_service: NewService) -> None:
+def test_proxies_and_the_base_path_are_applied_once_to_a_heavy_request(
+    new_service: NewService,
+) -> None:
     settings = {"BASE_URL": "http://gate.example/base", "TRUSTED_PROXIES": "1"}
     live = new_service("sqlite", only="web", WEB_CONCURRENCY="1", **settings)
     export = "/base/-/alerts/export.csv"
@@ -278,7 +284,7 @@ def test_a_heavy_request_has_passed_proxies_and_base_path_once(new_service: NewS
 
 
 @pytest.mark.long
-def test_a_request_that_takes_too_long_is_to_be_repeated(new_service: NewService) -> None:
+def test_a_request_that_times_out_has_to_be_repeated(new_service: NewService) -> None:
     settings = {"REQUEST_TIMEOUT_SECONDS": "1"}
     live = new_service("sqlite", only="web", WEB_CONCURRENCY="1", **settings)
     with running(live), held_heavy_process(live), asking(live, check()) as (client,):
@@ -291,10 +297,11 @@ def test_a_heavy_process_that_hangs_is_replaced(new_service: NewService) -> None
     live = new_service("sqlite", only="web", **settings)
     with running(live):
         with asking(live, check()) as (client,):
-            assert client.answer().status == 200  # it runs, and has given a sign of life
+            # The process runs and has sent its first heartbeat.
+            assert client.answer().status == 200
         with held_heavy_process(live) as pid, asking(live, check()) as (client,):
             wait_until(lambda: heavy_processes(live) not in ([], [pid]))
-            # The next one answers what the other one had not begun.
+            # The next process answers requests that the former one had not started.
             answer = client.answer()
             assert answer.status == 200 or is_to_be_repeated(answer)
         with asking(live, check()) as (client,):
@@ -302,14 +309,14 @@ def test_a_heavy_process_that_hangs_is_replaced(new_service: NewService) -> None
 
 
 @pytest.mark.long
-def test_signals_for_more_and_fewer_processes_change_nothing(new_service: NewService) -> None:
+def test_signals_do_not_change_the_number_of_processes(new_service: NewService) -> None:
     live = new_service("sqlite", only="web", WEB_CONCURRENCY="1")
     with running(live):
         wait_until(lambda: heavy_processes(live))
         before = heavy_processes(live), web_processes(live)
         for told, number in enumerate((signal.SIGTTOU, signal.SIGTTIN), start=1):
             os.kill(live.pid, number)
-            wait_until(partial(is_told, live, "set WEB_CONCURRENCY", told))
+            wait_until(partial(is_logged, live, "set WEB_CONCURRENCY", told))
         with asking(live, check(), asked("/healthz")) as clients:
             assert [each.answer().status for each in clients] == [200, 200]
         assert (heavy_processes(live), web_processes(live)) == before
@@ -329,12 +336,12 @@ def test_reloads_leave_no_file_open(new_service: NewService) -> None:
             assert client.answer().status == 200
 
 
-def is_told(live: LiveGatebell, words: str, times: int) -> bool:
+def is_logged(live: LiveGatebell, words: str, times: int) -> bool:
     return live.log_text().count(words) >= times
 
 
 def reload(live: LiveGatebell) -> None:
-    """Let gunicorn read its configuration again, and wait until only new processes are left."""
+    """Reload gunicorn's configuration, and wait until only new processes are left."""
     former = {*heavy_processes(live), *web_processes(live)}
     os.kill(live.pid, signal.SIGHUP)
 

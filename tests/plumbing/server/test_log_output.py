@@ -1,4 +1,4 @@
-"""Standard error of each kind: lines are written at once, or wait in order for a reader."""
+"""Tests that lines to standard error are written immediately, or wait in order for a reader."""
 
 import fcntl
 import os
@@ -33,7 +33,9 @@ from select import PIPE_BUF
 if "gevent" in sys.argv:
     from gevent import monkey
     monkey.patch_all()
-from web.standard_streams import describe_dropped_lines, dropped_lines, unblock_standard_streams
+from web.standard_streams import (
+    get_dropped_line_count, set_dropped_lines_description, unblock_standard_streams
+)
 if "another user" in sys.argv:
     os.setuid(65534)
 unblock_standard_streams()
@@ -45,23 +47,23 @@ _KINDS = ("pipe", "pipe, gevent", "pipe, another user", "socket", "terminal")
 
 @dataclass
 class Reader:
-    """Standard error of a program, and the end of it that this process reads."""
+    """Represents a program's standard error, with the end that this process reads."""
 
     reading: int
     writing: int
     found: bytes = field(default=b"", init=False)
 
     def read(self, wanted: int) -> bytes:
-        """Read up to so many bytes of what is there now."""
+        """Read at most this number of the bytes that are available."""
         try:
             piece = os.read(self.reading, wanted) if self.has_more(0) else b""
-        except OSError:  # of a terminal that nobody writes to any more
+        except OSError:  # No process writes to the terminal any more.
             piece = b""
         self.found += piece
         return piece
 
     def has_more(self, seconds: float) -> bool:
-        # Unlike select, poll takes descriptors above 1023, which a process of many tests has.
+        # Unlike select, poll accepts descriptors above 1023, which this process can have.
         poll = select.poll()
         poll.register(self.reading, select.POLLIN)
         return bool(poll.poll(seconds * 1000))
@@ -79,7 +81,7 @@ class Reader:
 
 @pytest.fixture
 def reader(request: pytest.FixtureRequest) -> Iterator[Reader]:
-    """Standard error of the kind that a test asks for, or else a pipe."""
+    """Open standard error of the parametrized kind, or a pipe."""
     kind = getattr(request, "param", "pipe")
     if kind == "socket":
         ends = [each.detach() for each in socket.socketpair()]
@@ -98,7 +100,7 @@ def reader(request: pytest.FixtureRequest) -> Iterator[Reader]:
 def program(
     code: str, output: int, *words: str, says: int | None = None
 ) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run code with standard error at a descriptor; what does not end by itself is killed."""
+    """Run code with standard error at a descriptor, and kill it if it does not end."""
     command = [sys.executable, "-c", _HEAD + code, *words]
     passed = () if says is None else (says,)
     process = subprocess.Popen(command, cwd=ROOT, stderr=output, stdout=output, pass_fds=passed)
@@ -136,7 +138,7 @@ of_each_kind = pytest.mark.parametrize(
 
 
 @of_each_kind
-def test_a_killed_process_has_written_its_lines(reader: Reader, kind: str) -> None:
+def test_a_killed_process_loses_no_lines(reader: Reader, kind: str) -> None:
     code = """
 for number in range(30):
     say("line", number)
@@ -149,7 +151,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert [int(line.split()[1]) for line in reader.found.decode().splitlines()] == list(range(30))
 
 
-def test_a_killed_process_has_written_its_lines_to_a_file(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_lines_of_a_file(tmp_path: Path) -> None:
     code = """
 for number in range(1000):
     say("line", number)
@@ -165,7 +167,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @of_each_kind
-def test_a_reader_that_stops_holds_up_nobody_and_finds_all_lines_in_order(
+def test_a_paused_reader_does_not_block_the_program_and_gets_all_lines_in_order(
     reader: Reader, kind: str
 ) -> None:
     code = """
@@ -187,7 +189,7 @@ say("the", "last")
 
 
 @pytest.mark.parametrize("reader", ["terminal"], indirect=True)
-def test_a_terminal_that_is_stopped_holds_up_nobody(reader: Reader) -> None:
+def test_a_stopped_terminal_does_not_block_the_program(reader: Reader) -> None:
     code = """
 import termios
 say("before", 0)
@@ -230,7 +232,7 @@ say("the", "last")
     assert len(lines) == 4 * 60
 
 
-def test_what_a_signal_handler_writes_is_a_line_of_its_own(reader: Reader) -> None:
+def test_output_of_a_signal_handler_is_a_separate_line(reader: Reader) -> None:
     code = """
 import itertools
 numbers = itertools.count()
@@ -258,27 +260,27 @@ say("the", "last", 0)
         assert numbers == list(range(20))
 
 
-def test_a_line_that_was_cut_keeps_others_out_until_its_rest_is_written(reader: Reader) -> None:
+def test_a_partly_written_line_is_completed_before_other_lines(reader: Reader) -> None:
     first, second = (nonblocking_output.open_output(reader.writing) for _ in range(2))
     line = b"x" * 200_000 + b"\n"
-    written = first.write_at_once(line)
+    written = first.write_without_waiting(line)
     assert 0 < written < len(line)
     while reader.read(65_536):
         pass
     with pytest.raises(BlockingIOError):
-        second.write_at_once(b"short\n")
+        second.write_without_waiting(b"short\n")
     with ThreadPoolExecutor(1) as thread:
         rest = thread.submit(first.write_all, line[written:])
         reader.lines_until("x")
         assert rest.result() == len(line) - written
-    assert second.write_at_once(b"short\n") == 6
+    assert second.write_without_waiting(b"short\n") == 6
     reader.lines_until("short")
     assert reader.found == line + b"short\n"
     for each in (first, second):
         each.close()
 
 
-def test_a_reader_that_goes_away_loses_lines_that_are_counted() -> None:
+def test_lines_are_counted_as_dropped_after_the_reader_closes() -> None:
     reading, writing = os.pipe()
     code = """
 say("line", 0)
@@ -286,7 +288,7 @@ os.read(int(sys.argv[1]), 1)
 for number in range(100):
     say("line", number)
 sys.stderr.drain(60)
-assert dropped_lines() == 100, dropped_lines()
+assert get_dropped_line_count() == 100, get_dropped_line_count()
 sys.stdout.write("never read\\n")
 """
     gone, tells = os.pipe()
@@ -299,9 +301,9 @@ sys.stdout.write("never read\\n")
         os.close(each)
 
 
-def test_a_disk_that_was_full_has_the_number_of_lines_that_are_missing(tmp_path: Path) -> None:
+def test_the_number_of_lost_lines_is_logged_after_a_full_disk(tmp_path: Path) -> None:
     code = """
-describe_dropped_lines("missing {}".format)
+set_dropped_lines_description("missing {}".format)
 limit, most = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, most))
 for number in range(20):
@@ -323,7 +325,7 @@ say("later", 1)
     assert [line.split()[:2] for line in rest[1:]] == [["later", "0"], ["later", "1"]]
 
 
-def test_after_a_line_that_a_disk_took_long_for_the_thread_writes(
+def test_a_thread_writes_lines_after_a_slow_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (tmp_path / "log").open("ab") as file:
@@ -331,7 +333,7 @@ def test_after_a_line_that_a_disk_took_long_for_the_thread_writes(
         threads = count_threads()
         stream.write("fast\n")
         assert count_threads() == threads
-        monkeypatch.setattr(nonblocking_output, "_SLOW_SECONDS", -1)
+        monkeypatch.setattr(nonblocking_output, "_SLOW_WRITE_SECONDS", -1)
         for line in ("slow\n", "by the thread\n", "and this one\n"):
             stream.write(line)
         stream.drain(_SECONDS)
@@ -342,7 +344,7 @@ def test_after_a_line_that_a_disk_took_long_for_the_thread_writes(
 
 @pytest.fixture(scope="module")
 def small_pipe() -> Iterator[tuple[Reader, UnblockedStream]]:
-    """A pipe with room for two lines, and a stream that writes to it."""
+    """Open a pipe with space for two lines, and a stream that writes to it."""
     made = Reader(*os.pipe())
     fcntl.fcntl(made.writing, fcntl.F_SETPIPE_SZ, 8192)
     yield made, UnblockedStream(made.writing)
@@ -359,7 +361,7 @@ def small_pipe() -> Iterator[tuple[Reader, UnblockedStream]]:
         max_size=40,
     )
 )
-def test_lines_come_in_order_however_they_are_read(
+def test_lines_stay_in_order_for_any_sequence_of_reads_and_writes(
     small_pipe: tuple[Reader, UnblockedStream], steps: list[tuple[str, int]]
 ) -> None:
     reader, stream = small_pipe

@@ -1,12 +1,12 @@
-"""A log line is one JSON object, and holds no secret."""
+"""Tests that a log line is one JSON object without secrets."""
 
 import json
 import logging
 
 import pytest
 
-from web.logging import JsonFormatter, TextFormatter, logs_json, without_secrets
-from web.settings.reader import read_settings
+from web.logging import JsonFormatter, TextFormatter, mask_secrets, uses_json_log
+from web.settings.reader import parse_settings
 
 
 def record(message: str, **extra: object) -> logging.LogRecord:
@@ -15,7 +15,7 @@ def record(message: str, **extra: object) -> logging.LogRecord:
     return made
 
 
-def test_a_line_is_one_object_with_what_was_given() -> None:
+def test_a_line_is_one_json_object_with_all_given_fields() -> None:
     line = JsonFormatter().format(record("two\nlines", status=200))
     assert "\n" not in line
     written = json.loads(line)
@@ -24,8 +24,14 @@ def test_a_line_is_one_object_with_what_was_given() -> None:
     assert written["level"] == "INFO"
 
 
+def test_json_lines_have_an_event_key_and_text_lines_do_not() -> None:
+    made = record("Email was sent.", event="mail.sent", mail_id=3)
+    assert json.loads(JsonFormatter().format(made))["event"] == "mail.sent"
+    assert TextFormatter().format(made).endswith(" Email was sent. mail_id=3")
+
+
 @pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()])
-def test_characters_that_cannot_be_written_do_not_cost_the_line(
+def test_a_line_with_unencodable_characters_is_written(
     formatter: logging.Formatter,
 ) -> None:
     assert "before" in formatter.format(record("before \ud800 \0 after"))
@@ -45,15 +51,15 @@ def test_characters_that_cannot_be_written_do_not_cost_the_line(
         ("https://:gbk-secretsecret@example.org/x.json", "secretsecret"),
     ],
 )
-def test_what_looks_like_a_credential_is_hidden(text: str, hidden: str) -> None:
+def test_credentials_in_a_text_are_hidden(text: str, hidden: str) -> None:
     assert hidden in text
-    assert hidden not in without_secrets(text)
-    assert "[hidden]" in without_secrets(text)
+    assert hidden not in mask_secrets(text)
+    assert "[hidden]" in mask_secrets(text)
 
 
 @pytest.mark.parametrize("text", ["GET /groups 200", "the keys rotate", "alice: hello@example.org"])
-def test_ordinary_text_stays_as_it_is(text: str) -> None:
-    assert without_secrets(text) == text
+def test_ordinary_text_is_not_changed(text: str) -> None:
+    assert mask_secrets(text) == text
 
 
 def test_a_secret_in_a_traceback_is_hidden() -> None:
@@ -69,9 +75,9 @@ def test_a_secret_in_a_traceback_is_hidden() -> None:
     ("chosen", "on_terminal", "is_json"),
     [("auto", True, False), ("auto", False, True), ("json", True, True), ("text", False, False)],
 )
-def test_lines_are_for_people_on_a_terminal_and_for_programs_elsewhere(
+def test_lines_are_text_on_a_terminal_and_json_elsewhere(
     chosen: str, *, on_terminal: bool, is_json: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: on_terminal)
-    settings = read_settings({"BASE_URL": "http://localhost", "LOG_FORMAT": chosen})
-    assert logs_json(settings) is is_json
+    settings = parse_settings({"BASE_URL": "http://localhost", "LOG_FORMAT": chosen})
+    assert uses_json_log(settings) is is_json

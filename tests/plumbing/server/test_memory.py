@@ -1,4 +1,4 @@
-"""What a large request took goes back to the system, and threads share the rest."""
+"""Tests that memory of large requests is returned to the system and that threads share arenas."""
 
 import platform
 import subprocess
@@ -10,13 +10,13 @@ LARGE = 2**22
 PROGRAM = f"""
 import sys
 from pathlib import Path
-from web.memory import keep_little_memory
+from web.memory import limit_allocator_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 if sys.argv[1:]:
-    keep_little_memory()
+    limit_allocator_memory()
 large = b"x" * {LARGE}
 del large  # glibc learns that such blocks come and go
 before = resident()
@@ -26,19 +26,19 @@ del large
 print(resident() - before)
 """
 THREADS = 4
-#: In bytes: glibc reserves at least so much for each arena, which is used once it is needed.
+#: Number of bytes that glibc reserves at least for each arena.
 ARENA = 2**26
 IN_THREADS = f"""
 import sys
 from pathlib import Path
 from threading import Barrier, Thread
-from web.memory import keep_little_memory
+from web.memory import limit_allocator_memory
 
 def reserved():
     return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
 
 if sys.argv[1:]:
-    keep_little_memory()
+    limit_allocator_memory()
 before, together = reserved(), Barrier({THREADS} + 1)
 
 def work():
@@ -57,7 +57,7 @@ together.wait()
 
 
 def bytes_of(program: str, *arguments: str) -> int:
-    """Return what a program prints."""
+    """Run a program and return the number that it prints."""
     done = subprocess.run(
         (sys.executable, "-c", program, *arguments), capture_output=True, text=True, check=True
     )
@@ -71,10 +71,10 @@ only_glibc = pytest.mark.skipif(
 
 
 @only_glibc
-def test_large_blocks_are_not_kept() -> None:
+def test_large_blocks_are_returned_to_the_system() -> None:
     assert bytes_of(PROGRAM, "yes") < LARGE // 2 < bytes_of(PROGRAM)
 
 
 @only_glibc
-def test_threads_have_no_memory_of_their_own() -> None:
+def test_threads_share_memory_arenas() -> None:
     assert bytes_of(IN_THREADS, "yes") + THREADS * ARENA // 2 < bytes_of(IN_THREADS)

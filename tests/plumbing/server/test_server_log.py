@@ -1,4 +1,4 @@
-"""Gunicorn puts no line together for a request: the app has written one."""
+"""Tests that gunicorn formats no access log line, since the application writes its own."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import pytest
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from web.logging import logging_configuration
+from web.logging import build_logging_configuration
 from web.server.gevent_worker import ServerLog
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 @pytest.mark.parametrize(("kind", "atoms_made"), [(Logger, 1), (ServerLog, 0)])
-def test_no_line_is_put_together_for_nobody_to_read(
+def test_gunicorn_does_not_format_unused_log_lines(
     kind: type[Any], atoms_made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -23,8 +23,8 @@ def test_no_line_is_put_together_for_nobody_to_read(
 
     monkeypatch.setattr(kind, "atoms", note)
     config = Config()
-    settings = read_settings({"BASE_URL": "http://localhost"})
-    config.set("logconfig_dict", logging_configuration(settings))
+    settings = parse_settings({"BASE_URL": "http://localhost"})
+    config.set("logconfig_dict", build_logging_configuration(settings))
     monkeypatch.setattr(kind, "setup", lambda log, cfg: setattr(log, "cfg", cfg))
     kind(config).access(None, None, {}, None)
     assert len(made) == atoms_made

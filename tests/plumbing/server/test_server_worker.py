@@ -1,4 +1,4 @@
-"""The web server keeps to HTTP on connections that stay (RFC 9112)."""
+"""Tests that the web server follows HTTP on persistent connections (RFC 9112)."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ CSS = "/static/css/base.css"
 
 @pytest.fixture(scope="module")
 def live(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A web server with one process, which serves all connections."""
+    """Run a web server with one process, which serves all connections."""
     with running(new_service("sqlite", only="web", WEB_CONCURRENCY="1")) as made:
         yield made
 
@@ -34,7 +34,7 @@ def test_a_head_and_its_body_arrive_together(live: LiveGatebell) -> None:
             assert connection.segments == before + 1
 
 
-def test_requests_that_come_at_once_are_answered_in_their_order(live: LiveGatebell) -> None:
+def test_pipelined_requests_are_answered_in_order(live: LiveGatebell) -> None:
     paths = ["/healthz", CSS, "/", "/users/sign_in"] * 3
     with KeptConnection(live.port) as connection:
         connection.socket.sendall(b"".join(asked(path) for path in paths))
@@ -44,7 +44,7 @@ def test_requests_that_come_at_once_are_answered_in_their_order(live: LiveGatebe
     assert kinds == [(200, "application/json"), (200, css), (302, page), (200, page)] * 3
 
 
-def test_heads_are_answered_by_heads_and_the_connection_lives_on(live: LiveGatebell) -> None:
+def test_head_requests_keep_the_connection_open(live: LiveGatebell) -> None:
     with KeptConnection(live.port) as connection:
         for path in (CSS, "/healthz"):
             whole = connection.get(path)
@@ -54,7 +54,7 @@ def test_heads_are_answered_by_heads_and_the_connection_lives_on(live: LiveGateb
             assert connection.answer().body == whole.body
 
 
-def test_what_a_browser_has_already_is_not_sent_again(live: LiveGatebell) -> None:
+def test_an_unchanged_file_is_not_sent_again(live: LiveGatebell) -> None:
     with KeptConnection(live.port) as connection:
         first = connection.get(CSS)
         assert first.body == (ROOT / CSS.lstrip("/")).read_bytes()
@@ -63,7 +63,7 @@ def test_what_a_browser_has_already_is_not_sent_again(live: LiveGatebell) -> Non
 
 
 @pytest.mark.long
-def test_a_list_that_is_written_row_by_row_arrives_whole(live: LiveGatebell) -> None:
+def test_a_streamed_list_arrives_complete(live: LiveGatebell) -> None:
     endpoint = connect(live)
     for number in range(9):
         endpoint.accepted(title=f"a{number}", description="磁" * 900)
@@ -82,7 +82,7 @@ def _cookie_of_alice(live: LiveGatebell) -> str:
 
 
 @pytest.mark.parametrize("path", ["/healthz", CSS, "/"])
-def test_an_old_client_is_answered_and_left(live: LiveGatebell, path: str) -> None:
+def test_the_connection_of_an_http_1_0_client_is_closed(live: LiveGatebell, path: str) -> None:
     with KeptConnection(live.port) as kept, KeptConnection(live.port) as old:
         new = kept.get(path)
         old.socket.sendall(asked(path, version="1.0"))
@@ -93,7 +93,7 @@ def test_an_old_client_is_answered_and_left(live: LiveGatebell, path: str) -> No
 
 
 @pytest.mark.long
-def test_nobody_waits_for_those_who_never_stop_asking(live: LiveGatebell) -> None:
+def test_clients_that_send_requests_without_pause_do_not_block_others(live: LiveGatebell) -> None:
     others_are_done = Event()
     with ThreadPoolExecutor(8) as clients, ExitStack() as opened:
         many = [opened.enter_context(KeptConnection(live.port)) for _ in range(8)]
@@ -110,7 +110,7 @@ def _ask(connection: KeptConnection, times: int) -> list[int]:
 
 
 def _ask_until(over: Event, connection: KeptConnection) -> int:
-    # Some requests are always there already.
+    # The server always has the next requests already.
     ahead = 9
     connection.socket.sendall(asked("/healthz") * ahead)
     while not over.is_set():
@@ -119,7 +119,7 @@ def _ask_until(over: Event, connection: KeptConnection) -> int:
     return {connection.answer().status for _ in range(ahead)}.pop()
 
 
-def test_connections_that_are_kept_and_say_nothing_hold_up_nobody(live: LiveGatebell) -> None:
+def test_idle_connections_do_not_block_others(live: LiveGatebell) -> None:
     with ExitStack() as opened:
         idle = [opened.enter_context(KeptConnection(live.port)) for _ in range(CROWD)]
         for each in idle:
@@ -139,7 +139,7 @@ def test_connections_that_are_kept_and_say_nothing_hold_up_nobody(live: LiveGate
     ],
     ids=["an answer", "answers", "in a head", "in a body"],
 )
-def test_clients_that_vanish_cost_nothing(live: LiveGatebell, said: bytes) -> None:
+def test_clients_that_vanish_do_not_block_the_server(live: LiveGatebell, said: bytes) -> None:
     for _ in range(CROWD):
         client = KeptConnection(live.port)
         assert client.get("/healthz").status == 200
@@ -150,7 +150,7 @@ def test_clients_that_vanish_cost_nothing(live: LiveGatebell, said: bytes) -> No
 
 
 @pytest.mark.parametrize("coding", ["Content-Length: {size}", "Transfer-Encoding: chunked"])
-def test_a_body_that_nobody_reads_is_not_the_next_request(live: LiveGatebell, coding: str) -> None:
+def test_an_unread_body_is_not_parsed_as_the_next_request(live: LiveGatebell, coding: str) -> None:
     hidden = asked("/users/sign_in")
     head = asked("/healthz", coding.format(size=len(hidden)), method="POST")
     is_chunked = "chunked" in coding
@@ -162,7 +162,7 @@ def test_a_body_that_nobody_reads_is_not_the_next_request(live: LiveGatebell, co
         assert connection.get("/healthz").status == 200
 
 
-def test_a_client_that_waits_before_it_sends_its_body_is_told_to_go_on(live: LiveGatebell) -> None:
+def test_a_client_that_expects_100_continue_gets_it(live: LiveGatebell) -> None:
     lines = ("Content-Type: application/x-www-form-urlencoded", "Content-Length: 12")
     with KeptConnection(live.port) as connection:
         for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_client_that_waits_before_it_sends_its_body_is_told_to_go_on(live: Liv
     ],
     ids=["no request", "no length", "address", "header", "expectation"],
 )
-def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
+def test_invalid_http_is_rejected_in_json_and_the_connection_is_closed(
     live: LiveGatebell, said: bytes, status: int
 ) -> None:
     with KeptConnection(live.port) as connection:
@@ -201,7 +201,7 @@ def test_what_is_no_http_is_refused_in_json_and_ends_the_connection(
 
 @pytest.mark.parametrize("path", ["/oauth/authorize", "/users/sign_in", "/-/alerts", "/"])
 @pytest.mark.parametrize("length", [9_000, 30_000])
-def test_an_address_of_a_page_that_is_too_long_is_answered_by_a_page(
+def test_a_page_url_that_is_too_long_is_answered_with_an_error_page(
     live: LiveGatebell, path: str, length: int
 ) -> None:
     with KeptConnection(live.port) as connection:
@@ -226,7 +226,7 @@ def test_an_address_of_a_page_that_is_too_long_is_answered_by_a_page(
         ("Transfer-Encoding: chunked", "Content-Length: 5"),
     ],
 )
-def test_codings_that_contradict_each_other_hide_no_request(
+def test_contradictory_transfer_codings_cannot_hide_a_request(
     live: LiveGatebell, lines: tuple[str, ...]
 ) -> None:
     head = asked("/oauth/token", *lines, method="POST")
@@ -237,7 +237,7 @@ def test_codings_that_contradict_each_other_hide_no_request(
 
 
 @pytest.mark.long
-def test_a_body_that_breaks_http_is_refused_in_json(live: LiveGatebell) -> None:
+def test_a_body_that_violates_http_is_rejected_in_json(live: LiveGatebell) -> None:
     lines = ("Transfer-Encoding: chunked", "Content-Type: application/x-www-form-urlencoded")
     with KeptConnection(live.port) as connection:
         connection.socket.sendall(asked("/oauth/token", *lines, method="POST") + b"no size\r\n")

@@ -1,4 +1,4 @@
-"""The web server sends what the service's own views do not show, and stops gently."""
+"""Tests of response shapes that the service's own views do not use, and of graceful shutdown."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +20,14 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlainServer]:
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[PlainServer]:
-    """A server that a test may stop."""
+    """Run a server that the test can stop."""
     with running_plain_server(tmp_path) as running:
         yield running
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/long", "/file"])
-def test_what_is_long_arrives_whole(plain: PlainServer, path: str) -> None:
+def test_a_long_response_arrives_complete(plain: PlainServer, path: str) -> None:
     with KeptConnection(plain.port) as connection:
         connection.socket.sendall(asked(path, method="HEAD") + asked(path) * 2 + asked("/short"))
         assert connection.answer(to="HEAD").headers["content-length"] == str(len(LONG))
@@ -40,7 +40,7 @@ def test_an_answer_without_a_body_is_sent(plain: PlainServer) -> None:
         assert connection.get("/short").body == b"short"
 
 
-def test_what_breaks_later_ends_without_an_end(plain: PlainServer) -> None:
+def test_a_response_that_fails_midway_is_cut_without_a_last_chunk(plain: PlainServer) -> None:
     with KeptConnection(plain.port) as connection:
         connection.socket.sendall(asked("/breaks-later") + asked("/short"))
         head, _, body = connection.rest().partition(b"\r\n\r\n")
@@ -48,7 +48,7 @@ def test_what_breaks_later_ends_without_an_end(plain: PlainServer) -> None:
         assert body == b"6\r\nso far\r\n"
 
 
-def test_a_request_that_is_on_its_way_when_told_to_stop_is_answered(own: PlainServer) -> None:
+def test_a_partly_received_request_is_answered_during_shutdown(own: PlainServer) -> None:
     with KeptConnection(own.port) as slow, KeptConnection(own.port) as busy:
         assert {slow.get("/short").status, busy.get("/short").status} == {200}
         slow.socket.sendall(asked("/short")[:-2])
@@ -64,7 +64,7 @@ def test_a_request_that_is_on_its_way_when_told_to_stop_is_answered(own: PlainSe
 
 
 @pytest.mark.long
-def test_who_never_stops_asking_does_not_keep_a_web_process_whose_server_died(
+def test_a_busy_client_does_not_keep_a_web_process_alive_after_its_server_died(
     tmp_path: Path,
 ) -> None:
     with (
@@ -86,19 +86,19 @@ def _ask_for_ever(connection: KeptConnection) -> None:
 
 
 @pytest.mark.long
-def test_nobody_waits_for_the_first_word_of_others(plain: PlainServer) -> None:
+def test_connections_without_a_request_do_not_block_others(plain: PlainServer) -> None:
     with ExitStack() as opened:
         *_, last = [opened.enter_context(KeptConnection(plain.port)) for _ in range(40)]
         assert last.get("/short").body == b"short"
 
 
 @pytest.mark.long
-def test_nobody_waits_for_the_last_word_of_others(plain: PlainServer) -> None:
+def test_connections_that_are_closing_do_not_block_others(plain: PlainServer) -> None:
     with ExitStack() as opened:
         first, *others = [opened.enter_context(KeptConnection(plain.port)) for _ in range(40)]
         assert {each.get("/short").status for each in (first, *others)} == {200}
         for each in others:
             each.socket.sendall(asked("/short", "Connection: close"))
         assert {each.answer().status for each in others} == {200}
-        # They are ended, and do not end themselves.
+        # The server closes these connections; the clients do not.
         assert first.get("/short").body == b"short"

@@ -1,4 +1,4 @@
-"""A web server that is told to stop serves for SHUTDOWN_DELAY_SECONDS more."""
+"""Tests that a stopping web server accepts requests for SHUTDOWN_DELAY_SECONDS."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Bytes that servers could divide differently are divided as recorded (smuggling.toml)."""
+"""Tests that ambiguous requests are split as recorded in smuggling.toml."""
 
 import tomllib
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from tests.support.wire.http_verdicts import (
 
 
 class Case(NamedTuple):
-    """What is sent on a connection, and what a server makes of it."""
+    """Describes the bytes that a connection sends, and how a server splits them."""
 
     name: str
     sent: bytes
@@ -74,7 +74,7 @@ def test_the_server_gives_the_same_verdict_when_the_bytes_arrive_one_by_one(
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", ["/echo", "/a.git/echo"], ids=["buffered", "not buffered"])
-def test_no_request_behind_a_proxy_becomes_two(tmp_path: Path, path: str) -> None:
+def test_a_request_through_a_proxy_does_not_become_two(tmp_path: Path, path: str) -> None:
     if find("nginx") is None:
         pytest.skip("scripts/ensure-proxies brings it")
     port = free_port()

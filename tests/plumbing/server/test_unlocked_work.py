@@ -1,4 +1,4 @@
-"""While a password is hashed, or anything else takes long, everybody else may write."""
+"""Tests that password hashing and other slow work block no database writes."""
 
 import sqlite3
 from collections.abc import Callable
@@ -20,11 +20,11 @@ from tests.support.service.commands import operate
 from tests.support.signing_in.second_factors import SECURITY
 from web.settings.reader import Settings
 
-#: It tells of any transaction that is open; SQLite only of one that has written.
+#: PostgreSQL lists every open transaction; SQLite shows only one that has written.
 pytestmark = pytest.mark.one_database("postgres")
 
 PASSWORD, NEW = "the very first of them", "a new password, much better"
-#: What takes long, wherever it is done.
+#: Functions that take long, wherever they are called.
 SLOW = (
     (argon2.PasswordHasher, "hash"),
     (argon2.PasswordHasher, "verify"),
@@ -36,7 +36,7 @@ SLOW = (
 
 @pytest.fixture
 def seen(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
-    """What was slow, each with whether everybody else could write all the while."""
+    """Record the slow functions, and whether other users could write during each of them."""
     found: dict[str, bool] = {}
 
     def watched(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +52,7 @@ def seen(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]
 
 
 def is_free(url: str) -> bool:
-    """Tell whether nobody has begun a transaction that others would have to wait for."""
+    """Return whether no open transaction would block others."""
     if url.startswith("postgresql"):
         with psycopg.connect(url.replace("+psycopg", "", 1)) as connection:
             row = connection.execute(
@@ -71,7 +71,7 @@ def is_free(url: str) -> bool:
 
 @pytest.fixture
 def visitor(app: Flask) -> FlaskClient:
-    """A browser that need not show where its forms come from; alice and root have accounts."""
+    """Return a client without CSRF checks; alice and root have accounts."""
     app.config.update(WTF_CSRF_ENABLED=False, WTF_CSRF_METHODS=frozenset())
     for name, more in (("alice", ()), ("root", ("--admin",))):
         arguments = ("users", "create", name, "--email", f"{name}@people.example", *more)
@@ -96,7 +96,7 @@ def exchange(visitor: FlaskClient, password: str) -> int:
     ("name", "password", "status"),
     [("alice", PASSWORD, 302), ("alice", "wrong", 422), ("nobody", "wrong", 422)],
 )
-def test_nobody_waits_for_a_sign_in(
+def test_a_sign_in_blocks_no_writes(
     visitor: FlaskClient, seen: dict[str, bool], name: str, password: str, status: int
 ) -> None:
     assert sign_in(visitor, name, password) == status
@@ -105,7 +105,7 @@ def test_nobody_waits_for_a_sign_in(
 
 
 @pytest.mark.parametrize(("password", "status"), [(PASSWORD, 200), ("wrong", 400)])
-def test_nobody_waits_for_a_password_grant(
+def test_a_password_grant_blocks_no_writes(
     visitor: FlaskClient, seen: dict[str, bool], password: str, status: int
 ) -> None:
     assert exchange(visitor, password) == status
@@ -115,7 +115,7 @@ def test_nobody_waits_for_a_password_grant(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_nobody_waits_for_a_hash_that_is_made_anew(
+def test_a_rehash_blocks_no_writes(
     visitor: FlaskClient, seen: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(argon2.PasswordHasher, "check_needs_rehash", lambda *_: True)
@@ -125,7 +125,7 @@ def test_nobody_waits_for_a_hash_that_is_made_anew(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_nobody_waits_for_another_password(visitor: FlaskClient, seen: dict[str, bool]) -> None:
+def test_a_password_change_blocks_no_writes(visitor: FlaskClient, seen: dict[str, bool]) -> None:
     sign_in(visitor, "alice")
     seen.clear()
     form = {"current_password": PASSWORD, "new_password": NEW, "repeat_password": NEW}
@@ -135,7 +135,7 @@ def test_nobody_waits_for_another_password(visitor: FlaskClient, seen: dict[str,
 
 
 @pytest.mark.long
-def test_nobody_waits_for_the_password_before_a_second_factor(
+def test_a_password_check_before_a_second_factor_blocks_no_writes(
     visitor: FlaskClient, seen: dict[str, bool]
 ) -> None:
     sign_in(visitor, "alice")
@@ -153,7 +153,7 @@ def test_nobody_waits_for_the_password_before_a_second_factor(
         ("/admin/users/1/reset_password", {}),
     ],
 )
-def test_nobody_waits_for_what_administrators_make(
+def test_actions_of_administrators_block_no_writes(
     visitor: FlaskClient, seen: dict[str, bool], path: str, form: dict[str, str]
 ) -> None:
     sign_in(visitor, "root")
@@ -164,21 +164,21 @@ def test_nobody_waits_for_what_administrators_make(
 
 
 @pytest.mark.long
-def test_nobody_waits_for_a_new_signing_key(app: Flask, seen: dict[str, bool]) -> None:
+def test_a_new_signing_key_blocks_no_writes(app: Flask, seen: dict[str, bool]) -> None:
     operate(app, "keys", "rotate")
     assert seen == {"generate_key": True}
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
+def test_a_password_that_changes_during_its_check_is_rejected(
     app: Flask, visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = passwords.check_password
 
     def change_meanwhile(*args: Any) -> Any:
         found = check(*args)
-        # In a thread of its own: the operator is not part of the request.
+        # In a separate thread, because the operator is not part of the request.
         with ThreadPoolExecutor(1) as elsewhere:
             elsewhere.submit(operate, app, "users", "reset-password", "alice").result()
         return found
@@ -190,7 +190,7 @@ def test_a_password_that_is_changed_while_it_is_looked_at_is_right_no_more(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_two_who_make_a_hash_anew_at_once_both_come_in(
+def test_two_simultaneous_sign_ins_that_rehash_both_succeed(
     visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check = passwords.check_password

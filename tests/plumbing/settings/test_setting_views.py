@@ -1,13 +1,13 @@
-"""Settings in words: titles, values, where they come from, and which are risky."""
+"""Tests of descriptions of settings: titles, values, sources and risks."""
 
 from dataclasses import fields, replace
 
 import pytest
 
-from web.admin.security_warnings import security_warnings
-from web.admin.settings import SettingView, ValueSource, section_views, title_of
+from web.admin.security_warnings import list_security_warnings
+from web.admin.settings import SettingView, ValueSource, format_setting_title, list_section_views
 from web.settings.reader import Settings
-from web.settings.sections import sections
+from web.settings.sections import list_sections
 
 pytestmark = pytest.mark.one_database("sqlite")
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 def view(settings: Settings, name: str, **stored: str) -> SettingView:
     return next(
         each
-        for section in section_views(settings, stored)
+        for section in list_section_views(settings, stored)
         for each in section.settings
         if each.name == name
     )
@@ -30,16 +30,16 @@ def view(settings: Settings, name: str, **stored: str) -> SettingView:
         ("tier", "Tier"),
     ],
 )
-def test_a_name_is_written_as_people_write_it(name: str, title: str) -> None:
-    assert title_of(name) == title
+def test_a_title_is_made_from_the_name(name: str, title: str) -> None:
+    assert format_setting_title(name) == title
 
 
 def test_every_setting_is_in_exactly_one_section(settings: Settings) -> None:
-    names = [each.name for section in sections() for each in section.settings]
+    names = [each.name for section in list_sections() for each in section.settings]
     assert sorted(names) == sorted(each.name for each in fields(Settings))
-    shown = [each.name for section in section_views(settings, {}) for each in section.settings]
+    shown = [each.name for section in list_section_views(settings, {}) for each in section.settings]
     assert sorted(shown) == sorted(names)
-    assert all(section.title for section in sections())
+    assert all(section.title for section in list_sections())
 
 
 @pytest.mark.parametrize(
@@ -55,18 +55,20 @@ def test_every_setting_is_in_exactly_one_section(settings: Settings) -> None:
         ("tier", "FREE", "free"),
     ],
 )
-def test_a_value_is_told_in_words(settings: Settings, name: str, text: str, words: str) -> None:
+def test_a_value_is_described_in_words(
+    settings: Settings, name: str, text: str, words: str
+) -> None:
     shown = view(settings, name, **{name: text})
     assert shown.words == words
     assert shown.source is ValueSource.CHANGED_HERE
 
 
-def test_a_change_that_this_release_does_not_allow_does_not_count(settings: Settings) -> None:
+def test_an_invalid_stored_value_is_ignored(settings: Settings) -> None:
     shown = view(settings, "page_size", page_size="many")
     assert (shown.text, shown.is_changed_here) == (str(settings.page_size), False)
 
 
-def test_the_environment_is_told_from_the_default(
+def test_the_source_distinguishes_the_environment_from_the_default(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOG_LEVEL", "INFO")
@@ -82,7 +84,7 @@ def test_the_environment_is_told_from_the_default(
     }
 
 
-def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) -> None:
+def test_a_secret_is_only_shown_as_set(settings: Settings) -> None:
     for name in ("secret_key", "database_url"):
         shown = view(settings, name)
         assert (shown.words, shown.text) == ("Set", "")
@@ -98,7 +100,7 @@ def test_of_a_secret_nothing_is_told_but_that_it_is_there(settings: Settings) ->
         ("redis+cluster://u:a-password@one:1,two:2", "redis+cluster://one:1,two:2"),
     ],
 )
-def test_the_store_of_rate_limits_is_shown_without_its_password(
+def test_the_rate_limit_store_is_shown_without_its_password(
     settings: Settings, url: str, shown: str
 ) -> None:
     found = view(replace(settings, ratelimit_storage_uri=url), "ratelimit_storage_uri")
@@ -130,12 +132,12 @@ def test_the_outgoing_proxy_is_shown_without_its_password(settings: Settings) ->
         ({"metrics_networks": "0.0.0.0/0"}, "metrics_networks"),
     ],
 )
-def test_a_door_that_is_open_is_named(
+def test_an_insecure_setting_causes_a_warning(
     settings: Settings, changes: dict[str, object], risk: str
 ) -> None:
     safe = replace(settings, base_url="http://127.0.0.1:8000")
-    assert list(security_warnings(safe)) == []
-    found = [each.setting for each in security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
+    assert list(list_security_warnings(safe)) == []
+    found = [each.setting for each in list_security_warnings(replace(safe, **changes))]  # type: ignore[arg-type]
     assert risk in found
 
 
@@ -151,19 +153,19 @@ def test_a_door_that_is_open_is_named(
     ],
     ids=lambda changes: next(iter(changes.values())),
 )
-def test_connections_that_are_encrypted_or_stay_here_are_no_risk(
+def test_encrypted_or_local_connections_cause_no_warning(
     settings: Settings, changes: dict[str, str]
 ) -> None:
     safe = replace(settings, base_url="http://127.0.0.1:8000")
-    assert list(security_warnings(replace(safe, **changes))) == []  # type: ignore[arg-type]
+    assert list(list_security_warnings(replace(safe, **changes))) == []  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8000", "[::1]:8000"])
-def test_http_on_the_own_machine_is_no_risk(settings: Settings, host: str) -> None:
+def test_http_on_localhost_causes_no_warning(settings: Settings, host: str) -> None:
     local = replace(settings, base_url=f"http://{host}")
-    assert [each.setting for each in security_warnings(local)] == []
+    assert [each.setting for each in list_security_warnings(local)] == []
 
 
-def test_several_processes_that_count_limits_together_are_no_risk(settings: Settings) -> None:
+def test_processes_with_shared_rate_limits_cause_no_warning(settings: Settings) -> None:
     several = replace(settings, web_concurrency=2, ratelimit_storage_uri="memory://")
-    assert list(security_warnings(several)) == []
+    assert list(list_security_warnings(several)) == []

@@ -1,4 +1,4 @@
-"""Settings are checked, and say in one sentence what is wrong."""
+"""Tests that settings are validated, with one sentence about each error."""
 
 import os
 import stat
@@ -15,20 +15,20 @@ from sqlalchemy.engine import make_url
 from tests.support.service.certificates import rsa_key, write_certificate
 from tests.support.service.ports import free_port
 from web.server.temporary_files import check_temporary_directory
-from web.settings.fields import about
-from web.settings.kinds import OWN_FIRST_PARTS
+from web.settings.fields import get_setting_metadata
+from web.settings.kinds import OWN_FIRST_SEGMENTS
 from web.settings.reader import (
     Settings,
     SettingsError,
-    misspelt_in_environment,
-    override,
-    read_change,
-    read_settings,
+    apply_stored_settings,
+    list_ignored_variables,
+    parse_change,
+    parse_settings,
 )
 
 
 def settings_with(tmp_path: Path, **variables: str) -> Settings:
-    return read_settings({"INSTANCE_PATH": str(tmp_path), **variables})
+    return parse_settings({"INSTANCE_PATH": str(tmp_path), **variables})
 
 
 def sentence_for(tmp_path: Path, **variables: str) -> str:
@@ -37,7 +37,7 @@ def sentence_for(tmp_path: Path, **variables: str) -> str:
     return str(caught.value)
 
 
-def test_nothing_has_to_be_set(tmp_path: Path) -> None:
+def test_all_settings_are_optional(tmp_path: Path) -> None:
     settings = settings_with(tmp_path)
     assert settings.base_url == "http://127.0.0.1:8000"
     assert settings.database_url == f"sqlite:///{tmp_path}/gatebell.db"
@@ -51,7 +51,7 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
 
 def test_an_empty_rate_limit_means_no_limit(tmp_path: Path) -> None:
     for each in fields(Settings):
-        if about(each).kind.allowed.startswith("empty or off for no limit"):
+        if get_setting_metadata(each).kind.allowed.startswith("empty or off for no limit"):
             turned_off = settings_with(tmp_path, **{each.name.upper(): ""})
             assert getattr(turned_off, each.name) == "", each.name
     assert settings_with(tmp_path).client_registration_rate_limit == "20/hour"
@@ -86,16 +86,16 @@ def test_an_empty_rate_limit_means_no_limit(tmp_path: Path) -> None:
         ("AUTHORIZATION_CODE_LIFETIME_SECONDS", "601", "a whole number of seconds from 1 to 600"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_allowed(
+def test_an_error_names_the_setting_and_the_allowed_values(
     tmp_path: Path, variable: str, text: str, allowed: str
 ) -> None:
     sentence = sentence_for(tmp_path, **{variable: text})
     assert sentence.startswith(f"{variable} must be {allowed}")
-    # The URL of a store may contain a password.
+    # The URL of a store can contain a password.
     assert sentence.endswith(f"not {text!r}.") or variable == "RATELIMIT_STORAGE_URI"
 
 
-def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
+def test_an_error_names_the_wrong_part_of_a_long_value(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, RELEASE_DATES="17.0=2024-05-16 18.0=soon")
     assert sentence == (
         "RELEASE_DATES must be releases with their dates, such as 17.0=2024-05-16 18.0=2025-05-15. "
@@ -120,27 +120,27 @@ def test_a_wrong_part_of_a_long_value_is_named(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.advisory("CVE-2023-27524")
-def test_a_wrong_secret_is_named_but_not_shown(tmp_path: Path, variable: str, text: str) -> None:
+def test_an_error_about_a_secret_does_not_show_it(tmp_path: Path, variable: str, text: str) -> None:
     sentence = sentence_for(tmp_path, **{variable: text})
     assert sentence.startswith(f"{variable} must be ")
     assert "hunter2" not in sentence
 
 
 @pytest.mark.spec("L6")
-def test_tls_needs_both_files_and_a_base_url_that_begins_with_https(tmp_path: Path) -> None:
+def test_tls_requires_both_files_and_an_https_base_url(tmp_path: Path) -> None:
     files = {"TLS_CERTIFICATE": "/tls/chain.pem", "TLS_KEY": "/tls/key.pem"}
     settings = settings_with(tmp_path, **files, HOST="::", PORT="8443")
     assert settings.base_url == "https://localhost:8443"
     assert settings.tls_key == Path("/tls/key.pem")
     for name, file in files.items():
         sentence = sentence_for(tmp_path, **{name: file})
-        assert sentence == "TLS_CERTIFICATE and TLS_KEY belong together; one of them is missing."
+        assert sentence == "TLS_CERTIFICATE and TLS_KEY must be set together."
     sentence = sentence_for(tmp_path, **files, BASE_URL="http://gate.example")
     assert sentence == "BASE_URL must begin with https: because TLS_CERTIFICATE is set."
 
 
 @pytest.mark.spec("L6")
-def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
+def test_a_ca_file_is_read_at_startup(tmp_path: Path) -> None:
     good = write_certificate(tmp_path / "good.pem", rsa_key(2048))
     assert settings_with(tmp_path, TRUSTED_CA_FILE=str(good)).trusted_ca_file == good
     weak, empty = write_certificate(tmp_path / "weak.pem", rsa_key(1024)), tmp_path / "empty"
@@ -150,21 +150,21 @@ def test_a_file_of_authorities_is_read_at_the_start(tmp_path: Path) -> None:
         assert sentence.startswith("TRUSTED_CA_FILE must be the path of a readable PEM file")
 
 
-def test_hosts_with_ports_have_one_spelling(tmp_path: Path) -> None:
+def test_hosts_with_ports_are_normalized(tmp_path: Path) -> None:
     text = "Chat.Internal.:443,10.1.2.3:8000-8010, [FD00:0::1]:5,"
     settings = settings_with(tmp_path, OUTGOING_CONTACT_HOSTS=text)
     assert settings.outgoing_contact_hosts == "chat.internal:443, 10.1.2.3:8000-8010, [fd00::1]:5"
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg"])
-def test_every_spelling_of_postgres_means_the_same_driver(tmp_path: Path, scheme: str) -> None:
+def test_every_scheme_of_postgres_uses_the_same_driver(tmp_path: Path, scheme: str) -> None:
     url = f"{scheme}://alice:p%40ss@db:5433/gatebell"
     settings = settings_with(tmp_path, DATABASE_URL=url, SECRET_KEY="k" * 32)
     assert settings.database_url == "postgresql+psycopg://alice:p%40ss@db:5433/gatebell"
     assert not settings.uses_sqlite
 
 
-def test_a_relative_sqlite_file_lies_in_the_instance_path(tmp_path: Path) -> None:
+def test_a_relative_sqlite_path_is_in_the_instance_path(tmp_path: Path) -> None:
     settings = settings_with(tmp_path, DATABASE_URL="sqlite:///other.db")
     assert settings.database_url == f"sqlite:///{tmp_path}/other.db"
 
@@ -180,7 +180,7 @@ def test_secrets_are_not_in_the_representation(tmp_path: Path) -> None:
     assert not [secret for secret in ("hunter2", "hunter3", "kkkk") if secret in shown]
 
 
-def test_the_address_that_means_every_interface_is_not_where_people_go(tmp_path: Path) -> None:
+def test_the_default_base_url_does_not_use_the_wildcard_address(tmp_path: Path) -> None:
     assert settings_with(tmp_path, HOST="0.0.0.0", PORT="9").base_url == "http://localhost:9"  # noqa: S104 - not bound
     assert settings_with(tmp_path, HOST="::1").base_url == "http://[::1]:8000"
 
@@ -190,30 +190,30 @@ def test_a_base_url_loses_its_trailing_slash(tmp_path: Path) -> None:
     assert settings.base_url == "https://example.org/gate"
 
 
-def test_a_secret_may_be_in_a_file(tmp_path: Path) -> None:
+def test_a_secret_can_be_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("k" * 40 + "\n")
     assert settings_with(tmp_path, SECRET_KEY_FILE=str(file)).secret_key == "k" * 40
 
 
-def test_a_secret_in_a_file_and_in_a_variable_is_refused(tmp_path: Path) -> None:
+def test_a_secret_in_both_a_file_and_a_variable_is_rejected(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, SECRET_KEY_FILE="/key", SECRET_KEY="k" * 40)
-    assert sentence == "SECRET_KEY and SECRET_KEY_FILE are both set; keep one of them."
+    assert sentence == "SECRET_KEY and SECRET_KEY_FILE are both set. Remove one of them."
 
 
-def test_a_secret_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_missing_secret_file(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, DATABASE_URL_FILE=str(tmp_path / "none"))
     assert sentence == "DATABASE_URL_FILE names a file that cannot be read."
 
 
-def test_an_instance_path_that_is_a_file_is_named(tmp_path: Path) -> None:
+def test_an_instance_path_that_is_a_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     sentence = sentence_for(tmp_path / "file")
     assert sentence.startswith("INSTANCE_PATH must be a directory")
 
 
 @pytest.mark.advisory("CVE-2023-27524")
-def test_the_secret_key_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None:
+def test_the_secret_key_is_created_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     path = tmp_path / "instance"
     with ThreadPoolExecutor(16) as several:
         keys = set(several.map(lambda _: settings_with(path).secret_key, range(16)))
@@ -222,49 +222,49 @@ def test_the_secret_key_is_made_once_and_only_for_its_owner(tmp_path: Path) -> N
     assert [file.name for file in path.iterdir()] == ["secret_key"]
 
 
-def test_stored_settings_win_over_the_environment(tmp_path: Path) -> None:
-    settings = override(settings_with(tmp_path, TIER="free"), {"tier": "premium"})
+def test_stored_settings_override_the_environment(tmp_path: Path) -> None:
+    settings = apply_stored_settings(settings_with(tmp_path, TIER="free"), {"tier": "premium"})
     assert settings.tier == "premium"
 
 
-def test_a_stored_setting_that_is_no_longer_allowed_is_passed_over(tmp_path: Path) -> None:
+def test_a_stored_setting_that_is_no_longer_valid_is_ignored(tmp_path: Path) -> None:
     stored = {"tier": "gold", "page_size": "50", "of_yesterday": "1", "port": "9000"}
-    settings = override(settings_with(tmp_path), stored)
+    settings = apply_stored_settings(settings_with(tmp_path), stored)
     assert (settings.tier, settings.page_size, settings.port) == ("ultimate", 50, 8000)
 
 
-def test_a_change_is_checked_like_a_variable() -> None:
-    assert read_change("PAGE_SIZE", "50") == 50
+def test_a_change_is_validated_like_a_variable() -> None:
+    assert parse_change("PAGE_SIZE", "50") == 50
     with pytest.raises(SettingsError, match=r"^PAGE_SIZE must be a whole number from 5 to 200"):
-        read_change("page_size", "1000")
+        parse_change("page_size", "1000")
 
 
-def test_audit_events_are_kept_for_less_than_a_month_by_the_environment_alone(
+def test_only_the_environment_can_set_an_audit_retention_below_a_month(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(SettingsError, match=r"must be a whole number of days from 30 to 36500"):
-        read_change("audit_event_keep_days", "29")
-    assert read_change("audit_event_keep_days", "30") == 30
+        parse_change("audit_event_keep_days", "29")
+    assert parse_change("audit_event_keep_days", "30") == 30
     brief = settings_with(tmp_path, AUDIT_EVENT_KEEP_DAYS="7")
     assert brief.audit_event_keep_days == 7
-    # What was stored before there was such a floor does not count any more.
-    assert override(settings_with(tmp_path), {"audit_event_keep_days": "1"}) == override(
-        settings_with(tmp_path), {}
-    )
+    # A stored value from before the minimum existed is ignored.
+    assert apply_stored_settings(
+        settings_with(tmp_path), {"audit_event_keep_days": "1"}
+    ) == apply_stored_settings(settings_with(tmp_path), {})
 
 
-def test_what_is_read_at_the_start_cannot_be_changed_later() -> None:
+def test_a_setting_that_is_read_at_startup_cannot_be_changed_later() -> None:
     with pytest.raises(SettingsError, match=r"^PORT is only read from the environment"):
-        read_change("port", "9000")
+        parse_change("port", "9000")
 
 
 def test_an_unknown_setting_cannot_be_changed() -> None:
     with pytest.raises(SettingsError, match=r"^colour is not a setting"):
-        read_change("colour", "blue")
+        parse_change("colour", "blue")
 
 
 def as_nobody(work: Callable[[], str]) -> str:
-    """Do something as a user whom directories' modes stop, and return what it says."""
+    """Run a function as an unprivileged user, and return its result."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -279,18 +279,18 @@ def as_nobody(work: Callable[[], str]) -> str:
     return text
 
 
-def test_an_instance_path_that_cannot_be_written_is_named() -> None:
+def test_an_instance_path_that_is_not_writable_is_rejected() -> None:
     with tempfile.TemporaryDirectory() as made:
         Path(made).chmod(0o555)
 
         def sentence() -> str:
             try:
-                read_settings({"INSTANCE_PATH": made, "SECRET_KEY": "k" * 32})
+                parse_settings({"INSTANCE_PATH": made, "SECRET_KEY": "k" * 32})
             except SettingsError as error:
                 return str(error)
             return "no error"
 
-        assert as_nobody(sentence) == f"INSTANCE_PATH must be writable: {made} is not."
+        assert as_nobody(sentence) == f"INSTANCE_PATH must be writable, but {made} is not."
         Path(made).chmod(0o700)
 
 
@@ -317,44 +317,42 @@ def test_an_instance_path_that_cannot_be_written_is_named() -> None:
         ("ACCES_TOKEN_LIFETIME_SECONDS", "ACCESS_TOKEN_LIFETIME_SECONDS"),
     ],
 )
-def test_a_name_that_is_nearly_a_setting_is_pointed_out(
+def test_a_misspelled_setting_causes_a_warning(
     monkeypatch: pytest.MonkeyPatch, name: str, meant: str
 ) -> None:
     monkeypatch.setattr(os, "environ", {name: "x"})
-    sentence = f"{name} is not a setting; did you mean {meant}?"
-    assert misspelt_in_environment() == (sentence,)
+    sentence = f"{name} is not a setting. Did you mean {meant}?"
+    assert list_ignored_variables() == (sentence,)
 
 
 @pytest.mark.parametrize(
     "name",
     ["SELF_MONITOR_PROJECT", "SELF_MONITOR_SWITCH_URL_FILE", "GATEBELL_SELF_MONITOR_PROJECT"],
 )
-def test_a_setting_that_was_removed_is_pointed_out(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_removed_setting_causes_a_warning(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(os, "environ", {name: "x", "SELF_MONITOR_INTERVAL_SECONDS": ""})
-    (said,) = misspelt_in_environment()
+    (said,) = list_ignored_variables()
     assert said == (
         f"{name} is no longer a setting and is ignored. Remove it, and see "
         "docs/health-and-metrics.md#monitor-gatebell-itself."
     )
 
 
-def test_names_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_other_programs_cause_no_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     others = "HOME HOSTNAME PORTS PATH PAGER LANG SHELL USER TERM PWD HOST PORT TIER RELEASE"
     more = "TEST_DATABASE_URL INSTANCE_ID LOG_FILE WEB_PORT SSL_CERT_FILE"
     names = (*others.split(), *more.split(), "METRICS_TOKEN_FILE", "PYTHONPATH", "MAIL_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys(names, "x") | {"REDIS_URL": ""})
-    assert misspelt_in_environment() == ()
+    assert list_ignored_variables() == ()
 
 
-def test_a_name_of_other_products_beside_the_setting_is_left_alone(
+def test_a_similar_variable_causes_no_warning_if_the_setting_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ours = ("MAIL_URL", "SECRET_KEY_FILE", "RATELIMIT_STORAGE_URI")
     theirs = ("MAIL_HOST", "SECRET_KEY_BASE", "REDIS_URL")
     monkeypatch.setattr(os, "environ", dict.fromkeys((*ours, *theirs), "x"))
-    assert misspelt_in_environment() == ()
+    assert list_ignored_variables() == ()
 
 
 @pytest.mark.parametrize(
@@ -366,7 +364,7 @@ def test_a_name_of_other_products_beside_the_setting_is_left_alone(
         ("postgresql://alice@/gatebell?host=one,two&port=1,2", "one,two", "1,2"),
     ],
 )
-def test_a_database_may_have_several_hosts(
+def test_a_database_can_have_several_hosts(
     tmp_path: Path, url: str, hosts: str, ports: str
 ) -> None:
     found = make_url(settings_with(tmp_path, DATABASE_URL=url, SECRET_KEY="k" * 32).database_url)
@@ -374,7 +372,7 @@ def test_a_database_may_have_several_hosts(
     assert found.database == "gatebell"
 
 
-def test_every_setting_but_a_path_can_come_from_a_file(tmp_path: Path) -> None:
+def test_every_setting_except_a_path_can_be_read_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "value"
     file.write_text("3\n")
     assert settings_with(tmp_path, TRUSTED_PROXIES_FILE=str(file)).trusted_proxies == 3
@@ -382,11 +380,11 @@ def test_every_setting_but_a_path_can_come_from_a_file(tmp_path: Path) -> None:
     named = settings_with(tmp_path, RATELIMIT_STORAGE_URI_FILE=str(file))
     assert named.ratelimit_storage_uri == "redis://:a-password@127.0.0.1:6379/0"
     assert sentence_for(tmp_path, TLS_KEY_FILE=str(file)) == (
-        "TLS_KEY_FILE is not a setting: set TLS_KEY to the path itself."
+        "TLS_KEY_FILE is not a setting. Set TLS_KEY to the path itself."
     )
 
 
-def test_an_empty_file_is_no_value(tmp_path: Path) -> None:
+def test_an_empty_secret_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("\n")
     sentence = sentence_for(tmp_path, SECRET_KEY_FILE=str(tmp_path / "key"))
     assert sentence == "SECRET_KEY_FILE names an empty file."
@@ -403,14 +401,14 @@ def test_earlier_keys_are_separated_by_commas(tmp_path: Path) -> None:
     assert with_comma.secret_key_fallbacks == (one, spaced.replace(",", ""))
 
 
-def test_a_cluster_of_stores_that_is_away_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_an_unreachable_redis_cluster_is_reported_in_a_sentence(tmp_path: Path) -> None:
     url = f"redis+cluster://:a-password@127.0.0.1:{free_port()}"
     sentence = sentence_for(tmp_path, RATELIMIT_STORAGE_URI=url)
-    assert "This store has to answer at the start, and did not (RedisClusterException)." in sentence
+    assert "The store is unreachable (RedisClusterException)." in sentence
     assert "a-password" not in sentence
 
 
-def test_no_directory_for_temporary_files_is_said_in_a_sentence(
+def test_a_missing_temporary_directory_is_reported_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail() -> str:
@@ -421,26 +419,26 @@ def test_no_directory_for_temporary_files_is_said_in_a_sentence(
         check_temporary_directory()
 
 
-def test_the_password_of_the_store_of_rate_limits_is_not_in_a_message(tmp_path: Path) -> None:
+def test_an_error_does_not_show_the_password_of_the_rate_limit_store(tmp_path: Path) -> None:
     sentence = sentence_for(tmp_path, RATELIMIT_STORAGE_URI="rediss:/:a-password@one:6379")
     assert "a-password" not in sentence
 
 
 @pytest.mark.parametrize("path", ["/gate", "/tools/gate-1.0_~", "/gate/"])
-def test_the_service_may_have_a_path_of_its_host(tmp_path: Path, path: str) -> None:
-    settings = read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+def test_the_base_url_can_have_a_path(tmp_path: Path, path: str) -> None:
+    settings = parse_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
     assert settings.base_url == f"https://a{path.rstrip('/')}"
 
 
 @pytest.mark.parametrize(
     "path", ["//gate", "/a//b", "/..", "/gate/.", "/g%61te", "/oauth", "/API/gate", "/g a", "/-"]
 )
-def test_a_path_has_one_meaning(tmp_path: Path, path: str) -> None:
+def test_an_ambiguous_path_in_the_base_url_is_rejected(tmp_path: Path, path: str) -> None:
     with pytest.raises(SettingsError, match="BASE_URL"):
-        read_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
+        parse_settings({"INSTANCE_PATH": str(tmp_path), "BASE_URL": f"https://a{path}"})
 
 
 @pytest.mark.one_database("sqlite")
-def test_no_path_begins_like_an_address_of_the_service(app: Flask) -> None:
+def test_the_base_path_cannot_begin_with_a_route_of_the_service(app: Flask) -> None:
     names = {rule.rule.strip("/").split("/")[0] for rule in app.url_map.iter_rules()}
-    assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_PARTS
+    assert {name for name in names if name and not name.startswith("<")} <= OWN_FIRST_SEGMENTS

@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager themselves: they fire, group, repeat, come back, and resolve."""
+"""Real Prometheus and Alertmanager processes: they fire, group, repeat and resolve alerts."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -53,7 +53,7 @@ def metric() -> Iterator[Metric]:
 
 @pytest.fixture
 def measured(tmp_path: Path, metric: Metric) -> Iterator[Callable[[Alertmanager], Metric]]:
-    """Starts a Prometheus that watches the metric."""
+    """Starts a Prometheus that scrapes the metric."""
     started: list[Prometheus] = []
 
     def start(alertmanager: Alertmanager) -> Metric:
@@ -118,11 +118,14 @@ def is_repeated(gatebell: LiveGatebell, endpoint: Endpoint) -> bool:
 
 
 @pytest.mark.long
-def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) -> None:
+def test_alertmanager_repeats_rate_limited_webhooks(
+    live_sqlite: LiveGatebell, notify: Notify
+) -> None:
     endpoint = connect(live_sqlite, kind="prometheus")
     alertmanager = notify(bearer(endpoint))
     with changed_settings(live_sqlite, alert_rate_limit="1/hour"):
-        # Each process counts for itself: one of these is one too many for each of them.
+        # Each web process counts on its own: at least one of these requests exceeds the limit of
+        # each.
         for number in range(6):
             labels = {"alertname": f"Down{number}", "severity": "page"}
             alertmanager.fire({"labels": labels})
@@ -135,18 +138,16 @@ def test_what_was_shed_is_sent_again(live_sqlite: LiveGatebell, notify: Notify) 
 
 @pytest.fixture(scope="module")
 def own(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service of this file's own, which it stops and starts."""
+    """A service for this file only, which its tests stop and start."""
     with running(new_service(only="web")) as live:
         yield live
 
 
 @pytest.mark.long
-def test_a_restart_loses_nothing_that_is_sent_or_tried_meanwhile(
-    own: LiveGatebell, notify: Notify
-) -> None:
+def test_a_restart_loses_no_alerts(own: LiveGatebell, notify: Notify) -> None:
     many, few = (connect(own, kind="prometheus") for _ in range(2))
     flushing, failing = notify(bearer(many)), notify(bearer(few))
-    # Each has a name of its own, so each is a group and a webhook of its own.
+    # Alerts with different names are in different groups, so each is sent in its own webhook.
     flushing.fire(*({"labels": {"alertname": f"Down{number}"}} for number in range(60)))
     wait_until(lambda: bool(alerts_of(own, many.project)), "the first one is there")
     own.stop()
@@ -157,6 +158,6 @@ def test_a_restart_loses_nothing_that_is_sent_or_tried_meanwhile(
     wait_until(lambda: len(alerts_of(own, few.project)) == 3, "all that were tried are there")
     answered = [row for row in deliveries_of(own, many.project) if row.opened]
     assert len(answered) == 60
-    # A flush whose answer came too late is sent once more, and then counted once more.
+    # Alertmanager repeats a webhook whose response was late, so its alerts are counted again.
     kept = deliveries_of(own, few.project)
     assert {alert.events for alert in alerts_of(own, few.project)} == {len(kept)}

@@ -45,7 +45,7 @@ def test_curl_sends_with_each_way_to_give_the_key(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.spec("I2")
-def test_curl_without_a_key_reads_what_is_missing(gatebell: LiveGatebell) -> None:
+def test_curl_without_a_key_gets_an_explanation(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     printed = curl("--header", f"Content-Type: {JSON}", "--data-binary", DISK, endpoint.url)
     assert printed.status == 401
@@ -54,7 +54,7 @@ def test_curl_without_a_key_reads_what_is_missing(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.spec("I1")
-def test_curl_without_a_content_type_reads_which_one_is_wanted(gatebell: LiveGatebell) -> None:
+def test_curl_without_a_content_type_gets_the_required_one(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     printed = curl("--oauth2-bearer", endpoint.key, "--data", DISK, endpoint.url)
     assert printed.status == 415
@@ -89,7 +89,7 @@ def test_apprise_notices_a_wrong_key(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.spec("I1", "I11", "I13", "J5")
 @pytest.mark.parametrize("name", FIRST)
-def test_a_captured_webhook_is_one_alert_an_item(gatebell: LiveGatebell, name: str) -> None:
+def test_each_item_of_a_captured_webhook_opens_an_alert(gatebell: LiveGatebell, name: str) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     answer = endpoint.post(captured(name))
     assert answer.status_code == 200
@@ -115,7 +115,7 @@ def test_a_captured_webhook_is_one_alert_an_item(gatebell: LiveGatebell, name: s
         ("17_prometheus_instance_down_2.json", "18_prometheus_resolved_2.json"),
     ],
 )
-def test_a_captured_recovery_resolves_what_was_open(
+def test_a_captured_recovery_resolves_open_alerts(
     gatebell: LiveGatebell, firing: str, recovery: str
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -126,7 +126,7 @@ def test_a_captured_recovery_resolves_what_was_open(
     alerts = alerts_of(gatebell, endpoint.project)
     assert {alert.status for alert in alerts} == {"resolved"}
     assert all(alert.ended_at for alert in alerts)
-    # A copy that arrives late opens nothing; what begins afterwards does.
+    # A late copy opens no alert, but an alert that begins afterwards does.
     assert endpoint.post(captured(firing)).json() == opened
     later = json.loads(captured(firing))
     for each in later["alerts"]:
@@ -138,7 +138,7 @@ def test_a_captured_recovery_resolves_what_was_open(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("I3", "J5")
-def test_what_monit_posts_through_curl_is_shown_whole(gatebell: LiveGatebell) -> None:
+def test_an_alert_page_shows_the_complete_body_of_monit(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     printed = curl(
         "--user", f":{endpoint.key}", "--header", f"Content-Type: {JSON}",
@@ -151,10 +151,10 @@ def test_what_monit_posts_through_curl_is_shown_whole(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.spec("I1")
-def test_alerts_that_the_sender_left_out_are_shown_in_the_log(gatebell: LiveGatebell) -> None:
+def test_the_log_counts_alerts_that_the_sender_omitted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(captured("05_truncated_max_alerts_2_of_5.json"))
     (delivery,) = deliveries_of(gatebell, endpoint.project)
     assert delivery.truncated_alerts == 3
-    assert "left out 3 more alerts" in delivery.parse_warnings[0]
+    assert "omitted 3 alerts" in delivery.parse_warnings[0]
     assert delivery.sender == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Alerts from the first event to the recovery: opened, grouped and resolved."""
+"""Lifecycle of alerts: opened, grouped and resolved."""
 
 from datetime import UTC, datetime
 
@@ -10,11 +10,11 @@ from tests.support.service.live import LiveGatebell
 
 
 @pytest.mark.spec("I8", "I16", "I17")
-def test_an_alert_opens_counts_resolves_and_opens_anew(gatebell: LiveGatebell) -> None:
+def test_an_alert_opens_counts_resolves_and_opens_again(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     first = endpoint.accepted(title="Disk full", fingerprint="disk")
     assert first == {"iid": 1, "title": "Disk full"}
-    # The fingerprint decides; the open alert is called what it was called last.
+    # The fingerprint identifies the alert; an open alert gets the latest title.
     still = {"iid": 1, "title": "Disk still full"}
     assert endpoint.accepted(title="Disk still full", fingerprint="disk") == still
     assert endpoint.accepted(fingerprint="disk", end_time="2999-11-21T09:00:00Z") == still
@@ -42,13 +42,13 @@ def test_without_a_fingerprint_the_payload_identifies_the_alert(gatebell: LiveGa
 
 
 @pytest.mark.spec("I17")
-def test_a_recovery_of_nothing_is_stored_so_that_nothing_is_lost(gatebell: LiveGatebell) -> None:
+def test_a_recovery_without_an_alert_is_stored_as_a_resolved_alert(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     ended = {"fingerprint": "gone", "end_time": "2026-11-21T08:00:00Z"}
     assert endpoint.accepted(title="Unknown", **ended) == {"iid": 1, "title": "Unknown"}
     (alert,) = alerts_of(gatebell, endpoint.project)
     assert (alert.status, alert.events) == ("resolved", 1)
-    # One that comes again finds it and changes nothing.
+    # A repeated recovery finds the alert and does not change it.
     assert endpoint.accepted(title="Other words", **ended) == {"iid": 1, "title": "Unknown"}
     (same,) = alerts_of(gatebell, endpoint.project)
     assert (same.status, same.events, same.ended_at) == ("resolved", 1, alert.ended_at)
@@ -65,7 +65,7 @@ def test_projects_do_not_share_fingerprints(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("I8")
-def test_integrations_of_a_project_share_numbers_and_no_fingerprints(
+def test_integrations_of_a_project_share_numbers_but_not_fingerprints(
     gatebell: LiveGatebell,
 ) -> None:
     one = connect(gatebell)
@@ -77,7 +77,7 @@ def test_integrations_of_a_project_share_numbers_and_no_fingerprints(
 
 
 @pytest.mark.spec("I1", "I11", "I15")
-def test_a_batch_may_hold_what_is_over_and_what_is_firing(gatebell: LiveGatebell) -> None:
+def test_a_batch_may_contain_firing_and_resolved_items(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     assert endpoint.post(webhook(item("a"), item("b"))).json() == answered((1, "a"), (2, "b"))
     answer = endpoint.post(webhook(item("c"), resolved("b"), item("a"), item("d")))
@@ -91,7 +91,7 @@ def test_a_batch_may_hold_what_is_over_and_what_is_firing(gatebell: LiveGatebell
 
 
 @pytest.mark.spec("I1", "I16")
-def test_items_that_are_one_alert_are_answered_once(gatebell: LiveGatebell) -> None:
+def test_the_response_lists_an_alert_of_several_items_once(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     again = item("b", startsAt="2026-11-21T09:00:00Z")
     answer = endpoint.post(webhook(item("a"), item("b"), item("a"), resolved("b"), again))
@@ -104,7 +104,7 @@ def test_items_that_are_one_alert_are_answered_once(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.spec("I12")
-def test_an_item_that_is_none_does_not_sink_the_others(gatebell: LiveGatebell) -> None:
+def test_an_invalid_item_does_not_affect_other_items(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     nameless = item("x", labels={}, annotations={})
     timeless = item("y", startsAt=None)
@@ -119,7 +119,7 @@ def test_an_item_that_is_none_does_not_sink_the_others(gatebell: LiveGatebell) -
 
 
 @pytest.mark.spec("I12")
-def test_a_webhook_without_a_good_item_is_refused_with_a_reason_for_each(
+def test_a_webhook_without_valid_items_is_rejected_with_a_reason_for_each(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")

@@ -1,4 +1,4 @@
-"""Somebody covers a colleague: for that person's shifts alone, in every schedule, announced."""
+"""Covers of a colleague: only the colleague's shifts, in every schedule, with an email."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spec("J1")
 
 
 def own(night: Nights, name: str, method: str, path: str = "", **sent: Any) -> tuple[int, Any]:
-    """Call the API of somebody's own duty."""
+    """Call the API of a user's own shifts."""
     answer = night.app.test_client().open(
         f"/api/v4/user/on_call{path}",
         method=method,
@@ -32,17 +32,17 @@ def between(start: str, end: str) -> dict[str, str]:
 
 
 def clock(moment: datetime) -> str:
-    """Write a moment by the wall clock of Berlin, as `Nights.shifts` does."""
+    """Return a time in the time zone of Berlin, in the format of `Nights.shifts`."""
     return f"{moment.astimezone(BERLIN):%a %d %b %H:%M}"
 
 
 def balance(
     night: Nights, start: datetime | None = None, end: datetime | None = None
 ) -> tuple[dict[str, int], int]:
-    """Return the hours of each user, and those in which nobody was on call."""
+    """Return the hours of each user, and the hours in which no user was on call."""
     asked = {"from": wire(start), "until": wire(end)} if start and end else {}
     found = night.call("alice", "GET", "/balance", query_string=asked)
-    # Gaps are nobody's share.
+    # Gaps belong to no user's share.
     assert not found["users"] or round(sum(each["share"] for each in found["users"]), 3) == 1
     hours = {each["user"]["username"]: each["seconds"] // 3600 for each in found["users"]}
     return hours, found["gap_seconds"] // 3600
@@ -50,13 +50,13 @@ def balance(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
+def test_a_cover_moves_only_the_shifts_of_one_user_in_all_schedules(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     night = Nights(
         make_app(replace(settings, mail_url="smtp://127.0.0.1:1")), berlin("2026-11-23 10:00")
     )
-    # Alice has the week; by day, Bob is on call beside her.
+    # Alice has the week, and during the day Bob is on call in addition.
     second = night.create("weekly alice,carol mon 09:00 from 2026-11-23", name="Second")
     first = night.create(
         "weekly alice,carol mon 09:00 from 2026-11-23 layer 1",
@@ -77,12 +77,13 @@ def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
         ("Wed 25 Nov 12:00", "Wed 25 Nov 17:00", ["alice", "bob"]),
         ("Wed 25 Nov 17:00", "Wed 25 Nov 18:00", ["alice"]),
     ]
-    # Carol is told of both schedules, with the shifts; Alice did it, and Bob has what he had.
+    # Carol gets an email for each schedule with the shifts; Alice did it, and Bob's shifts are the
+    # same.
     told = mails(night)
     assert [each.recipient for each in told] == ["carol@people.example"] * 2
     assert "from Tue 2026-11-24 12:00 until Wed 2026-11-25 12:00" in told[0].text
     assert "for the shifts of alice" in " ".join(told[0].text.split())
-    # Whoever covers is covered in turn; the later cover counts.
+    # A cover can be covered too; the later cover counts.
     operate(
         night.app,
         *("on-call", "cover", "carol", "--user", "bob", "--schedule", str(first)),
@@ -99,21 +100,21 @@ def test_a_colleague_has_my_shifts_of_a_time_in_all_schedules_and_nobody_elses(
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: Flask) -> None:
+def test_a_cover_requires_shifts_and_a_user_who_can_be_on_call(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 10:00"))
     night.create("weekly alice,carol mon 09:00 from 2026-11-23")
     operate(app, "users", "create", "guest", "--email", "guest@people.example")
     week = between("2026-11-24 09:00", "2026-11-25 09:00")
     for name, body, word in (
-        ("bob", {**week, "user": "alice"}, "There is no shift to cover in this time."),
-        ("alice", {**week, "user": "alice"}, "Nobody covers themselves"),
+        ("bob", {**week, "user": "alice"}, "You have no shifts in this period."),
+        ("alice", {**week, "user": "alice"}, "Users cannot cover their own shifts"),
         ("alice", {**week, "user": "guest"}, "Primary of acme/shop: guest cannot be on call"),
-        ("alice", {**week, "user": "bob", "schedules": [999]}, "There is no shift to cover"),
+        ("alice", {**week, "user": "bob", "schedules": [999]}, "You have no shifts"),
         ("alice", {**week, "user": "bob", "ends_at": week["starts_at"]}, "after the start"),
     ):
         status, said = own(night, name, "POST", "/cover", json=body)
         assert (status, word in str(said)) == (400, True), said
-    # Of others, only maintainers arrange it.
+    # Only maintainers can arrange covers of other users.
     theirs = {**week, "user": "bob", "instead_of": "alice"}
     refusal = night.call("carol", "POST", "/overrides", json=theirs, status=403)
     assert "You need the Maintainer role" in refusal["message"]
@@ -122,8 +123,8 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
     nobody = night.call(
         "olga", "POST", "/overrides", json={**theirs, "instead_of": "carol"}, status=400
     )
-    assert "carol is not on call in this time." in str(nobody)
-    # Who has left the project keeps the place in the rotation, and sees nothing of it.
+    assert "carol is not on call in this period." in str(nobody)
+    # Users who left the project keep their place in the rotation, but cannot see it.
     assert len(own(night, "carol", "GET")[1]["schedules"]) == 1
     operate(app, "members", "remove", PROJECT, "carol")
     assert own(night, "carol", "GET")[1]["schedules"] == []
@@ -131,20 +132,20 @@ def test_a_cover_needs_shifts_of_ones_own_and_somebody_who_can_be_on_call(app: F
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
+def test_a_user_can_be_on_call_in_addition_and_each_users_time_counts(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
     night = Nights(app, berlin("2026-11-23 10:00"))
     night.create("daily alice 09:00 from 2026-11-23")
     help_out = {**between("2026-11-24 09:00", "2026-11-24 15:00"), "in_addition": True}
-    # A developer is on call beside others, and puts others there while on call, also not alone.
+    # A developer may add users only while on call, also in addition to others.
     theirs = {**help_out, "user": "carol"}
     refusal = night.call("bob", "POST", "/overrides", json=theirs, status=403)
     assert "You need the Maintainer role" in refusal["message"]
     both = {**help_out, "user": "bob", "instead_of": "alice"}
     refusal = night.call("bob", "POST", "/overrides", json=both, status=400)
-    assert "takes nobody's shifts" in str(refusal)
+    assert "An override can replace a user or" in str(refusal)
     made = night.call("bob", "POST", "/overrides", json={**help_out, "user": "bob"}, status=201)
     assert (made["in_addition"], made["instead_of"]) == (True, None)
     longer = {**theirs, "ends_at": wire(berlin("2026-11-24 18:00"))}
@@ -160,7 +161,7 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
         ("Tue 24 Nov 09:00", "Tue 24 Nov 15:00", ["alice", "bob", "carol"]),
         ("Tue 24 Nov 15:00", "Wed 25 Nov 00:00", ["alice"]),
     ]
-    # Only Carol is told: nobody lost a shift.
+    # Only Carol gets an email, since no user lost a shift.
     (told,) = mails(night)
     assert told.recipient == "carol@people.example"
     assert "in addition to others" in " ".join(told.text.split())
@@ -168,13 +169,13 @@ def test_somebody_is_on_call_in_addition_and_time_is_counted_for_each(
     asked = {"from": wire(day[0]), "until": wire(day[1])}
     users = night.call("bob", "GET", "/balance", query_string=asked)["users"]
     assert [each["share"] for each in users] == [0.6667, 0.1667, 0.1667]
-    # Before the schedule was made, nobody could be on call.
+    # Before the schedule was created, no user could be on call.
     last = operate(app, "schedules", "balance", PROJECT, str(night.schedule))
     assert (last["users"], last["gap_seconds"]) == ([], 0)
 
 
 @pytest.mark.both_databases
-def test_time_beside_others_is_real_time_in_nights_in_which_clocks_change(app: Flask) -> None:
+def test_additional_time_is_real_time_when_clocks_change(app: Flask) -> None:
     night = Nights(app, berlin("2026-10-20 10:00"))
     night.create("daily alice 09:00 from 2026-10-20")
     for day, (hours, whole) in {"2026-10-25": (5, 25), "2027-03-28": (3, 23)}.items():
@@ -195,7 +196,7 @@ def test_time_beside_others_is_real_time_in_nights_in_which_clocks_change(app: F
             (clock(berlin(f"{day} 05:00")), clock(end), ["alice"]),
         ]
         assert balance(night, start, end) == ({"alice": whole, "bob": hours}, 0)
-    # In the hour that comes twice, both times; before it, Alice alone.
+    # Both users are on call in both hours that have the same local time; before, only Alice is.
     for moment, names in (
         (berlin("2026-10-25 00:59"), ["alice"]),
         (berlin("2026-10-25 02:30"), ["alice", "bob"]),
@@ -222,13 +223,13 @@ def test_time_in_a_rotation_that_was_deleted_counts_until_then(app: Flask) -> No
     night.call("olga", "PUT", json={"rotations": []})
     night.wait(days=1)
     assert balance(night, begin, night.now) == ({"alice": 72, "bob": 48}, 24)
-    # By default, the last four weeks; before the schedule there was no gap.
+    # The default period is the last four weeks; the time before the schedule is no gap.
     assert balance(night) == ({"alice": 72, "bob": 48}, 24)
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
+def test_a_turn_of_several_nights_is_swapped_as_a_whole(app: Flask) -> None:
     night = Nights(app, berlin("2026-11-23 10:00"))
     night.create(
         "weekly alice,carol mon 09:00 from 2026-11-23",
@@ -259,6 +260,6 @@ def test_a_turn_of_nights_is_one_turn_that_is_swapped_whole(app: Flask) -> None:
     assert night.on_call() == ["carol"]
     night.now = berlin("2026-12-02 22:00")
     assert night.on_call() == ["alice"]
-    # A turn that begins within the time is shown to its end.
+    # A turn that begins within the period is shown to its end.
     _, shown = own(night, "alice", "GET", query_string={"weeks": 1})
     assert shown["schedules"][0]["turns"][-1]["ends_at"] == wire(berlin("2026-12-14 09:00"))

@@ -1,4 +1,4 @@
-"""Nights on call, with a moved clock: who is paged, when, and by what."""
+"""Nights on call with a moved clock: who is paged, when, and on which contact."""
 
 import json
 import re
@@ -11,8 +11,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from domain.paging.notifications.contact_types.apprise import APPRISE
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contacts import ContactOwner
 from models import Page
 from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.notifications.escalations import Escalated
@@ -24,7 +24,7 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """Messages that the mail server accepted."""
     return Mailbox()
 
 
@@ -39,30 +39,30 @@ def shop(settings: Settings, mailbox: Mailbox) -> Iterator[Escalated]:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    """The chat service that Bob reads."""
+    """The chat service of Bob."""
     with running_telephone() as running:
         yield running
 
 
 def chat_of(shop: Escalated, receiver: Receiver) -> None:
-    """Give Bob a contact at an HTTP service, beside his e-mail address."""
-    address = Address(
+    """Give Bob a contact at an HTTP service, in addition to his email address."""
+    address = ContactAddress(
         type=APPRISE,
         clear=receiver.contact_url,
         shown="ntfy://…",
         lane=f"ntfy 127.0.0.1:{receiver.port}",
     )
-    shop.contact(Owner(user_id=shop.bob.id), address)
+    shop.contact(ContactOwner(user_id=shop.bob.id), address)
 
 
 def mails_to(mailbox: Mailbox, name: str) -> list[str]:
-    """Return the subjects of the mails to a contact."""
+    """Return the subjects of the emails to a contact."""
     pairs = zip(mailbox.recipients, mailbox.messages, strict=True)
     return [str(mail["Subject"]) for to, mail in pairs if to == [f"{name}@pager.example"]]
 
 
 def acknowledge(client: FlaskClient, text: str) -> None:
-    """Follow the link of a page and press the button, without signing in."""
+    """Open the link in a page and press the button, without signing in."""
     link = re.search(r"http://localhost(/-/acknowledge/\S+)", text)
     assert link is not None, text
     page = client.get(link[1])
@@ -74,13 +74,13 @@ def acknowledge(client: FlaskClient, text: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_first_person_sleeps_and_the_second_acknowledges(
+def test_the_second_user_is_paged_and_acknowledges(
     shop: Escalated,
     mailbox: Mailbox,
     receiver: Receiver,
     make_app: Callable[[Settings], Flask],
 ) -> None:
-    # Links expire, and the app has no clock but the real one.
+    # Links expire, and the app uses the real clock.
     shop.now = datetime.now(UTC) - timedelta(minutes=10)
     chat_of(shop, receiver)
     shop.person("carol")
@@ -110,7 +110,7 @@ def test_a_swap_in_the_middle_of_an_escalation_counts(shop: Escalated) -> None:
     alert = shop.alert()
     shop.pass_time(seconds=1)
     assert shop.paged(alert) == [("alice", 1, 1)]
-    # By then Bob has the hour, and Alice one of his tomorrow.
+    # Bob then has this hour, and Alice has one of his hours tomorrow.
     shop.swap(schedule, (shop.alice, 0.1), (shop.bob, 24))
     shop.pass_time(minutes=10)
     assert shop.paged(alert) == [("alice", 1, 1), ("bob", 1, 2)]
@@ -134,7 +134,7 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
     shop.pass_time(minutes=1)
     assert shop.paged(muted) == [("alice", 1, 1)]
     assert shop.said(muted)[1] == "Paging continues. It was held back: silence “deploy”."
-    # No time passed for the steps meanwhile.
+    # The time of the steps was stopped during the silence.
     shop.pass_time(minutes=9)
     assert shop.paged(muted) == [("alice", 1, 1)]
     shop.pass_time(minutes=1)
@@ -144,7 +144,7 @@ def test_a_silence_holds_pages_back_until_its_end(shop: Escalated, mailbox: Mail
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_a_storm_pages_a_person_a_few_times_with_the_count(
+def test_a_storm_sends_few_pages_with_the_number_of_alerts(
     shop: Escalated, mailbox: Mailbox
 ) -> None:
     shop.schedule("primary", shop.alice)
@@ -166,7 +166,7 @@ def test_a_storm_pages_a_person_a_few_times_with_the_count(
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_two_workers_on_two_hosts_page_everybody_once(shop: Escalated) -> None:
+def test_two_workers_on_two_hosts_page_each_user_once(shop: Escalated) -> None:
     shop.policy("0s user:alice", "5m user:bob")
     alerts = shop.alerts(300)
 

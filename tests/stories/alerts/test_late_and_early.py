@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from domain.alerts.reading.times import END_BEFORE_START
-from domain.alerts.storing.lifecycle import ARRIVED_LATE
+from domain.alerts.storing.lifecycle import ARRIVED_LATE_WARNING
 from models import Alert
 from tests.support.accounts.people import alice, database_of, signed_in
 from tests.support.alerts.senders import Endpoint, connect, item, resolved, webhook
@@ -49,7 +49,7 @@ def test_an_end_before_the_start_counts_as_the_start(
     )
 
 
-def test_a_recovery_by_a_clock_that_is_behind_ends_no_sooner_than_it_began(
+def test_a_recovery_with_a_slow_clock_never_ends_an_alert_before_its_start(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -61,7 +61,7 @@ def test_a_recovery_by_a_clock_that_is_behind_ends_no_sooner_than_it_began(
     assert not re.search(r"(?<!\w)-18", page_of(gatebell, endpoint))
 
 
-def test_what_was_over_before_anybody_told_of_it_keeps_its_end(gatebell: LiveGatebell) -> None:
+def test_an_alert_reported_after_its_end_keeps_its_end(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", end_time=NINE)
     (alert,) = alerts_of(gatebell, endpoint.project)
@@ -69,7 +69,7 @@ def test_what_was_over_before_anybody_told_of_it_keeps_its_end(gatebell: LiveGat
     assert newest_delivery(gatebell, endpoint.project).parse_warnings == []
 
 
-def test_a_start_in_the_future_is_kept_and_nobody_ends_it_sooner(gatebell: LiveGatebell) -> None:
+def test_an_alert_with_a_future_start_cannot_end_before_its_start(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", start_time="2999-01-01T00:00:00Z")
     address = f"{gatebell.url}/{endpoint.project}/-/alerts/1"
@@ -82,7 +82,7 @@ def test_a_start_in_the_future_is_kept_and_nobody_ends_it_sooner(gatebell: LiveG
 
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize("others", [(), (item("other"),)])
-def test_a_copy_that_arrives_late_opens_nothing(
+def test_a_late_copy_opens_no_alert(
     gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -94,16 +94,18 @@ def test_a_copy_that_arrives_late_opens_nothing(
     assert (first.status, first.events) == ("resolved", 2)
     log = newest_delivery(gatebell, endpoint.project)
     assert (log.opened, log.joined, log.resolved) == (len(others), 1, 0)
-    assert log.parse_warnings == [f"Item 1: {ARRIVED_LATE}" if others else ARRIVED_LATE]
+    assert log.parse_warnings == [
+        f"Item 1: {ARRIVED_LATE_WARNING}" if others else ARRIVED_LATE_WARNING
+    ]
     assert "arrived late" in page_of(gatebell, endpoint)
-    # The next one begins after that end.
+    # The next alert begins after that end.
     again = endpoint.post(webhook(item("a", startsAt="2026-11-21T08:00:00Z"), *others))
     assert again.json()[0]["iid"] == 2 + len(others)
 
 
 @pytest.mark.spec("I16")
 @pytest.mark.parametrize("others", [(), (item("other"),)])
-def test_what_was_closed_by_hand_and_still_fires_is_told_of_again(
+def test_a_manually_resolved_alert_that_still_fires_opens_a_new_alert(
     gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
@@ -114,8 +116,8 @@ def test_what_was_closed_by_hand_and_still_fires_is_told_of_again(
     assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
 
 
-def let_copies_have_come(gatebell: LiveGatebell, endpoint: Endpoint, **time: float) -> None:
-    """Let the recoveries of a project have arrived earlier than they did."""
+def age_recoveries(gatebell: LiveGatebell, endpoint: Endpoint, **time: float) -> None:
+    """Move the recoveries of a project into the past."""
     ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
     with database_of(gatebell) as session:
         for alert in session.scalars(select(Alert).where(Alert.id.in_(ids))):
@@ -126,21 +128,21 @@ def let_copies_have_come(gatebell: LiveGatebell, endpoint: Endpoint, **time: flo
 @pytest.mark.spec("I16")
 @pytest.mark.both_databases
 @pytest.mark.parametrize("others", [(), (item("other"),)])
-def test_a_payload_that_comes_again_after_its_recovery_is_a_new_alert(
+def test_a_payload_repeated_long_after_its_recovery_opens_a_new_alert(
     gatebell: LiveGatebell, others: tuple[dict[str, Any], ...]
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a")))
     endpoint.post(webhook(resolved("a")))
-    # A redundant Alertmanager that lags does not make its copy count for longer.
-    let_copies_have_come(gatebell, endpoint, seconds=290)
+    # A redundant Alertmanager that lags does not extend the time in which copies are ignored.
+    age_recoveries(gatebell, endpoint, seconds=290)
     assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 1
-    let_copies_have_come(gatebell, endpoint, seconds=15)
+    age_recoveries(gatebell, endpoint, seconds=15)
     assert endpoint.post(webhook(item("a"), *others)).json()[0] == {"iid": 2, "title": "a"}
     first, second, *_ = alerts_of(gatebell, endpoint.project)
     assert (first.status, first.events) == ("resolved", 2)
     assert (second.status, second.started_at) == ("triggered", first.started_at)
-    # It is an alert like any other: repeated, and over with its own recovery.
+    # It is an ordinary alert: it is repeated, and its own recovery resolves it.
     assert endpoint.post(webhook(item("a"))).json()[0]["iid"] == 2
     endpoint.post(webhook(resolved("a")))
     assert {each.status for each in alerts_of(gatebell, endpoint.project)[:2]} == {"resolved"}
@@ -149,7 +151,7 @@ def test_a_payload_that_comes_again_after_its_recovery_is_a_new_alert(
 @pytest.mark.long
 @pytest.mark.spec("I16")
 @pytest.mark.both_databases
-def test_senders_without_copies_can_do_without_the_window(gatebell: LiveGatebell) -> None:
+def test_the_time_for_late_copies_can_be_turned_off(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     with changed_settings(gatebell, late_copy_seconds="0"):
         endpoint.accepted(fingerprint="x", start_time=NINE)
@@ -158,7 +160,7 @@ def test_senders_without_copies_can_do_without_the_window(gatebell: LiveGatebell
 
 
 @pytest.mark.spec("I16")
-def test_what_was_resolved_for_want_of_reports_and_fires_again_is_a_new_alert(
+def test_an_alert_resolved_without_reports_that_fires_again_is_new(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)

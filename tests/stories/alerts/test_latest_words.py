@@ -55,7 +55,7 @@ def page_of(gatebell: LiveGatebell, endpoint: Endpoint, path: str = "") -> str:
 def changes_of(
     gatebell: LiveGatebell, endpoint: Endpoint, *iids: int
 ) -> list[dict[str, list[Any]]]:
-    """Return what reports changed of a project's alerts, or of some, the oldest change first."""
+    """Return the changes that reports made to alerts of a project, oldest first."""
     statement = (
         select(AlertNote.changes)
         .join(Alert, Alert.id == AlertNote.alert_id)
@@ -77,7 +77,7 @@ def test_an_alert_that_gets_worse_is_seen_everywhere(
     endpoint = connect(gatebell)
     endpoint.accepted(**LOW)
     endpoint.accepted(title="Other", severity="high")
-    # With others in one body, or alone: code of its own stores each.
+    # A single item and an item among others are stored by different code.
     sent = endpoint.post_json([DEAD, *company] if company else DEAD)
     assert sent[0] == {"iid": 1, "title": "CPU 100% DEAD"}
     alert = alerts_of(gatebell, endpoint.project)[0]
@@ -100,13 +100,13 @@ def test_an_alert_that_gets_worse_is_seen_everywhere(
     ):
         assert f"<del><bdi>{old}</bdi></del>" in shown
         assert f"<ins><bdi>{new}</bdi></ins>" in shown
-    # All fields, the payload and the reason are those of the last report, too.
-    assert "the sender says “critical”" in shown
+    # All fields, the payload and the reason are from the last report, too.
+    assert "reported as “critical”" in shown
     assert in_api(gatebell, endpoint, "/1")["details"]["title"] == "CPU 100% DEAD"
 
 
 @pytest.mark.parametrize("company", [(), ({"title": "Third", "severity": "info"},)])
-def test_search_knows_the_present_words(
+def test_search_finds_current_values(
     gatebell: LiveGatebell, company: tuple[dict[str, str], ...]
 ) -> None:
     endpoint = connect(gatebell)
@@ -118,7 +118,7 @@ def test_search_knows_the_present_words(
         assert in_api(gatebell, endpoint, f"?search={word}") == [], word
 
 
-def test_what_a_report_leaves_out_stays(gatebell: LiveGatebell) -> None:
+def test_fields_missing_from_a_report_are_kept(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(**LOW)
     assert endpoint.accepted(fingerprint="cpu") == {"iid": 1, "title": "CPU 80%"}
@@ -129,7 +129,7 @@ def test_what_a_report_leaves_out_stays(gatebell: LiveGatebell) -> None:
     assert changes_of(gatebell, endpoint) == [{"description": ["Rising slowly", "Now 85%"]}]
 
 
-def test_a_fall_takes_the_mark_away_and_a_rise_brings_it_back(gatebell: LiveGatebell) -> None:
+def test_the_mark_of_a_raised_severity_follows_the_severity(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     marks = []
     for word in ("medium", "low", "high", "critical", "medium", "low", "medium"):
@@ -140,7 +140,7 @@ def test_a_fall_takes_the_mark_away_and_a_rise_brings_it_back(gatebell: LiveGate
     assert ranks == [[2, 3], [3, 1], [1, 0], [0, 2], [2, 3], [3, 2]]
 
 
-def test_a_recovery_and_a_report_of_what_is_over_change_no_words(gatebell: LiveGatebell) -> None:
+def test_recoveries_and_late_reports_do_not_change_fields(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(**LOW, start_time="2026-11-21T07:00:00Z")
     recovered = {"fingerprint": "cpu", "title": "OK", "end_time": "2026-11-21T08:00:00Z"}
@@ -152,7 +152,7 @@ def test_a_recovery_and_a_report_of_what_is_over_change_no_words(gatebell: LiveG
     assert changes_of(gatebell, endpoint) == []
 
 
-def test_the_query_is_the_present_one(gatebell: LiveGatebell) -> None:
+def test_the_query_is_updated(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     for expression in ("up", "up", "up == 0"):
         link = f"http://prom.example/graph?g0.expr={quote(expression)}"
@@ -162,7 +162,7 @@ def test_the_query_is_the_present_one(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "prometheus"])
-def test_different_words_at_once_leave_an_unbroken_chain_of_changes(
+def test_concurrent_reports_record_a_complete_chain_of_changes(
     gatebell: LiveGatebell, kind: str
 ) -> None:
     endpoint = connect(gatebell, kind=kind)
@@ -174,7 +174,7 @@ def test_different_words_at_once_leave_an_unbroken_chain_of_changes(
         for turn in range(rounds):
             mark = f"said by {number} in turn {turn}"
             start.wait(60)
-            # Half of them come in webhooks of two, in either order.
+            # Half of the senders use webhooks with two items, in either order.
             items = [item(name, annotations={"description": mark}) for name in ("a", "b")]
             body = webhook(*(items[:1] if number % 2 else items[:: 1 if number % 4 else -1]))
             if kind == "http":
@@ -195,7 +195,7 @@ def test_different_words_at_once_leave_an_unbroken_chain_of_changes(
     assert told[-1][1] == alert.description
 
 
-def test_webhooks_change_what_they_count_and_close(gatebell: LiveGatebell) -> None:
+def test_webhooks_update_alerts_that_they_count_and_resolve(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     endpoint.post(webhook(item("a"), item("b")))
     worse = {"alertname": "a", "severity": "info"}
@@ -211,13 +211,13 @@ def test_webhooks_change_what_they_count_and_close(gatebell: LiveGatebell) -> No
     assert changes == [{"severity": [0, 4], "title": ["a", "Later"]}, {"title": ["b", "Then over"]}]
 
 
-def test_the_reason_is_that_of_the_mapping_which_was_used(gatebell: LiveGatebell) -> None:
+def test_the_severity_reason_comes_from_the_mapping_that_was_used(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     read = {"severity": [["prio"]], "runbook": [["book"]]}
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=read))
     endpoint.accepted(title="a", prio="low", book="https://wiki.example/a")
     change(gatebell, update(Integration).where(Integration.id == endpoint.id).values(mapping=None))
     page = page_of(gatebell, endpoint, "/1")
-    assert "Low: <bdi>the sender says “low”" in page
+    assert "Low: <bdi>reported as “low”" in page
     assert "No severity: treated as critical" not in page
     assert "https://wiki.example/a" in page

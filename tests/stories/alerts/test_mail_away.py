@@ -1,4 +1,4 @@
-"""The mail server is away for a day: every message arrives once, and its link leads on."""
+"""The mail server is unavailable for a day: every message arrives once, and its link works."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from domain.accounts.lifecycle.password_reset import SEALED_FOR as PASSWORD
-from domain.accounts.lifecycle.sign_up import SEALED_FOR as SIGN_UP
-from domain.accounts.sign_up import LINK_LIFETIME as SIGN_UP_LIFETIME
-from domain.housekeeping.pruning import Retention, prune
+from domain.accounts.lifecycle.password_reset import RESET_LINK_PURPOSE as PASSWORD
+from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE as SIGN_UP
+from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME as SIGN_UP_LIFETIME
+from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import Mail, User
 from tests.http.accounts.signing_in.test_forgotten_password import ask_for
 from tests.http.api.projects.test_invitations_api import invite
@@ -41,7 +41,7 @@ from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.mail import send_mail
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 SETTINGS = {
     "MAIL_URL": f"smtp://127.0.0.1:{free_port()}",
@@ -54,35 +54,35 @@ DAY = timedelta(days=1)
 
 @dataclass
 class Night:
-    """A service whose mail the test sends, with a clock of its own for that."""
+    """A service whose email the test sends, with its own clock."""
 
     service: LiveGatebell
     mailbox: Mailbox
     began: datetime = field(default_factory=now)
 
     def send(self, moment: datetime, port: int | None = None) -> None:
-        """Send what is due, to a server that is away unless there is a port."""
+        """Send due messages; without a port, the server is unavailable."""
         environment = dict(self.service.environment)
         if port is not None:
             environment["MAIL_URL"] = f"smtp://127.0.0.1:{port}"
-        send_mail(read_settings(environment), clock=lambda: moment)
+        send_mail(parse_settings(environment), clock=lambda: moment)
 
     def next_try(self) -> datetime | None:
         with database_of(self.service) as session:
             return session.scalar(select(func.min(Mail.send_at)))
 
     def be_away(self, until: datetime) -> None:
-        """Try in vain what is due, whenever it is; and tidy up, as the worker does."""
+        """Try to send due messages without success until a time, and prune as the worker does."""
         moment = self.next_try()
         while moment is not None and moment < until:
             self.send(moment)
             moment = self.next_try()
         with Session(self.service.engine()) as session:
             kept = Retention(keep_deliveries=1, keep_for=DAY)
-            prune(kept, session=session, now=until, between=session.commit)
+            prune_expired_rows(kept, session=session, now=until, between=session.commit)
 
     def come_back(self, moment: datetime) -> None:
-        """Send all that waits, as soon as it is due."""
+        """Send all waiting messages as soon as they are due."""
         with running_mail_server(self.mailbox) as port:
             due = self.next_try()
             while due is not None:
@@ -91,7 +91,7 @@ class Night:
                 due = self.next_try()
 
     def message_to(self, email: str) -> EmailMessage:
-        """Return the one message that an address got."""
+        """Return the only message to an address."""
         (found,) = (
             message
             for message, recipients in zip(
@@ -102,7 +102,7 @@ class Night:
         return found
 
     def link_to(self, email: str) -> str:
-        """Return the link in the one message that an address got."""
+        """Return the link in the only message to an address."""
         text = self.message_to(email).get_content()
         lines: list[str] = text.splitlines()
         return next(line for line in lines if line.startswith(self.service.url))
@@ -116,9 +116,9 @@ def night(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[N
 
 @dataclass(frozen=True)
 class People:
-    """Who waits for a message."""
+    """Users who wait for a message."""
 
-    #: Somebody who asked for a sign-up link; others whose account was approved and rejected.
+    #: A visitor who requested a sign-up link, and users whose accounts were approved and rejected.
     new: Person
     approved: Person
     rejected: Person
@@ -128,7 +128,7 @@ class People:
 
 
 def wait_for_mail(service: LiveGatebell) -> People:
-    """Let everybody do what they get a message for."""
+    """Trigger a message to each user."""
     people = People(
         new=newcomer(),
         approved=newcomer(),
@@ -148,7 +148,7 @@ def wait_for_mail(service: LiveGatebell) -> People:
     owner = make_user(service)
     invite(script_of(service, owner), make_project(service, owner), people.invited.email)
     assert ask_for(service, people.forgetful.username)[1].status_code == 302
-    deactivate_idle_accounts(read_settings(service.environment))
+    deactivate_idle_accounts(parse_settings(service.environment))
     return people
 
 
@@ -162,13 +162,13 @@ def _idle(service: LiveGatebell) -> Person:
 
 
 def _forget_messages_to(service: LiveGatebell, person: Person) -> None:
-    """Forget the message whose link the test has read already."""
+    """Delete the message whose link the test has already read."""
     with database_of(service) as session:
         session.query(Mail).filter_by(recipient=person.email).delete()
 
 
 @pytest.mark.long
-def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> None:
+def test_all_messages_arrive_after_a_day_without_a_mail_server(night: Night) -> None:
     service, administrator = night.service, root(night.service)
     people, back = wait_for_mail(service), night.began + DAY + timedelta(hours=1)
     night.be_away(back)
@@ -179,7 +179,7 @@ def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> No
     assert reached == sorted(person.email for person in everybody), "each once"
 
     assert_expired_links_lead_to_new_ones(night, people)
-    # An invitation waits for weeks, and the others are no secrets.
+    # Invitations are valid for weeks, and the other links contain no secrets.
     assert finish(service, night.link_to(people.invited.email), people.invited).is_redirect
     assert night.link_to(people.approved.email) == f"{service.url}/users/sign_in"
     assert "was approved" in night.message_to(people.approved.email).get_content()
@@ -192,20 +192,20 @@ def test_after_a_day_without_a_mail_server_everybody_gets_on(night: Night) -> No
 
 
 def assert_expired_links_lead_to_new_ones(night: Night, people: People) -> None:
-    """Open what is a day old by now, as it were: links to sign up and to a new password."""
+    """Open expired links for a sign-up and a new password."""
     service, day = night.service, SIGN_UP_LIFETIME.total_seconds() + 60
     browser = service.http()
     page = browser.get(aged(night.link_to(people.new.email), SIGN_UP, day))
-    assert "This link has expired, or it is incomplete. Sign up again for a new one." in words(page)
+    assert "This link has expired or is incomplete. Sign up again to get a new one." in words(page)
     assert 'href="/users/sign_up">Sign up' in page.text
     assert ask_to_sign_up(service, people.new.email, browser=browser).is_redirect
     page = browser.get(aged(night.link_to(people.forgetful.email), PASSWORD, day))
-    assert "This link has expired, or it is incomplete. Ask for a new one." in words(page)
+    assert "This link has expired or is incomplete. Request a new one." in words(page)
     answer = submit(browser, page, form_with(page, "login"), login=people.forgetful.username)
     assert answer.is_redirect
 
 
 def aged(link: str, purpose: str, age: float) -> str:
-    """Return a link as it was made so many seconds ago."""
+    """Return a link as it was created `age` seconds ago."""
     begin, _, text = link.rpartition("/")
     return f"{begin}/{sealed(opened(text, purpose), purpose, age=age)}"

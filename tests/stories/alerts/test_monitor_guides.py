@@ -1,4 +1,4 @@
-"""The guides that connect a monitor, followed word for word: what it sends opens and resolves."""
+"""Follows the guides that connect a monitor word for word: its alerts open and resolve."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def assert_all_resolved(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
 
 
 def post(endpoint: Endpoint, body: str, headers: dict[str, str]) -> None:
-    """Post what a monitor would, with its headers and no others."""
+    """Post a body as a monitor does, with only its headers."""
     answer = requests.post(endpoint.url, data=body.encode(), headers=headers, timeout=30)
     assert answer.status_code == 200, answer.text
 
@@ -62,7 +62,7 @@ def test_curl_opens_and_resolves(gatebell: LiveGatebell, endpoint: Endpoint) -> 
 
 
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch it")
-def test_alertmanager_sends_by_its_file(gatebell: LiveGatebell, notify: Notify) -> None:
+def test_alertmanager_sends_with_its_configuration(gatebell: LiveGatebell, notify: Notify) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     file = yaml.safe_load(guide_for_integration("alertmanager", endpoint).block("alertmanager.yml"))
     (receiver,) = file["receivers"]
@@ -72,7 +72,7 @@ def test_alertmanager_sends_by_its_file(gatebell: LiveGatebell, notify: Notify) 
     assert_opened(gatebell, endpoint, "InstanceDown")
 
 
-def test_grafana_sends_by_its_contact_point(gatebell: LiveGatebell) -> None:
+def test_grafana_sends_with_its_contact_point(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     file = yaml.safe_load(guide_for_integration("grafana", endpoint).block("gatebell.yaml"))
     ((receiver,),) = (point["receivers"] for point in file["contactPoints"])
@@ -85,7 +85,7 @@ def test_grafana_sends_by_its_contact_point(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_uptime_kuma_sends_by_its_template(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def test_uptime_kuma_sends_with_its_template(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     install(GUIDES)
     guide = guide_for_integration("uptime-kuma", endpoint)
     headers = json.loads(guide.block("headers.json"))
@@ -135,7 +135,7 @@ def test_zabbix_runs_its_script(gatebell: LiveGatebell, endpoint: Endpoint) -> N
     assert_all_resolved(gatebell, endpoint)
 
 
-def test_healthchecks_sends_by_its_templates(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def test_healthchecks_sends_with_its_templates(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     guide = guide_for_integration("healthchecks", endpoint)
     lines = guide.block("headers").splitlines()
     headers = dict(line.split(": ", 1) for line in lines)
@@ -187,12 +187,12 @@ def test_nagios_runs_its_program(
     assert_all_resolved(gatebell, endpoint)
 
 
-def test_eventbridge_transforms_by_its_rules(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def test_eventbridge_transforms_events(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     file = yaml.safe_load(guide_for_integration("cloudwatch", endpoint).block("gatebell.yaml"))
     parts = {name: each["Properties"] for name, each in file["Resources"].items()}
     assert parts["Destination"]["InvocationEndpoint"] == endpoint.url
     header = parts["Connection"]["AuthParameters"]["ApiKeyAuthParameters"]
-    # EventBridge sends application/json, whatever the template.
+    # EventBridge sends application/json with any template.
     headers = {"Content-Type": JSON, header["ApiKeyName"]: header["ApiKeyValue"]}
     for state, rule in (("ALARM", parts["Alarm"]), ("OK", parts["Ok"])):
         assert rule["EventPattern"]["detail"] == {"state": {"value": [state]}}
@@ -204,7 +204,7 @@ def test_eventbridge_transforms_by_its_rules(gatebell: LiveGatebell, endpoint: E
 
 
 def alarm_event(state: str) -> dict[str, Any]:
-    """Return an event with the members that AWS documents."""
+    """Return an event with the fields that AWS documents."""
     return {
         "detail-type": "CloudWatch Alarm State Change",
         "source": "aws.cloudwatch",
@@ -219,7 +219,7 @@ def alarm_event(state: str) -> dict[str, Any]:
 
 
 def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
-    """Return what EventBridge makes of an event: values take the place of names, as JSON."""
+    """Return an event after EventBridge has replaced names by values as JSON."""
 
     def value_at(path: str) -> Any:
         found: Any = event
@@ -233,7 +233,7 @@ def transformed(event: dict[str, Any], transformer: dict[str, Any]) -> str:
 
 
 @pytest.mark.long
-def test_sentry_is_recognized_and_tells_when_an_issue_is_over(
+def test_sentry_is_recognized_and_resolves_issues(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     guide = guide_for_integration("sentry", endpoint)

@@ -1,4 +1,4 @@
-"""Integrations with equal fingerprints: apart unless a user joins them as the same monitor."""
+"""Integrations with equal fingerprints: separate unless a user joins them as the same monitor."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,7 @@ import pytest
 import requests
 from sqlalchemy import delete, select, update
 
-from domain.alerts.integrations.monitors import joined_with
+from domain.alerts.integrations.monitors import list_joined_ids
 from models import Alert, Host, IncidentFingerprint, Integration
 from tests.support.accounts.people import alice, database_of, now, settings_of, signed_in
 from tests.support.alerts.integration_pages import address
@@ -16,7 +16,7 @@ from tests.support.database.audit_log import events_with_subject
 from tests.support.database.stored import alerts_of, change, integrations_of
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.retention import let_alerts_follow_monitors
+from web.jobs.retention import assign_alerts_to_monitors
 
 pytestmark = pytest.mark.both_databases
 
@@ -47,7 +47,7 @@ def states(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[int, str, i
     return [(each.iid, each.status, each.events) for each in found]
 
 
-def test_an_alert_of_another_alertmanager_opens_although_an_equal_one_is_acknowledged(
+def test_an_alert_opens_although_another_alertmanager_has_an_equal_one(
     gatebell: LiveGatebell,
 ) -> None:
     staging, production = two(gatebell, "prometheus")
@@ -157,7 +157,7 @@ def test_a_group_is_joined_as_a_whole(gatebell: LiveGatebell) -> None:
     assert refused.status_code == 400
     assert "is joined with" in refused.text
     assert join(gatebell, third, one, other).json()["joined_with"] == [one.id, other.id]
-    # Leaving one for the other leaves the group.
+    # An integration that joins no others leaves the group.
     assert join(gatebell, third).json()["joined_with"] == []
     assert integrations(gatebell, one).get(f"/{one.id}")["joined_with"] == [other.id]
 
@@ -184,7 +184,7 @@ def test_the_alerts_of_a_deleted_integration_stay_with_joined_ones_only(
     assert [each[1] for each in states(gatebell, other)] == ["resolved", "triggered", "triggered"]
 
 
-def test_an_alert_reopens_beside_an_equal_one_of_another_monitor(gatebell: LiveGatebell) -> None:
+def test_an_alert_reopens_although_another_monitor_has_an_equal_one(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     one.accepted(fingerprint="x")
     alerts(gatebell, one).put("/1", status="resolved")
@@ -192,7 +192,7 @@ def test_an_alert_reopens_beside_an_equal_one_of_another_monitor(gatebell: LiveG
     assert alerts(gatebell, one).put("/1", status="triggered").status_code == 200
     alerts(gatebell, one).put("/1", status="resolved")
     join(gatebell, one, other)
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert alerts(gatebell, one).put("/1", status="triggered").status_code == 409
 
 
@@ -201,13 +201,13 @@ def test_resolved_alerts_follow_their_integration(gatebell: LiveGatebell) -> Non
     one.accepted(fingerprint="x")
     one.accepted(fingerprint="x", end_time=OVER)
     join(gatebell, one, other)
-    let_alerts_follow_monitors(settings_of(gatebell))
-    # The recovery that is repeated through the other one finds the alert resolved.
+    assign_alerts_to_monitors(settings_of(gatebell))
+    # A recovery that the other integration repeats finds the resolved alert.
     assert other.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
     assert len(states(gatebell, one)) == 1
 
 
-def test_an_incident_takes_the_next_alert_of_the_same_monitor_only(gatebell: LiveGatebell) -> None:
+def test_an_incident_only_takes_the_next_alert_of_the_same_monitor(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     one.accepted(fingerprint="x")
     incidents = script_of(gatebell, one.project, "incidents")
@@ -230,12 +230,12 @@ def test_integrations_are_joined_on_their_page(gatebell: LiveGatebell) -> None:
     saved = submit(browser, page, form_to(page, "/configure"), joined_with=str(other.id))
     assert saved.status_code == 302, saved.text
     (row, partner) = integrations_of(gatebell, one.project)
-    assert joined_with(row, [partner]) == (other.id,)
+    assert list_joined_ids(row, [partner]) == (other.id,)
     assert "checked" in browser.get(url).text.split("Same monitor")[1].split("</fieldset>")[0]
 
 
-def as_before_monitors(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
-    """Store integrations as releases did that knew no monitors."""
+def remove_monitors(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+    """Store integrations as releases without monitors did."""
     project_id = integrations_of(gatebell, endpoint.project)[0].project_id
     change(
         gatebell,
@@ -247,7 +247,7 @@ def test_an_upgrade_gives_open_alerts_to_the_integration_of_the_last_report(
     gatebell: LiveGatebell,
 ) -> None:
     one, other = two(gatebell)
-    as_before_monitors(gatebell, one)
+    remove_monitors(gatebell, one)
     for fingerprint in ("first", "last", "back"):
         one.accepted(fingerprint=fingerprint)
     for fingerprint in ("last", "back", "own"):
@@ -257,14 +257,14 @@ def test_an_upgrade_gives_open_alerts_to_the_integration_of_the_last_report(
     other.accepted(fingerprint="gone", end_time=OVER)
     assert [each[2] for each in states(gatebell, one)] == [1, 2, 3, 1, 1]
 
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
 
     assert one.accepted(fingerprint="first")["iid"] == 1
     assert other.accepted(fingerprint="last")["iid"] == 2
     assert one.accepted(fingerprint="back")["iid"] == 3
     assert other.accepted(fingerprint="own")["iid"] == 4
     assert len(states(gatebell, one)) == 5
-    # A report of the other integration is an alert of its own.
+    # A report of the other integration opens a separate alert.
     assert one.accepted(fingerprint="last")["iid"] == 6
     assert other.accepted(fingerprint="back")["iid"] == 7
     shown = alerts(gatebell, one).get("/2")
@@ -276,10 +276,10 @@ def test_an_upgrade_changes_nothing_where_a_project_has_one_integration(
     gatebell: LiveGatebell,
 ) -> None:
     one = connect(gatebell)
-    as_before_monitors(gatebell, one)
+    remove_monitors(gatebell, one)
     one.accepted(fingerprint="x")
     before = alerts_of(gatebell, one.project)[0].fingerprint
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert alerts_of(gatebell, one.project)[0].fingerprint == before
     assert one.accepted(fingerprint="x")["iid"] == 1
     other = connect(gatebell, one.project, name="New")
@@ -290,7 +290,7 @@ def test_integrations_share_alerts_while_a_host_runs_an_earlier_release(
     gatebell: LiveGatebell,
 ) -> None:
     one, other = two(gatebell)
-    as_before_monitors(gatebell, one)
+    remove_monitors(gatebell, one)
     with database_of(gatebell) as session:
         session.add(
             Host(
@@ -303,20 +303,22 @@ def test_integrations_share_alerts_while_a_host_runs_an_earlier_release(
         )
         session.commit()
     try:
-        let_alerts_follow_monitors(settings_of(gatebell))
+        assign_alerts_to_monitors(settings_of(gatebell))
         one.accepted(fingerprint="x")
         assert other.accepted(fingerprint="x")["iid"] == 1
     finally:
         with database_of(gatebell) as session:
             session.execute(delete(Host).where(Host.name == "elsewhere:1 web"))
             session.commit()
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert one.accepted(fingerprint="x")["iid"] == 2
     assert other.accepted(fingerprint="x")["iid"] == 1
 
 
-def stray(gatebell: LiveGatebell, endpoint: Endpoint, monitor_id: int | None, name: str) -> None:
-    """Store an alert with another monitor, as a host does that does not know the own one."""
+def store_alert_of_monitor(
+    gatebell: LiveGatebell, endpoint: Endpoint, monitor_id: int | None, name: str
+) -> None:
+    """Store an alert with another monitor, as a host with an outdated monitor does."""
     found = {each.id: each.monitor_id for each in integrations_of(gatebell, endpoint.project)}
     own = Integration.id == endpoint.id
     change(gatebell, update(Integration).where(own).values(monitor_id=monitor_id))
@@ -325,30 +327,30 @@ def stray(gatebell: LiveGatebell, endpoint: Endpoint, monitor_id: int | None, na
 
 
 @pytest.mark.parametrize("other", ["made by an earlier release", "new"])
-def test_a_new_integration_keeps_what_a_host_of_an_earlier_release_stores_for_it(
+def test_a_new_integration_keeps_alerts_from_hosts_of_an_earlier_release(
     gatebell: LiveGatebell, other: str
 ) -> None:
     new, one = two(gatebell)
     if other != "new":
         earlier = Integration.id == one.id
         change(gatebell, update(Integration).where(earlier).values(monitor_id=None))
-    stray(gatebell, new, None, "x")
-    stray(gatebell, new, None, "y")
+    store_alert_of_monitor(gatebell, new, None, "x")
+    store_alert_of_monitor(gatebell, new, None, "y")
     assert new.accepted(fingerprint="x")["iid"] == 3
 
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
 
     assert [each[1] for each in states(gatebell, one)] == ["triggered", "triggered", "resolved"]
     assert new.accepted(fingerprint="x", end_time=OVER)["iid"] == 1
     assert new.accepted(fingerprint="y", end_time=OVER)["iid"] == 2
 
 
-def test_two_equal_alerts_of_one_integration_follow_together(gatebell: LiveGatebell) -> None:
+def test_equal_alerts_of_an_integration_follow_it_together(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     former = integrations_of(gatebell, one.project)[0].monitor_id
     one.accepted(fingerprint="x")
     join(gatebell, one, other)
-    stray(gatebell, one, former, "x")
+    store_alert_of_monitor(gatebell, one, former, "x")
     assert join(gatebell, one).status_code == 200
     assert [each[1] for each in states(gatebell, one)] == ["triggered", "resolved"]
 
@@ -366,8 +368,8 @@ def test_joining_keeps_the_worse_severity_of_two_equal_open_alerts(gatebell: Liv
 
 def test_alerts_of_a_deleted_integration_follow_the_last_joined_one(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
-    as_before_monitors(gatebell, one)
-    let_alerts_follow_monitors(settings_of(gatebell))
+    remove_monitors(gatebell, one)
+    assign_alerts_to_monitors(settings_of(gatebell))
     third = connect(gatebell, one.project, name="Third")
     join(gatebell, other, one)
     one.accepted(fingerprint="x")
@@ -390,7 +392,7 @@ def test_identical_first_alerts_through_joined_integrations_are_one(
     assert len(alerts(gatebell, one).get("/1")["integrations"]) == 2
 
 
-def test_an_alert_of_a_request_that_was_under_way_follows(gatebell: LiveGatebell) -> None:
+def test_an_alert_of_a_concurrent_request_follows_its_integration(gatebell: LiveGatebell) -> None:
     one, other = two(gatebell)
     other.accepted(fingerprint="x")
     row = integrations_of(gatebell, one.project)[1]
@@ -400,5 +402,5 @@ def test_an_alert_of_a_request_that_was_under_way_follows(gatebell: LiveGatebell
     change(gatebell, update(Integration).where(own).values(monitor_id=12345))
     one.accepted(fingerprint="y")
     change(gatebell, update(Integration).where(own).values(monitor_id=row.monitor_id))
-    let_alerts_follow_monitors(settings_of(gatebell))
+    assign_alerts_to_monitors(settings_of(gatebell))
     assert one.accepted(fingerprint="y")["iid"] == 2

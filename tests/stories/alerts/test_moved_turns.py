@@ -1,4 +1,4 @@
-"""Swaps and overrides follow the turns that they were made for when a rotation changes."""
+"""Swaps and overrides follow their turns when a rotation changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.both_databases
 
 @pytest.fixture
 def night(settings: Settings, make_app: Callable[[Settings], Flask]) -> Nights:
-    """A Monday noon in a daily rotation of Alice, Bob and Carol, handed over at nine."""
+    """A Monday noon in a daily rotation of Alice, Bob and Carol, with a handoff at nine."""
     app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
     made = Nights(app, berlin("2026-11-23 12:00"))
     made.create("daily alice,bob,carol 09:00 from 2026-11-23")
@@ -28,7 +28,7 @@ def turn(day: int) -> tuple[str, str]:
 
 
 def swap(night: Nights) -> Any:
-    """Let Bob, who has Tuesday, and Carol, who has Wednesday, swap."""
+    """Swap the Tuesday of Bob and the Wednesday of Carol."""
     (starts_at, ends_at), (other_starts_at, other_ends_at) = turn(24), turn(25)
     given = {
         "user": "bob",
@@ -87,10 +87,10 @@ def test_a_swap_ends_when_its_turns_are_gone(night: Nights, rotations: tuple[str
     ended = [name for name, subject in subjects(night) if "has ended" in subject]
     assert ended == ["bob", "carol"]
     (text, _) = [each.text for each in mails(night) if "has ended" in each.subject]
-    assert "are no longer there, so the swap has ended" in " ".join(text.split())
+    assert "no longer exist, so the swap has ended" in " ".join(text.split())
 
 
-def test_a_change_elsewhere_leaves_swaps_alone(night: Nights) -> None:
+def test_a_change_of_another_rotation_does_not_affect_swaps(night: Nights) -> None:
     made = swap(night)
     before, sent = shifts(night), subjects(night)
     change(
@@ -102,7 +102,7 @@ def test_a_change_elsewhere_leaves_swaps_alone(night: Nights) -> None:
     assert (shifts(night), subjects(night)) == (before, sent)
 
 
-def test_what_is_over_of_a_swap_stays(night: Nights) -> None:
+def test_the_past_part_of_a_swap_stays(night: Nights) -> None:
     made = swap(night)
     night.now = berlin("2026-11-24 15:00")
     change(night, "daily alice,bob,carol 10:00 from 2026-11-23")
@@ -113,9 +113,7 @@ def test_what_is_over_of_a_swap_stays(night: Nights) -> None:
 
 
 @pytest.mark.parametrize("covered", ["bob", None])
-def test_an_override_of_a_whole_turn_follows_it_and_others_keep_their_time(
-    night: Nights, covered: str | None
-) -> None:
+def test_only_overrides_of_whole_turns_follow_the_turn(night: Nights, covered: str | None) -> None:
     (starts_at, ends_at), more = turn(24), {"instead_of": covered} if covered else {}
     given = {"user": "alice", "starts_at": starts_at, "ends_at": ends_at, **more}
     whole = night.call("olga", "POST", "/overrides", json=given, status=201)

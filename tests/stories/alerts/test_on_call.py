@@ -1,4 +1,4 @@
-"""On-call schedules over weeks: hours that occur twice or not at all, swaps, and who leaves."""
+"""On-call schedules over weeks: clock changes, swaps, overrides, and users who leave."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,11 +9,11 @@ import pytest
 from flask import Flask
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.core.errors import NotFoundError
 from domain.core.keyring import Keyring
-from domain.housekeeping.pruning import Retention, prune
-from domain.paging.on_call.feeds import open_feed, renew_feed
+from domain.housekeeping.pruning import Retention, prune_expired_rows
+from domain.paging.on_call.feeds import find_feed_by_token, renew_feed
 from models import Mail, OnCallSchedule
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.mail.stored_texts import readable
@@ -28,14 +28,14 @@ Begin = Callable[[str], Nights]
 
 @pytest.fixture
 def begin(app: Flask) -> Begin:
-    """Begins a story at a wall time in Berlin."""
+    """Starts a story at a local time in Berlin."""
     return lambda text: Nights(app, berlin(text))
 
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> None:
-    # Sunday, 25 October 2026: 03:00 becomes 02:00. Hand-over is at half past two.
+def test_handoffs_on_days_with_clock_changes(begin: Begin) -> None:
+    # On Sunday, 25 October 2026, 03:00 becomes 02:00. The handoff is at 02:30.
     night = begin("2026-10-23 12:00")
     night.create("daily alice,bob 02:30 from 2026-10-20")
     night.now = berlin("2026-10-25 02:29", fold=0)
@@ -43,7 +43,7 @@ def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> N
     night.now = berlin("2026-10-25 02:30", fold=0)
     assert night.on_call() != before
     after = night.on_call()
-    # The second half past two is no second hand-over.
+    # The second 02:30 is no second handoff.
     night.now = berlin("2026-10-25 02:29", fold=1)
     assert night.on_call() == after
     night.now = berlin("2026-10-25 02:30", fold=1)
@@ -53,7 +53,7 @@ def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> N
         after,
         wire(berlin("2026-10-26 02:30")),
     )
-    # That turn has 25 hours, and in spring one has 23 and begins at half past three.
+    # That turn has 25 hours; in spring a turn has 23 hours and begins at 03:30.
     assert night.shifts(berlin("2026-10-24 12:00"), berlin("2026-10-26 12:00")) == [
         ("Sat 24 Oct 12:00", "Sun 25 Oct 02:30", before),
         ("Sun 25 Oct 02:30", "Mon 26 Oct 02:30", after),
@@ -67,7 +67,7 @@ def test_the_hour_that_occurs_twice_and_the_one_that_does_not(begin: Begin) -> N
     ]
     night.now = berlin("2027-03-28 01:59")
     before = night.on_call()
-    night.wait(minutes=30)  # 03:29
+    night.wait(minutes=30)  # It is 03:29.
     assert night.on_call() == before
     night.wait(minutes=1)
     assert night.on_call() != before
@@ -87,7 +87,7 @@ def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
     assert (made["name"], made["time_zone"]) == ("Shop", "Europe/Berlin")
     turns = [[user["username"] for user in each["users"]] for each in made["rotations"]]
     assert turns == [["alice", "bob"], ["carol"]]
-    # A restricted rotation may have begun, and nobody be on call.
+    # Even after a restricted rotation has begun, it is possible that no user is on call.
     assert (night.on_call(), night.next()) == ([], ["bob"])
     night.now = berlin("2026-11-23 12:00")
     assert night.shifts(night.now, berlin("2026-11-25 12:00")) == [
@@ -101,7 +101,7 @@ def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
         ("Wed 25 Nov 06:00", "Wed 25 Nov 09:00", []),
         ("Wed 25 Nov 09:00", "Wed 25 Nov 12:00", ["bob"]),
     ]
-    # A developer fills a gap, and gives away a shift of their own; others' shifts are not theirs.
+    # A developer can fill a gap and give away own shifts, but not the shifts of other users.
     mine = {"user": "alice", "starts_at": wire(berlin("2026-11-23 17:00"))}
     gap = {**mine, "ends_at": wire(berlin("2026-11-23 22:00"))}
     assert night.call("alice", "POST", "/overrides", json=gap, status=201)["id"]
@@ -117,7 +117,7 @@ def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
     assert night.shifts(berlin("2026-11-24 09:00"), berlin("2026-11-24 17:00")) == [
         ("Tue 24 Nov 09:00", "Tue 24 Nov 17:00", ["alice"])
     ]
-    # In the middle of it Bob is back: what was stays as it was, and what comes is Bob's.
+    # Bob returns in the middle of it: the past stays the same, and the rest is Bob's.
     night.now = berlin("2026-11-24 12:00")
     assert night.on_call() == ["alice"]
     night.call("bob", "DELETE", f"/overrides/{override['id']}", status=204)
@@ -126,11 +126,11 @@ def test_a_week_with_a_night_shift_an_override_and_a_gap(begin: Begin) -> None:
         ("Tue 24 Nov 12:00", "Tue 24 Nov 17:00", ["bob"]),
     ]
     over = night.call("bob", "DELETE", f"/overrides/{override['id']}", status=409)
-    assert "past shifts do not change" in str(over)
+    assert "Past shifts cannot be changed" in str(over)
 
 
 @pytest.mark.spec("J1")
-def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
+def test_a_swap_ends_when_one_of_its_users_leaves(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     night.create("weekly alice,bob,carol mon 09:00")
     assert (night.on_call(), night.next()) == (["alice"], ["bob"])
@@ -145,17 +145,15 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
     }
     assert "Maintainer" in str(night.call("bob", "POST", "/swaps", json=swap, status=403))
     wrong = {**swap, "other_user": "bob"}
-    assert "bob is not on call" in str(
-        night.call("alice", "POST", "/swaps", json=wrong, status=400)
-    )
+    assert "bob has no shift" in str(night.call("alice", "POST", "/swaps", json=wrong, status=400))
     made = night.call("alice", "POST", "/swaps", json=swap, status=201)
-    # Of the week that had begun, what was left was swapped.
+    # The week has already begun, so only the rest of it is swapped.
     assert made["starts_at"] == wire(night.now)
     assert (night.on_call(), night.next()) == (["carol"], ["bob"])
     assert [users for _, _, users in night.shifts(night.now, weeks[3])] == [
         *(["carol"], ["bob"], ["alice"]),
     ]
-    # Carol leaves the project: the swap has no effect, and their own week is nobody's.
+    # Carol leaves the project: the swap has no effect, and no user has Carol's own week.
     operate(night.app, "members", "remove", PROJECT, "carol")
     assert night.on_call() == ["alice"]
     assert [users for _, _, users in night.shifts(night.now, weeks[3])] == [
@@ -163,11 +161,11 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
     ]
     operate(night.app, "members", "add", PROJECT, "carol", "Developer")
     assert night.on_call() == ["carol"]
-    # Undone in the middle: the past stays, the rest is as before.
+    # The swap is deleted in the middle: the past stays, the rest is as before.
     night.wait(days=1)
     night.call("carol", "DELETE", f"/swaps/{made['id']}", status=204)
     assert night.shifts(weeks[0], weeks[3]) == [
-        ("Mon 23 Nov 09:00", "Mon 23 Nov 10:00", []),  # before it was created
+        ("Mon 23 Nov 09:00", "Mon 23 Nov 10:00", []),  # Before it was created.
         ("Mon 23 Nov 10:00", "Tue 24 Nov 10:00", ["carol"]),
         ("Tue 24 Nov 10:00", "Mon 30 Nov 09:00", ["alice"]),
         ("Mon 30 Nov 09:00", "Mon 07 Dec 09:00", ["bob"]),
@@ -177,12 +175,12 @@ def test_two_people_swap_shifts_and_one_of_them_leaves(begin: Begin) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> None:
+def test_locked_former_and_deleted_members_are_not_on_call(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     night.create("weekly bob mon 09:00", "weekly alice,carol mon 09:00")
     assert night.on_call() == ["alice"]
     operate(night.app, "users", "lock", "alice")
-    assert night.on_call() == ["bob"]  # the layer below
+    assert night.on_call() == ["bob"]  # The layer below is on call.
     operate(night.app, "users", "unlock", "alice")
     operate(night.app, "members", "change", PROJECT, "alice", "Reporter")
     assert night.on_call() == ["bob"]
@@ -192,7 +190,7 @@ def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> 
     assert night.on_call() == ["bob"]
     shown = night.call("olga", "GET", "/current")
     assert [each["username"] for each in shown["next"]["users"]] == ["carol"]
-    # The schedule can be changed without naming anybody anew.
+    # The schedule can be changed without naming its users again.
     before = night.call("olga", "GET")
     body = {"name": "Renamed", "rotations": before["rotations"]}
     after = night.call("olga", "PUT", json=body)
@@ -203,7 +201,7 @@ def test_whoever_is_locked_leaves_or_is_deleted_is_not_on_call(begin: Begin) -> 
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_call(
+def test_a_change_during_a_shift_keeps_the_past_and_the_current_user(
     begin: Begin,
 ) -> None:
     night = begin("2026-11-25 12:00")
@@ -215,13 +213,13 @@ def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_cal
     more = {**rotation, "users": ["carol", "alice", "bob"]}
     night.call("olga", "PUT", json={"rotations": [more]})
     assert (night.on_call(), night.next()) == (["bob"], ["carol"])
-    # Another time zone: the same wall time there, from now on.
+    # In another time zone, the handoff has the same local time from now on.
     night.wait(hours=1)
     night.call("olga", "PUT", json={"time_zone": "America/New_York"})
     assert (night.on_call(), night.next()) == (["bob"], ["carol"])
     told = night.call("alice", "GET", "/current")["now"]
     assert told["until"] == "2026-11-30T14:00:00.000Z"
-    # Others take over at once; what has been is told as it was.
+    # Other users take over immediately; the past stays the same.
     night.wait(hours=1)
     night.call("olga", "PUT", json={"rotations": [{"type": "daily", "users": ["alice"]}]})
     assert night.on_call() == ["alice"]
@@ -231,12 +229,12 @@ def test_a_change_in_the_middle_of_a_shift_leaves_the_past_and_whoever_is_on_cal
         ("Wed 25 Nov 14:00", "Wed 25 Nov 15:00", ["bob"]),
         ("Wed 25 Nov 15:00", "Mon 30 Nov 09:00", ["alice"]),
     ]
-    # Before it was created nobody was on call.
+    # Before it was created, no user was on call.
     assert night.shifts(week, berlin("2026-11-25 12:00"))[0][2] == []
 
 
 @pytest.mark.long
-def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
+def test_past_shifts_are_available_for_four_hundred_days(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     night.create("weekly alice mon 09:00")
     start, end = night.now + timedelta(hours=1), night.now + timedelta(hours=2)
@@ -252,7 +250,7 @@ def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
         kept = Retention(keep_deliveries=10, keep_for=timedelta(days=1))
         with night.app.app_context():
             session = db.session()
-            prune(kept, session=session, now=night.now, between=session.commit)
+            prune_expired_rows(kept, session=session, now=night.now, between=session.commit)
             session.commit()
         night.give_token("alice")
 
@@ -265,7 +263,7 @@ def test_past_shifts_are_told_for_four_hundred_days(begin: Begin) -> None:
 
 
 @pytest.mark.long
-def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Begin) -> None:
+def test_a_calendar_url_stays_valid_after_a_change_of_the_secret_key(begin: Begin) -> None:
     night = begin("2026-11-23 10:00")
     schedule = night.create("weekly alice mon 09:00")
     alice = next(number for number, name in night.names.items() if name == "alice")
@@ -275,7 +273,7 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
         assert project_id is not None
         project = project_in(session, project_id)
 
-        def holding(*keys: str) -> Work:
+        def holding(*keys: str) -> UnitOfWork:
             policies: Any = {Keyring: Keyring(*keys)}
             actor = user_actor(alice, "alice")
             return replace(
@@ -284,16 +282,16 @@ def test_the_address_of_a_calendar_outlives_a_change_of_the_secret_key(begin: Be
 
         token = renew_feed(holding("old"), project, schedule)
         with pytest.raises(NotFoundError):
-            open_feed(holding("new"), token)
-        assert open_feed(holding("new", "old"), token).user_id == alice
+            find_feed_by_token(holding("new"), token)
+        assert find_feed_by_token(holding("new", "old"), token).user_id == alice
         session.expire_all()
-        opened = open_feed(holding("new"), token)
+        opened = find_feed_by_token(holding("new"), token)
         assert [found.id for _, found in opened.schedules] == [schedule]
         session.rollback()
 
 
 @pytest.mark.long
-def test_who_did_not_arrange_a_swap_is_told_by_mail(
+def test_other_users_of_a_swap_get_an_email(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
@@ -315,9 +313,9 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
     )
     assert "alice swapped shifts with you:" in told.text
     theirs = "from Mon 2026-12-07 09:00 until Tue 2026-12-08 09:00"
-    assert f"- You are on call {theirs}, for alice." in told.text
+    assert f"- You are on call {theirs}, instead of alice." in told.text
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
-    # Who maintains the project undoes it, and both are told.
+    # A maintainer of the project deletes it, and both users get an email.
     night.call("olga", "DELETE", f"/swaps/{made['id']}", status=204)
     assert sorted(each.recipient for each in mails(night)[1:]) == [
         "alice@people.example",
@@ -333,7 +331,7 @@ def test_who_did_not_arrange_a_swap_is_told_by_mail(
 
 
 @pytest.mark.long
-def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
+def test_a_user_gets_emails_when_an_override_takes_and_returns_a_shift(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
@@ -354,8 +352,8 @@ def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
     )
     when = "from Tue 2026-11-24 09:00 until Wed 2026-11-25 09:00"
     assert f"olga put carol on call {when}, instead of everybody else." in taken.text
-    assert "You are not on call in this time any more." in " ".join(taken.text.split())
-    # It has begun: what is left of it comes back.
+    assert "You are no longer on call in this period." in " ".join(taken.text.split())
+    # The override has begun: the rest of the shift returns to its user.
     night.now = berlin("2026-11-24 12:00")
     night.call("olga", "DELETE", f"/overrides/{made['id']}", status=204)
     _, back = mails(night)[2:]
@@ -363,7 +361,7 @@ def test_whose_shift_an_override_takes_is_told_and_told_again_when_it_is_back(
         f"{on_call}@people.example",
         "You are on call again: Primary of acme/shop",
     )
-    # Who gives the own shift away need not be told.
+    # Users who give away their own shift get no email.
     override |= {"starts_at": wire(berlin("2026-11-26 09:00"))}
     override |= {"ends_at": wire(berlin("2026-11-26 12:00"))}
     night.call(on_call, "POST", "/overrides", json=override, status=201)

@@ -1,4 +1,4 @@
-"""PagerDuty's own client, of which only the address was changed."""
+"""PagerDuty's own client with another host."""
 
 import json
 import ssl
@@ -42,7 +42,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def client(
     gatebell: LiveGatebell, endpoint: Endpoint, certificate: Path
 ) -> Iterator[pagerduty.EventsApiV2Client]:
-    """The client with the integration's key, at another host; it insists on https."""
+    """The client with the integration's key, at another host; it requires https."""
     trust = ssl.create_default_context(cafile=certificate)
     with (
         tls_front(gatebell.port, certificate) as url,
@@ -107,7 +107,7 @@ def test_events_without_a_key_of_the_same_content_are_one_alert(
     assert [each.events for each in alerts_of(gatebell, endpoint.project)] == [2, 1]
 
 
-def test_what_is_about_no_open_alert_is_dropped_and_logged(
+def test_events_without_an_open_alert_are_dropped_and_logged(
     gatebell: LiveGatebell, endpoint: Endpoint, client: pagerduty.EventsApiV2Client
 ) -> None:
     assert client.acknowledge("nothing") == "nothing"
@@ -118,13 +118,13 @@ def test_what_is_about_no_open_alert_is_dropped_and_logged(
     assert all("No open alert has this dedup_key" in each.parse_warnings[0] for each in found)
 
 
-def test_change_events_are_logged_and_open_nothing(
+def test_change_events_are_logged_and_open_no_alert(
     gatebell: LiveGatebell, endpoint: Endpoint, client: pagerduty.EventsApiV2Client
 ) -> None:
     client.send_change_event({"summary": "Deployed 1.2", "source": "ci"})
     assert alerts_of(gatebell, endpoint.project) == []
     (delivery,) = deliveries_of(gatebell, endpoint.project)
-    assert "does not open an alert" in delivery.parse_warnings[0]
+    assert "Change events do not open alerts." in delivery.parse_warnings[0]
 
 
 def test_no_stored_body_holds_the_key(
@@ -145,7 +145,7 @@ def test_no_stored_body_holds_the_key(
         assert escaped not in body
 
 
-def test_an_integrations_own_url_takes_events_as_well(
+def test_the_url_of_an_integration_accepts_events(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     answer = endpoint.send(**EVENT)
@@ -166,7 +166,7 @@ def test_an_integrations_own_url_takes_events_as_well(
 
 
 @ON_POSTGRES
-def test_a_malformed_event_is_refused_as_pagerduty_does(
+def test_a_malformed_event_is_rejected_like_pagerduty_does(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     good = {**EVENT, "routing_key": endpoint.key}
@@ -203,7 +203,7 @@ def test_a_malformed_event_is_refused_as_pagerduty_does(
 
 
 @ON_SQLITE
-def test_a_disabled_integration_takes_no_events(gatebell: LiveGatebell) -> None:
+def test_a_disabled_integration_rejects_events(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, active=False)
     answer = enqueue(gatebell, {**EVENT, "routing_key": endpoint.key})
     assert (answer.status_code, answer.json()["errors"]) == (
@@ -213,14 +213,14 @@ def test_a_disabled_integration_takes_no_events(gatebell: LiveGatebell) -> None:
 
 
 @ON_SQLITE
-def test_a_key_of_another_type_or_of_a_former_time_is_unknown(gatebell: LiveGatebell) -> None:
+def test_keys_of_other_types_and_expired_keys_are_unknown(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     assert enqueue(gatebell, {**EVENT, "routing_key": endpoint.key}).status_code == 400
     assert deliveries_of(gatebell, endpoint.project) == []
 
 
 @ON_SQLITE
-def test_unusual_texts_are_taken(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
+def test_unusual_texts_are_accepted(gatebell: LiveGatebell, endpoint: Endpoint) -> None:
     body = (
         b'{"routing_key": "%s", "event_action": "trigger", "dedup_key": "a\\ud800\\u0000",'
         b' "payload": {"summary": "a\\u0000\\ud800", "source": "\\u202e", "severity": "INFO",'
@@ -232,7 +232,7 @@ def test_unusual_texts_are_taken(gatebell: LiveGatebell, endpoint: Endpoint) -> 
 
 
 @ON_SQLITE
-def test_the_activity_says_that_the_sender_acknowledged_it(
+def test_the_activity_shows_that_the_sender_acknowledged_the_alert(
     gatebell: LiveGatebell, endpoint: Endpoint
 ) -> None:
     endpoint.send(**EVENT)

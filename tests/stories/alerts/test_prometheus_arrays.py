@@ -1,4 +1,4 @@
-"""Prometheus, vmalert and rulers post their alerts themselves, as they do to an Alertmanager."""
+"""Arrays of alerts, which Prometheus, vmalert and rulers post as to an Alertmanager."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ PAIR = json.loads(captured("pairs/vmalert_v2_array.json"))
 
 
 def at_api(endpoint: Endpoint, suffix: str = "/api/v2/alerts") -> Endpoint:
-    """Return the endpoint as programs reach it that take its URL for an Alertmanager."""
+    """Return the endpoint for programs that use its URL as the URL of an Alertmanager."""
     return replace(endpoint, url=endpoint.url.removesuffix(".json") + suffix)
 
 
@@ -57,12 +57,12 @@ def test_the_page_of_an_alert_shows_its_item_of_the_array(gatebell: LiveGatebell
     assert shown["generator_url"].startswith("http://vmalert:8880/")
 
 
-def test_an_array_without_a_valid_item_says_why(gatebell: LiveGatebell) -> None:
+def test_an_array_without_valid_items_is_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     endpoint = at_api(connect(gatebell, kind="prometheus"))
     for body, status, words in (
         ([], 400, "an array"),
         ([{"labels": {}, "endsAt": ""}, 7], 422, "None of the items"),
-        # Only Alertmanager's webhook has to say when an alert began.
+        # Only items of Alertmanager's webhook need a start.
         ([{"labels": {"alertname": "X"}, "generatorURL": "http://p/"}], 200, "X"),
     ):
         answer = endpoint.post(json.dumps(body).encode())
@@ -88,7 +88,7 @@ def test_an_http_endpoint_warns_of_an_array(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(PAIR["firing"])
     (*_, warning) = newest_delivery(gatebell, endpoint.project).parse_warnings
-    assert "alerts of Prometheus or vmalert" in warning
+    assert "alerts from Prometheus or vmalert" in warning
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def is_stored(gatebell: LiveGatebell, endpoint: Endpoint, status: str) -> bool:
 
 @pytest.mark.long
 @pytest.mark.skipif(not is_installed(), reason="scripts/ensure-monitoring could not fetch it")
-def test_prometheus_takes_the_url_for_an_alertmanager(
+def test_prometheus_sends_to_the_url_as_to_an_alertmanager(
     gatebell: LiveGatebell, metric: Metric, tmp_path: Path
 ) -> None:
     endpoint = connect(gatebell, kind="prometheus")

@@ -1,4 +1,4 @@
-"""Who is taken out of a rotation hears of it."""
+"""Emails to users who are removed from a rotation."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from web.settings.reader import Settings
 
 
 @pytest.mark.both_databases
-def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
+def test_a_user_removed_from_a_rotation_gets_an_email_with_author_and_start(
     settings: Settings, make_app: Callable[[Settings], Flask]
 ) -> None:
     app = make_app(replace(settings, mail_url="smtp://127.0.0.1:1"))
@@ -33,31 +33,31 @@ def test_who_is_taken_out_of_a_rotation_is_told_by_whom_and_from_when(
     (told,) = put({"users": ["alice", "bob"]})
     assert (told.recipient, told.subject) == (
         "carol@people.example",
-        "You were taken out of a rotation: Primary of acme/shop",
+        "You were removed from a rotation: Primary of acme/shop",
     )
     said = " ".join(told.text.split())
-    assert "olga took you out of the rotation Rotation 1." in said
-    assert "You have no shifts there any more, from Mon 2026-11-23 10:00 on." in said
+    assert "olga removed you from the rotation Rotation 1." in said
+    assert "You have no more shifts there, starting Mon 2026-11-23 10:00." in said
     assert f"http://localhost/acme/shop/-/on_call/schedules/{night.schedule}\n" in told.text
-    # Who stays, in another order, at another time or under another name, is told nothing.
+    # Users who stay in the rotation get no email about another order, time or name.
     assert put({"users": ["bob", "alice"], "handover_time": "10:00"}) == []
     assert put({"users": ["bob", "alice"], "name": "Days"}) == []
     assert put({"users": ["bob", "alice"]}, {"name": "Nights", "users": ["alice"]}) == []
-    # The other rotation is hers still.
+    # She is still in the other rotation.
     (told,) = put({"users": ["bob"]}, {"name": "Nights", "users": ["alice"]})
     assert told.recipient == "alice@people.example"
-    assert "out of the rotation Rotation 1. " in " ".join(told.text.split())
-    # Somebody else comes for Bob, and the other rotation ends.
+    assert "from the rotation Rotation 1. " in " ".join(told.text.split())
+    # Another user replaces Bob, and the other rotation ends.
     told_both = put({"users": ["olga"]})
     assert sorted(each.recipient for each in told_both) == [
         "alice@people.example",
         "bob@people.example",
     ]
-    # Olga knows that she took herself out.
+    # Olga removed herself, so she gets no email.
     assert put({"users": ["carol"]}) == []
     operate(
         app, *("schedules", "change", PROJECT, "Primary"), *("--rotation", "weekly bob mon 09:00")
     )
     told = mails(night)[-1]
     assert told.recipient == "carol@people.example"
-    assert "Somebody took you out of the rotation Rotation 1." in " ".join(told.text.split())
+    assert "Somebody removed you from the rotation Rotation 1." in " ".join(told.text.split())

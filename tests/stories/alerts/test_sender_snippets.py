@@ -1,4 +1,4 @@
-"""Snippets for programs that take a script, a template or a URL, as those programs use them."""
+"""Snippets for programs that use a script, a template or a URL, run as those programs do."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: The objects that Zabbix gives to scripts; what is sent goes to standard output.
+#: Objects that Zabbix provides to scripts; requests go to standard output.
 ZABBIX = """
 class HttpRequest {
   constructor() { this.headers = []; }
@@ -61,12 +61,12 @@ def titles(gatebell: LiveGatebell, endpoint: Endpoint) -> list[tuple[str, str]]:
 
 
 @pytest.mark.long
-def test_apprise_takes_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
+def test_apprise_accepts_its_url(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     text = text_for(live_sqlite, endpoint, "Apprise")
     url = re.search(r"'(jsons?://[^']+)'", text)
     assert url is not None
     sender = apprise.Apprise()
-    with warnings.catch_warnings():  # of its plugins
+    with warnings.catch_warnings():  # Its plugins cause warnings.
         warnings.simplefilter("ignore")
         assert sender.add(url[1])
         assert sender.notify(title="Disk almost full", body="2 % left")
@@ -103,9 +103,12 @@ def test_monit_calls_its_script(
 def test_healthchecks_fills_in_its_bodies(live_sqlite: LiveGatebell, endpoint: Endpoint) -> None:
     texts = {
         part: text_for(live_sqlite, endpoint, f"Healthchecks: {part}")
-        for part in ("URL", "request headers", "request body for down", "request body for up")
+        for part in (
+            *("webhook URL", "request headers"),
+            *("request body for down", "request body for up"),
+        )
     }
-    assert texts["URL"].strip() == endpoint.url
+    assert texts["webhook URL"].strip() == endpoint.url
     told = {"NAME": "Backup", "CODE": "6f0c", "NOW": "2026-11-23T03:00:00+00:00"}
     for state in ("down", "up"):
         body = Template(texts[f"request body for {state}"]).substitute(told)
@@ -129,7 +132,7 @@ def test_uptime_kuma_renders_its_body(live_sqlite: LiveGatebell, endpoint: Endpo
         }
         send(endpoint, body.render(told), headers)
     assert titles(live_sqlite, endpoint) == [('[The "shop"] [0]', "resolved")]
-    # Its test message has neither a monitor nor a heartbeat.
+    # Its test message contains neither a monitor nor a heartbeat.
     none = {"name": "Monitor Name not available", "msg": "Testing"}
     send(endpoint, body.render({**none, "monitorJSON": None, "heartbeatJSON": None}), headers)
     assert ("Testing", "triggered") in titles(live_sqlite, endpoint)
@@ -166,7 +169,7 @@ def test_zabbix_runs_its_script(live_sqlite: LiveGatebell, endpoint: Endpoint) -
     assert (alert.title, alert.status, alert.hosts) == ("High load", "resolved", "web-1")
 
 
-def test_collectd_is_told_where_its_notifications_go(
+def test_collectd_sends_notifications_with_its_configuration(
     live_sqlite: LiveGatebell, endpoint: Endpoint
 ) -> None:
     text = text_for(live_sqlite, endpoint, "collectd")
@@ -176,7 +179,7 @@ def test_collectd_is_told_where_its_notifications_go(
         *("JSON", "false"),
         "true",
     )
-    # As its write_http writes a notification.
+    # This is the format of collectd's write_http.
     notification = {
         "labels": {"alertname": "collectd_df_df_complex", "severity": "FAILURE"},
         "annotations": {"summary": "Host web-1, plugin df: 97 is above 90."},

@@ -1,4 +1,4 @@
-"""The guide "Set up paging", followed word for word, with a receiver for a telephone."""
+"""Follows the guide "Set up paging" word for word, with a receiver instead of a phone."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.support.service.receiver import Receiver, running_telephone
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> None:
+def test_a_new_user_is_paged_after_following_the_guide(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     project = make_project(gatebell, person)
     guide = guide_for_project("set-up-paging", gatebell, project)
@@ -39,7 +39,7 @@ def test_somebody_is_paged_who_was_not_there_before(gatebell: LiveGatebell) -> N
 
 
 def told(telephone: Receiver, pattern: str) -> str:
-    """Wait for a message with something in it, and return that."""
+    """Wait for a message that matches a pattern, and return the match."""
 
     def found() -> str | None:
         bodies = (each.body.decode() for each in telephone.received)

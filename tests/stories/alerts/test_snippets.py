@@ -1,4 +1,4 @@
-"""What the credentials page offers to paste, given to the programs that it is for."""
+"""Snippets of the credentials page, used with the programs that they are for."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def text_for(gatebell: LiveGatebell, endpoint: Endpoint, sender: str) -> str:
 
 
 def check_configuration(text: str, directory: Path) -> None:
-    """Let Alertmanager's own tool read a configuration."""
+    """Check a configuration with Alertmanager's own tool."""
     file = directory / "alertmanager.yml"
     file.write_text(text, encoding="utf-8")
     command = [str(PROGRAMS / "amtool"), "check-config", str(file)]
@@ -46,13 +46,13 @@ def check_configuration(text: str, directory: Path) -> None:
 @pytest.mark.long
 @needs_monitoring
 @pytest.mark.spec("H5", "I2", "I11")
-def test_alertmanager_takes_its_file_and_sends_by_it(
+def test_alertmanager_accepts_its_snippet_and_sends(
     live_sqlite: LiveGatebell, notify: Notify, tmp_path: Path
 ) -> None:
     endpoint = connect(live_sqlite, kind="prometheus", name="It's O'Brien's: #1")
     check_configuration(text_for(live_sqlite, endpoint, "Alertmanager"), tmp_path)
     (pasted,) = documents(live_sqlite, endpoint, "Alertmanager")
-    # The receiver as it is; the route's own times would make us wait for half a minute.
+    # Only the receiver is used, because the route would wait for half a minute.
     (receiver,) = pasted["receivers"]
     assert pasted["route"] == {"receiver": receiver["name"]}
     (webhook,) = receiver["webhook_configs"]
@@ -62,7 +62,7 @@ def test_alertmanager_takes_its_file_and_sends_by_it(
 
 @needs_monitoring
 @pytest.mark.spec("H5", "I2")
-def test_the_operator_makes_the_same_of_its_resources(
+def test_the_resources_for_the_operator_are_equivalent(
     live_sqlite: LiveGatebell, tmp_path: Path
 ) -> None:
     endpoint = connect(live_sqlite, kind="prometheus")
@@ -83,7 +83,7 @@ def test_the_operator_makes_the_same_of_its_resources(
 
 
 def referred_to(secret: dict[str, Any], webhook: dict[str, Any]) -> str:
-    """Return what the operator reads from the secret that a webhook names."""
+    """Return the value that the operator reads from the secret that a webhook names."""
     reference = webhook["httpConfig"]["authorization"]["credentials"]
     assert reference["name"] == secret["metadata"]["name"]
     key = secret["stringData"][reference["key"]]
@@ -92,7 +92,7 @@ def referred_to(secret: dict[str, Any], webhook: dict[str, Any]) -> str:
 
 
 def snake_case(value: Any) -> Any:
-    """Return a resource with the names that Alertmanager's own file has."""
+    """Return a resource with the names of Alertmanager's configuration file."""
     if isinstance(value, dict):
         return {
             re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", name): snake_case(each)
@@ -102,7 +102,7 @@ def snake_case(value: Any) -> Any:
 
 
 @pytest.mark.spec("H5", "I2", "I11")
-def test_grafana_sends_as_its_contact_point_says(gatebell: LiveGatebell) -> None:
+def test_grafana_sends_with_its_contact_point(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     (provisioned,) = documents(gatebell, endpoint, "Grafana")
     assert provisioned["apiVersion"] == 1
@@ -110,7 +110,7 @@ def test_grafana_sends_as_its_contact_point_says(gatebell: LiveGatebell) -> None
     (receiver,) = point["receivers"]
     assert (receiver["type"], receiver["disableResolveMessage"]) == ("webhook", False)
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,40}", receiver["uid"])
-    # Grafana puts variables of its environment in place of these.
+    # Grafana replaces these by variables of its environment.
     assert "$" not in yaml.safe_dump(provisioned)
     settings = receiver["settings"]
     scheme, key = settings["authorization_scheme"], settings["authorization_credentials"]
@@ -124,7 +124,7 @@ def test_grafana_sends_as_its_contact_point_says(gatebell: LiveGatebell) -> None
     assert [each["iid"] for each in answer.json()] == [1, 2]
 
 
-def test_tools_for_pagerduty_are_given_the_url_and_the_routing_key(
+def test_the_snippet_for_pagerduty_tools_has_url_and_routing_key(
     live_sqlite: LiveGatebell,
 ) -> None:
     endpoint = connect(live_sqlite)

@@ -1,4 +1,4 @@
-"""No background worker is running: people answer alerts, and the worker does the rest later."""
+"""Alerts are answered while no background worker runs, and the worker finishes the work later."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +22,7 @@ def service(request: pytest.FixtureRequest, new_service: NewService) -> Iterator
         yield live
 
 
-def test_whoever_answers_before_the_worker_runs_is_not_forgotten(service: LiveGatebell) -> None:
+def test_alerts_answered_before_the_worker_runs_are_processed_later(service: LiveGatebell) -> None:
     endpoint = connect(service)
     policy = ("--name", "Night", "--default", "--step", f"0s user:{alice(service).username}")
     given = (*policy, "--acknowledgement-timeout", "30m")
@@ -49,7 +49,7 @@ def test_whoever_answers_before_the_worker_runs_is_not_forgotten(service: LiveGa
     with running_worker(service):
         expected = {acknowledged: "acknowledged", snoozed: "snoozed", escalated: "running"}
         wait_until(lambda: states() == expected)
-        # Whatever came first, they can be escalated.
+        # They can be escalated, no matter which change was processed first.
         for each in (acknowledged, snoozed):
             assert call.done("POST", f"{each}/escalate")["escalation_policy"] == "Night"
             wait_until(partial(is_running, each))

@@ -1,4 +1,4 @@
-"""A team looks after several projects: what its group has for alerts, all of them use."""
+"""Schedules, policies and routes of a group are used by all projects of its team."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 import pytest
 from sqlalchemy import select
 
-from domain.access.actor import Work
+from domain.access.actor import UnitOfWork
 from domain.access.roles import Role
 from domain.core.errors import ConflictError
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import Sign
+from domain.delivery.mail.outbox import MessageSettings
 from domain.paging.contacts.actions import delete_channel
 from domain.paging.escalations.actions import (
     create_policy,
@@ -22,18 +22,18 @@ from domain.paging.escalations.actions import (
 )
 from domain.paging.escalations.gaps import queue_gap_notices
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
-from domain.paging.notifications.contact_types.mail import email_address
-from domain.paging.notifications.contacts import Owner
+from domain.paging.notifications.contact_types.mail import parse_email_address
+from domain.paging.notifications.contacts import ContactOwner
 from domain.paging.on_call.actions import create_schedule, delete_schedule
 from domain.paging.on_call.change_actions import create_override
 from domain.paging.on_call.types import NewOverride, NewSchedule
-from domain.projects.access import follow_to_group, follow_to_project
+from domain.projects.access import resolve_group, resolve_project
 from domain.projects.creation import ReservedNames, create_group
-from domain.projects.deletion import contents_of
+from domain.projects.deletion import count_contents
 from domain.projects.group_actions import delete_group, transfer_group
 from domain.projects.project_actions import transfer_project
-from domain.projects.types import GroupTransfer, ProjectTransfer, Repositories, Repository
-from domain.projects.views import Holder, Viewer
+from domain.projects.types import GroupTransfer, ProjectTransfer, RepositoryLookup, RepositoryState
+from domain.projects.views import ProjectOrGroup, Viewer
 from models import AlertFollower, Group, Mail, Member
 from tests.support.database.work import work_in
 from tests.support.mail.mail_server import Mailbox, running_mail_server
@@ -44,13 +44,13 @@ from web.settings.reader import Settings
 pytestmark = pytest.mark.both_databases
 Result = TypeVar("Result")
 _OPERATOR = Viewer(user_id=None, is_admin=True)
-#: Nothing was pushed to a project here.
-_EMPTY = Repository(default_branch=None, is_empty=True)
-_POLICIES = (ReservedNames(frozenset()), Repositories(lambda _project: _EMPTY))
+#: Repository of a project without any push.
+_EMPTY = RepositoryState(default_branch=None, is_empty=True)
+_POLICIES = (ReservedNames(frozenset()), RepositoryLookup(lambda _project: _EMPTY))
 
 
 class Team(Escalated):
-    """Alice and Bob, who are developers in the group acme, and what they do there."""
+    """Alice and Bob, who are developers in the group acme, and their actions."""
 
     def __init__(self, settings: Settings, mail_port: int) -> None:
         super().__init__(settings, mail_port)
@@ -70,17 +70,17 @@ class Team(Escalated):
             return made.group_id or 0
 
     @contextmanager
-    def at(self, path: str) -> Iterator[tuple[Work, Holder]]:
-        """Open a transaction of the operator in a project, or in a group: `acme/`."""
+    def at(self, path: str) -> Iterator[tuple[UnitOfWork, ProjectOrGroup]]:
+        """Open a transaction in a project, or in a group if the path ends with a slash."""
         with self.session() as session:
             work = work_in(session, now=self.now, policies=_POLICIES)
-            find: Callable[..., Holder] = (
-                follow_to_group if path.endswith("/") else follow_to_project
+            find: Callable[..., ProjectOrGroup] = (
+                resolve_group if path.endswith("/") else resolve_project
             )
             yield work, find(path.rstrip("/"), _OPERATOR, session=session)
 
     def do(self, path: str, act: Callable[..., Result], *given: Any) -> Result:
-        """Carry out an action in a project or group."""
+        """Call an action in a project or group."""
         with self.at(path) as (work, holder):
             return act(work, holder, *given)
 
@@ -97,20 +97,20 @@ class Team(Escalated):
         return self.do(path, create_policy, new)
 
     def whom(self, project_id: int, **changes: Any) -> list[str]:
-        """Let an alert of a project open, and return who is paged for it at once."""
+        """Open an alert of a project, and return the users who are paged immediately."""
         alert = self.alert(project_id=project_id, **changes)
         self.pass_time(seconds=1)
         return [name for name, _, _ in self.paged(alert)]
 
     def followed(self) -> set[int]:
-        """Return the projects whose alerts escalations are told of."""
+        """Return the projects whose changes of alerts are stored for escalations."""
         with self.session() as session:
             return set(session.scalars(select(AlertFollower.project_id)))
 
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """Messages that the mail server accepted."""
     return Mailbox()
 
 
@@ -125,9 +125,11 @@ def team(settings: Settings, mailbox: Mailbox) -> Iterator[Team]:
 
 def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
-    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    room = team.contact(
+        ContactOwner(group_id=_group(team, "acme")), parse_email_address("room@pager.example")
+    )
     policy = team.policy_at("acme/", "0s schedule:Primary", f"5m channel:{room.label}")
-    # One project was there before, and another one comes.
+    # One project existed before, and another one is created.
     site = team.project("acme/site")
     assert (team.whom(team.project_id), team.whom(site)) == (["alice"], ["alice"])
     team.pass_time(minutes=5)
@@ -138,8 +140,8 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     team.do("acme/", create_override, schedule, week)
     assert (team.whom(team.project_id), team.whom(site)) == (["bob"], ["bob"])
 
-    # A project asks its own routes first, and then those of the group; its own default policy
-    # comes before the one of the group.
+    # Routes of the project are evaluated before routes of the group, and its own default policy
+    # takes precedence.
     team.do(
         "acme/",
         create_route,
@@ -163,12 +165,12 @@ def test_a_team_has_one_schedule_for_its_projects(team: Team, mailbox: Mailbox) 
     alert = team.alert(project_id=team.project_id)
     team.pass_time(seconds=1)
     told = team.explained(alert)
-    assert told.reason == "the default policy of acme, since no route matches"
+    assert told.reason == "the default policy of acme, because no route matches"
     assert (told.policy, own.group, policy.group) == ("Night", None, "acme")
 
 
 @pytest.mark.long
-def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
+def test_a_transferred_project_pages_the_users_of_its_new_group(team: Team) -> None:
     team.schedule_at("acme/", "Primary", team.alice)
     team.policy_at("acme/", "0s schedule:primary", "30m user:bob")
     team.group("other")
@@ -178,30 +180,29 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
     site = team.project("acme/site")
     assert team.followed() == {team.project_id, site}
 
-    # Its own policy pages somebody of the group that is left: the move says so.
+    # Its own policy pages a user of the former group, and the transfer warns about it.
     own = team.policy_at("acme/site", "0s schedule:primary", name="Own", default=False)
     to_other = ProjectTransfer(namespace="other")
     with pytest.raises(ConflictError, match="policy Own pages the schedule Primary of acme"):
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_policy, own.id)
     route = team.do("acme/site", create_route, NewRoute(name="All", escalation_policy_id="Night"))
-    with pytest.raises(
-        ConflictError, match="route All leads to the escalation policy Night of acme"
-    ):
+    with pytest.raises(ConflictError, match="route All uses the escalation policy Night of acme"):
         team.do("acme/site", transfer_project, to_other)
     team.do("acme/site", delete_route, route.id)
 
-    # Nobody is paged by what was left: neither for new alerts nor for those under way.
+    # The former group pages no users any more, neither for new nor for open alerts.
     under_way = team.alert(project_id=site)
     team.pass_time(seconds=1)
     team.policy_at("other/", "0s user:dan")
     team.do("acme/site", transfer_project, to_other)
     assert team.whom(site) == ["dan"]
     assert team.paged(under_way) == [("alice", 1, 1), ("dan", 1, 1)]
-    assert "Its policy is gone. Paging begins again with another one." in team.said(under_way)
+    told = "The escalation policy no longer applies. Paging starts again with another policy."
+    assert told in team.said(under_way)
     team.do("other/site", transfer_project, ProjectTransfer(namespace="acme"))
 
-    # The same for a group with a project in it.
+    # The same applies to a group with a project in it.
     team.group("acme/db")
     deep = team.project("acme/db/main")
     assert team.whom(deep) == ["alice"]
@@ -209,16 +210,18 @@ def test_a_project_goes_on_paging_where_it_is_moved(team: Team) -> None:
         to = session.scalar(select(Group.id).where(Group.path == "other"))
     team.do("acme/db/", transfer_group, GroupTransfer(group_id=to))
     assert team.whom(deep) == ["dan"]
-    # And out of any group with a policy: nothing is followed any more.
+    # A transfer out of all groups with a policy ends the escalations.
     team.join(dan, "other/db", Role.OWNER)
     team.do("other/db/", transfer_group, GroupTransfer(group_id=None))
     assert (team.whom(deep), deep in team.followed()) == ([], False)
     assert team.followed() == {team.project_id, site}
 
 
-def test_what_projects_use_is_not_deleted(team: Team) -> None:
+def test_group_objects_that_projects_use_cannot_be_deleted(team: Team) -> None:
     schedule = team.schedule_at("acme/", "Primary", team.alice)
-    room = team.contact(Owner(group_id=_group(team, "acme")), email_address("room@pager.example"))
+    room = team.contact(
+        ContactOwner(group_id=_group(team, "acme")), parse_email_address("room@pager.example")
+    )
     shared = team.policy_at("acme/", "0s user:alice", default=False)
     own = team.policy_at("acme/shop", "0s schedule:primary", f"1m channel:{room.label}", name="Own")
     route = NewRoute(name="All", escalation_policy_id="Night")
@@ -226,30 +229,30 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     for act, number, why in (
         (delete_schedule, schedule, "policy Own of acme/shop pages this schedule"),
         (delete_channel, room.id, "policy Own of acme/shop pages this channel"),
-        (delete_policy, shared.id, "route All of acme/shop leads to this policy"),
+        (delete_policy, shared.id, "route All of acme/shop uses this policy"),
     ):
         with pytest.raises(ConflictError, match=why):
             team.do("acme/", act, number)
     team.do("acme/shop", delete_route, made.id)
 
-    # Escalations by the policy of the group hold it, unless others would take over.
+    # Escalations with the policy of the group prevent its deletion, unless other users take over.
     team.do("acme/shop", delete_policy, own.id)
     site = team.project("acme/site")
     team.do("acme/", create_route, route)
     with team.at("acme/") as (work, group):
         counts = {
-            each.word: each.count for each in contents_of(group.namespace, session=work.session)
+            each.word: each.count for each in count_contents(group.namespace, session=work.session)
         }
     assert {"on-call schedule", "escalation policy", "project"} <= counts.keys()
     assert team.whom(site) == ["alice"]
     assert team.followed() == {team.project_id, site}
-    with pytest.raises(ConflictError, match="leads to this policy"):
+    with pytest.raises(ConflictError, match="uses this policy"):
         team.do("acme/", delete_policy, shared.id)
 
-    # The first look knows what is missing, and maintainers of the group are told of more.
+    # The first check finds missing objects, and maintainers of the group see more details.
     carol = team.person("carol", role=None)
     team.join(carol, "acme", Role.MAINTAINER)
-    sign = Sign(
+    sign = MessageSettings(
         instance_name="Gatebell",
         base_url="http://gatebell.example",
         keyring=Keyring(team.settings.secret_key),
@@ -265,7 +268,7 @@ def test_what_projects_use_is_not_deleted(team: Team) -> None:
     assert team.whom(site) == []
 
 
-def _looking(team: Team, sign: Sign) -> Callable[[], int]:
+def _looking(team: Team, sign: MessageSettings) -> Callable[[], int]:
     def look() -> int:
         with team.session() as session:
             return queue_gap_notices(sign, session=session, now=team.now, between=session.flush)

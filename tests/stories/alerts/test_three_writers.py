@@ -14,24 +14,28 @@ import pytest
 from flask import Flask
 from sqlalchemy import Table, select
 
-from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.handling.status import StatusChange, change_statuses
-from domain.alerts.listing.search import find_matches, search_words
-from domain.alerts.reading.incoming import MissingAttributes, NoValidItem, UnreadableBody
+from domain.alerts.handling.status import StatusChange, change_alert_statuses
+from domain.alerts.listing.search import find_matches, parse_search_words
+from domain.alerts.reading.incoming import (
+    MissingAttributesError,
+    NoValidItemError,
+    UnreadableBodyError,
+)
 from domain.alerts.reading.mapping import AlertField, FieldMapping
 from domain.alerts.storing import intake
 from domain.alerts.storing.inbound_delivery import InboundDelivery
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from models import Alert, AlertNote, Delivery, Environment, Occurrence
 from tests.support.alerts.senders import item, webhook
 from tests.support.database.postgres import Postgres
 from tests.support.service.commands import operate
 from web.extensions import db
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 MAPPING = FieldMapping({AlertField.SEVERITY: (("prio",),), AlertField.RUNBOOK: (("book",),)})
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TITLES = ("CPU 80%", "CPU 100% DEAD", "Zürich — 磁盘\x00", "", None)
@@ -52,12 +56,12 @@ class House:
         for kind in ("http", "prometheus"):
             operate(app, "integrations", "create", "acme/shop", "--type", kind, "--name", kind)
 
-    def take(self, body_format: Format, body: bytes, moment: datetime) -> object:
+    def take(self, body_format: AlertFormat, body: bytes, moment: datetime) -> object:
         """Store a body and return its result."""
         mapping = MAPPING if body_format is HTTP else FieldMapping()
         try:
             parsed = body_format.read(body, now=moment, reading=READING, mapping=mapping)
-        except (MissingAttributes, NoValidItem, UnreadableBody) as error:
+        except (MissingAttributesError, NoValidItemError, UnreadableBodyError) as error:
             return str(error)
         delivery = InboundDelivery(
             project_id=1,
@@ -69,19 +73,19 @@ class House:
             received_at=moment,
             began_ns=0,
             mapping=mapping,
-            # One delivery a minute: some copies are in time and some are not.
+            # There is one delivery per minute, so some copies are in time and others are late.
             late_copies=timedelta(minutes=20),
         )
-        result = intake.receive(
+        result = intake.store_alerts(
             parsed, delivery, connection=self.app.extensions["gatebell"].connections
         )
         return result.items, result.by_item
 
     def change(self, status: str, iid: int, moment: datetime) -> object:
         """Change the status of an alert as a user."""
-        change = StatusChange(status=status, by=Actor(id=1, name="alice"))
+        change = StatusChange(status=status, by=EventActor(id=1, name="alice"))
         with self.app.app_context():
-            done = change_statuses(1, [iid], change, session=db.session(), now=moment)
+            done = change_alert_statuses(1, [iid], change, session=db.session(), now=moment)
             db.session.commit()
         return done
 
@@ -113,7 +117,7 @@ class House:
         return sorted(rows, key=repr)
 
     def _found(self, word: str) -> list[int]:
-        matches = find_matches(search_words(word), project_id=1, session=db.session())
+        matches = find_matches(parse_search_words(word), project_id=1, session=db.session())
         return sorted(db.session.scalars(select(Alert.iid).where(matches.condition)))
 
 
@@ -137,7 +141,7 @@ def houses(
         "INSTANCE_PATH": str(tmp_path),
         "SECRET_KEY": "a key that only tests have, and everybody knows",
     }
-    return [House(make_app(read_settings({**environment, "DATABASE_URL": url}))) for url in urls]
+    return [House(make_app(parse_settings({**environment, "DATABASE_URL": url}))) for url in urls]
 
 
 def generic(random: Random) -> bytes:
@@ -193,7 +197,7 @@ def step(random: Random, houses: Sequence[House], moment: datetime) -> list[obje
 
 
 @pytest.mark.long
-def test_all_writers_leave_the_same_behind(houses: list[House]) -> None:
+def test_all_writers_store_the_same_rows(houses: list[House]) -> None:
     random = Random(0)  # noqa: S311 - the same bodies each time
     for number in range(140):
         moment = BEGIN + timedelta(minutes=number, microseconds=number % 3)
@@ -203,7 +207,7 @@ def test_all_writers_leave_the_same_behind(houses: list[House]) -> None:
     for copy in copies:
         for name in kept:
             assert copy[name] == kept[name], name
-    # Something of everything has happened.
+    # Each kind of event has happened.
     assert {row["is_late"] for row in kept["occurrences"]} == {False, True}
     assert any(row["changes"] for row in kept["alert_notes"])
     assert any(row["raised_from"] is not None for row in kept["alerts"])

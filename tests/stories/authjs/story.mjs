@@ -1,5 +1,5 @@
-// A person's browser at an application with Auth.js: it keeps cookies and follows nothing itself.
-// Prints where a sign-in leads, or what the session has after the browser came back.
+// A browser at an application with Auth.js, which keeps cookies and does not follow redirects.
+// It prints the redirect of a sign-in, or the session after the browser has returned.
 
 import { pathToFileURL } from "node:url";
 

@@ -1,4 +1,4 @@
-// A script of 2022 with gitbeaker, which rehearses a release; it prints what came of each step.
+// A script of 2022 with gitbeaker that rehearses a release and prints the result of each step.
 
 import { Gitlab } from "@gitbeaker/rest";
 

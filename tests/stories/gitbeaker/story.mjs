@@ -1,4 +1,4 @@
-// A script with gitbeaker, as its users write them; it prints what came of each step.
+// A script with gitbeaker that prints the result of each step.
 
 import { Gitlab } from "@gitbeaker/rest";
 
@@ -31,7 +31,7 @@ done.links = (await api.ProjectReleases.show(project.id, "v1.0")).assets.links.l
 const expiry = new Date(Date.now() + 30 * 86400e3).toISOString().slice(0, 10);
 const made = await api.ProjectAccessTokens.create(project.id, "ci", ["read_api"], expiry);
 done.bot = (await new Gitlab({ host, token: made.token }).Projects.show(project.id)).id === project.id;
-// Page by page, with numbers and without.
+// Page by page, with page numbers and without.
 const wanted = { membership: true, perPage: 1 };
 done.numbered = (await api.Projects.all({ ...wanted, pagination: "offset" })).length;
 done.keyset = (await api.Projects.all({ ...wanted, pagination: "keyset", orderBy: "id" })).length;

@@ -1,4 +1,4 @@
-"""python-gitlab and gitbeaker as they are, against four releases: what works, and what fails.
+"""python-gitlab and gitbeaker with four releases: which steps work, and which fail.
 
 Both send `Platform-Release`, as a consumer does who rehearses a release.
 """
@@ -25,7 +25,7 @@ RELEASES = ("15.11", "16.0", "17.0", "18.0")
 WORKS = "works"
 
 Step = Callable[[gitlab.Gitlab, Any], object]
-#: The steps of a script of 2022, and the first release that refuses each.
+#: Steps of a script of 2022, and the first release that rejects each step.
 STEPS: Mapping[str, tuple[Step, str | None]] = {
     "account": (lambda api, _project: api.auth(), None),
     "users, by page": (lambda api, _project: api.users.list(page=2, per_page=1), "17.0"),
@@ -110,7 +110,7 @@ def _is_before(release: str, end: str | None) -> bool:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_script_of_python_gitlab_fails_where_the_schedule_says(
+def test_a_script_of_python_gitlab_fails_according_to_the_schedule(
     gatebell: LiveGatebell, release: str
 ) -> None:
     owner = root(gatebell)
@@ -127,7 +127,7 @@ def test_a_script_of_python_gitlab_fails_where_the_schedule_says(
 
 @pytest.mark.long
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_script_of_gitbeaker_fails_where_the_schedule_says(
+def test_a_script_of_gitbeaker_fails_according_to_the_schedule(
     gatebell: LiveGatebell, release: str
 ) -> None:
     install(FOLDER)

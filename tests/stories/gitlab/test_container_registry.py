@@ -1,4 +1,4 @@
-"""Docker's registry and skopeo themselves: push, pull, refusals, and deletion through the API."""
+"""Real processes of Docker's registry and skopeo: push, pull, denied access, and deletion."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -30,8 +30,8 @@ from tests.support.registry.listed import tags_of, wait_for_tags, work
 from tests.support.registry.programs import Registry, is_installed
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.wire.html_forms import form_to, submit
-from web.jobs.retention import remove_from_database
-from web.settings.reader import read_settings
+from web.jobs.retention import remove_deleted_data
+from web.settings.reader import parse_settings
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="scripts/ensure-registry could not fetch them"),
@@ -46,7 +46,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 @pytest.fixture(scope="module")
 def service(new_service: NewService, registry: Registry) -> Iterator[LiveGatebell]:
-    """A service and a registry that know each other."""
+    """A service and a registry that are connected with each other."""
     made = new_service("sqlite", only="web", REGISTRY_URL=registry.url)
     with running(made) as live:
         registry.connect(live, live.cli("registry", "configuration")["configuration"])
@@ -59,13 +59,13 @@ def service(new_service: NewService, registry: Registry) -> Iterator[LiveGatebel
 
 @pytest.fixture
 def project(service: LiveGatebell) -> str:
-    """A private project of Alice's."""
+    """A private project of Alice."""
     return make_project(service, alice(service))
 
 
 @pytest.fixture
 def push_token(service: LiveGatebell, project: str) -> str:
-    """A token of the project that pushes."""
+    """A token of the project that may push."""
     namespace = namespace_of(service, "projects", project)
     script = script_of(service, alice(service))
     return make_bot_token(script, namespace, scopes=["write_registry"]).clear
@@ -77,16 +77,16 @@ def image(tmp_path: Path) -> Image:
 
 
 def oauth_token_of(service: LiveGatebell) -> str:
-    """Let Alice authorize an application for everything; return its token."""
+    """Let Alice authorize an application for all scopes; return its token."""
     application = make_application(service, alice(service), scopes="api")
     return new_pair(service, application, scope="api").access
 
 
 @pytest.fixture
 def library(service: LiveGatebell) -> Iterator[gitlab.Gitlab]:
-    """python-gitlab with an OAuth token of Alice's."""
+    """python-gitlab with an OAuth token of Alice."""
     made = gitlab.Gitlab(service.url, oauth_token=oauth_token_of(service))
-    made.session.trust_env = False  # no proxy between us
+    made.session.trust_env = False  # Requests to loopback use no proxy.
     yield made
     made.session.close()
 
@@ -139,7 +139,7 @@ def test_a_project_token_pushes_and_an_oauth_token_deletes_through_the_api(
     with pytest.raises(GitlabGetError) as gone:
         listed.tags.get("v1")
     assert gone.value.response_code == 404
-    # What is pushed again is there again.
+    # A deleted tag can be pushed again.
     assert registry.push(image, f"{project}:v1", push_token).is_done
     wait_for_tags(listed, "v1")
 
@@ -181,7 +181,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
 
     answer = submit(browser, page, form_to(page, f"/{listed.id}/delete"))
     assert (
-        "is being deleted, with all its images."
+        "and all its images are being deleted."
         in browser.get(service.url + answer.headers["Location"]).text
     )
     assert "/delete" not in browser.get(page.url).text
@@ -193,7 +193,7 @@ def test_a_maintainer_deletes_a_tag_and_a_repository_on_the_page(
 
 @pytest.mark.long
 @pytest.mark.spec("G3")
-def test_an_oauth_token_cannot_sign_in_and_the_client_shows_why(
+def test_an_oauth_token_cannot_sign_in_and_the_client_shows_the_reason(
     service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
 ) -> None:
     assert registry.push(image, f"{project}:v1", push_token).is_done
@@ -209,7 +209,7 @@ def test_an_oauth_token_cannot_sign_in_and_the_client_shows_why(
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_scopes_and_roles_say_who_pulls_and_who_pushes(
+def test_pull_and_push_require_scopes_and_roles(
     service: LiveGatebell, registry: Registry, project: str, push_token: str, image: Image
 ) -> None:
     name = f"{project}/worker"
@@ -236,7 +236,7 @@ def test_scopes_and_roles_say_who_pulls_and_who_pushes(
 
 
 @pytest.mark.long
-def test_everybody_pulls_from_a_public_project(
+def test_a_public_project_can_be_pulled_without_a_token(
     service: LiveGatebell, registry: Registry, image: Image
 ) -> None:
     project = make_project(service, alice(service), visibility="public")
@@ -247,7 +247,7 @@ def test_everybody_pulls_from_a_public_project(
 
 
 @pytest.mark.long
-def test_a_tag_goes_and_others_of_the_same_image_stay(
+def test_deleting_a_tag_keeps_other_tags_of_the_same_image(
     registry: Registry, project: str, push_token: str, image: Image, repository: Listed
 ) -> None:
     for tag in ("v1", "v2"):
@@ -263,7 +263,7 @@ def test_a_tag_goes_and_others_of_the_same_image_stay(
 
 
 @pytest.mark.long
-def test_the_worker_removes_tags_that_match_and_whole_repositories(
+def test_the_worker_removes_matching_tags_and_whole_repositories(
     service: LiveGatebell,
     registry: Registry,
     project: str,
@@ -271,7 +271,7 @@ def test_the_worker_removes_tags_that_match_and_whole_repositories(
     tmp_path: Path,
     repository: Listed,
 ) -> None:
-    # Two of one image, so that neither way of removing a tag takes others with it.
+    # Two tags of each image show that the removal of a tag keeps the other one.
     images = {name: make_image(tmp_path / name, content=name) for name in ("a", "b")}
     for tag, content in {"dev-1": "a", "dev-2": "b", "v1": "a", "latest": "b"}.items():
         assert registry.push(images[content], f"{project}:{tag}", push_token).is_done
@@ -293,7 +293,7 @@ def test_the_worker_removes_tags_that_match_and_whole_repositories(
 
 
 @pytest.mark.long
-def test_a_deleted_project_takes_its_images_with_it(
+def test_deleting_a_project_deletes_its_images(
     service: LiveGatebell,
     registry: Registry,
     project: str,
@@ -311,12 +311,12 @@ def test_a_deleted_project_takes_its_images_with_it(
     token = make_bot_token(
         script, namespace_of(service, "projects", project), scopes=["write_registry"]
     ).clear
-    settings = read_settings(service.environment)
-    remove_from_database(settings)
+    settings = parse_settings(service.environment)
+    remove_deleted_data(settings)
     assert not registry.inspect(f"{project}:v1", token).is_done
     assert not registry.push(image, f"{project}:v2", token).is_done
     assert work(service) >= 1
-    assert remove_from_database(settings)["projects"] == 1
+    assert remove_deleted_data(settings)["projects"] == 1
 
     assert registry.push(image, f"{project}:v2", token).is_done
     assert registry.inspect(f"{project}:v2", token).is_done
@@ -324,7 +324,7 @@ def test_a_deleted_project_takes_its_images_with_it(
 
 
 @pytest.mark.long
-def test_nothing_is_lost_while_the_registry_is_away(
+def test_deletions_are_retried_while_the_registry_is_unavailable(
     service: LiveGatebell,
     registry: Registry,
     project: str,
@@ -361,17 +361,17 @@ def test_a_key_is_rotated_with_an_overlap(
     repository: Listed,
 ) -> None:
     service.cli("registry", "rotate-key", "--notice-hours", "2")
-    # The new one waits, so that tokens are still of the key that the registry knows.
+    # The new key is not used yet, so the registry still accepts tokens.
     assert registry.push(image, f"{project}:v1", push_token).is_done
     listed = repository()
     wait_for_tags(listed, "v1")
-    with database_of(service) as session:  # two hours pass
+    with database_of(service) as session:  # Two hours pass.
         session.execute(
             update(RegistryKey)
             .where(RegistryKey.signs_from > now())
             .values(signs_from=now() - timedelta(seconds=1))
         )
-    # A registry that was forgotten refuses, and the API says what to do.
+    # A registry without the new key rejects tokens, and the API explains the remedy.
     assert not registry.inspect(f"{project}:v1", push_token).is_done
     with pytest.raises(GitlabError) as refused:
         listed.tags.delete("v1")
@@ -386,7 +386,7 @@ def test_a_key_is_rotated_with_an_overlap(
 
 
 @pytest.mark.long
-def test_a_registry_that_deletes_nothing_is_told_apart(
+def test_a_registry_without_deletion_is_recognized(
     service: LiveGatebell,
     registry: Registry,
     project: str,

@@ -1,4 +1,4 @@
-"""Git's own client clones, fetches and pushes, with each kind of token."""
+"""Git's own client clones, fetches and pushes with each kind of token."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -96,10 +96,10 @@ def test_each_kind_of_token_pushes_fetches_and_clones(
 
 @pytest.mark.spec("G2")
 @pytest.mark.one_database("sqlite")
-def test_a_credential_helper_gives_the_token_of_an_application(
+def test_git_works_with_the_application_token_of_a_credential_helper(
     gatebell: LiveGatebell, owner: Person, project: str, tmp_path: Path
 ) -> None:
-    """As git-credential-oauth does, which answers Git with the user name `oauth2`."""
+    """Helpers such as git-credential-oauth give Git the user name `oauth2`."""
     token = of_application(gatebell, owner, project)
     helper = f"!f() {{ echo username=oauth2; echo password={token}; }}; f"
     options = ("-c", f"credential.helper={helper}")
@@ -111,7 +111,7 @@ def test_a_credential_helper_gives_the_token_of_an_application(
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("version", ["0", "1", "2"])
-def test_every_version_of_the_protocol_clones_shallow_and_in_part(
+def test_every_protocol_version_supports_shallow_and_partial_clones(
     git: GitClient, project: str, version: str
 ) -> None:
     work = git.new_work(FILES)
@@ -136,7 +136,7 @@ def test_every_version_of_the_protocol_clones_shallow_and_in_part(
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_anybody_clones_a_public_project_and_only_members_push_to_it(
+def test_a_public_project_can_be_cloned_but_only_members_can_push(
     gatebell: LiveGatebell, owner: Person, git: GitClient, tmp_path: Path
 ) -> None:
     project = make_project(gatebell, owner, visibility="public")
@@ -157,7 +157,7 @@ def test_anybody_clones_a_public_project_and_only_members_push_to_it(
 
 
 @pytest.mark.one_database("sqlite")
-def test_git_shows_why_it_is_refused(
+def test_git_shows_the_reason_of_a_rejection(
     gatebell: LiveGatebell, git: GitClient, project: str, tmp_path: Path
 ) -> None:
     wrong = GitClient(gatebell=gatebell, home=tmp_path / "wrong", token="gbp-wrong")
@@ -172,12 +172,12 @@ def test_git_shows_why_it_is_refused(
         token=make_token(gatebell, make_user(gatebell), scopes="read_api").clear,
     )
     told = small.run("clone", small.url(project))
-    assert "remote: The access token needs one of these scopes: api, read_repository" in told.said
+    assert "remote: The access token must have one of these scopes: api, read" in told.said
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_first_branch_that_is_pushed_is_the_default_one(git: GitClient, project: str) -> None:
+def test_the_first_pushed_branch_is_the_default_branch(git: GitClient, project: str) -> None:
     work = git.new_work(FILES, branch="trunk")
     assert git.push(work, project, "trunk").status == 0
     copy = git.clone(project)
@@ -188,14 +188,14 @@ def test_the_first_branch_that_is_pushed_is_the_default_one(git: GitClient, proj
 
 @pytest.mark.long
 @pytest.mark.spec("K2", "K3")
-def test_downloads_are_recorded_once_and_those_of_public_projects_are_not_stored(
+def test_downloads_are_recorded_once_except_for_public_projects(
     gatebell: LiveGatebell, owner: Person, git: GitClient
 ) -> None:
     for visibility, stored in (("private", 1), ("internal", 1), ("public", 0)):
         project = make_project(gatebell, owner, visibility=visibility)
         git.push(git.new_work(FILES, name=visibility), project)
         copy = git.clone(project, into=f"{visibility}-copy")
-        # Nothing is new, so nothing is downloaded.
+        # A fetch without new commits downloads nothing.
         git.do("-C", str(copy), "fetch", "--quiet")
         events = events_with_subject(gatebell, project)
         assert [event.kind for event in events] == ["repository_download_operation"] * stored
@@ -209,13 +209,13 @@ def test_downloads_are_recorded_once_and_those_of_public_projects_are_not_stored
 @pytest.mark.long
 @pytest.mark.spec("K2")
 @pytest.mark.one_database("sqlite")
-def test_before_release_17_downloads_of_public_projects_are_stored_as_well(
+def test_before_release_17_downloads_of_public_projects_are_stored(
     gatebell: LiveGatebell, owner: Person, git: GitClient
 ) -> None:
     project = make_project(gatebell, owner, visibility="public")
     git.push(git.new_work(FILES), project)
     with changed_settings(gatebell, release="16.11"):
-        # What a request rehearses does not hide it.
+        # A rehearsed release does not hide the download.
         hidden = ("-c", "http.extraHeader=Platform-Release: 17.0")
         GitClient(gatebell=gatebell, home=git.home, options=hidden).clone(project)
     (event,) = events_with_subject(gatebell, project)

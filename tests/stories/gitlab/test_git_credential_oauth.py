@@ -1,4 +1,4 @@
-"""git-credential-oauth gets tokens for Git by the browser, refreshes them, and asks again."""
+"""git-credential-oauth gets tokens for Git in the browser, and refreshes them."""
 
 import re
 import subprocess
@@ -47,7 +47,7 @@ NewMachine = Callable[..., Machine]
 def service(
     new_service: NewService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LiveGatebell]:
-    """A service with TLS, where devices need not wait for long."""
+    """A service with TLS and short polling intervals for devices."""
     certificate = str(make_certificate(tmp_path_factory.mktemp("certificate")))
     made = new_service(
         "sqlite",
@@ -55,7 +55,7 @@ def service(
         TLS_CERTIFICATE=certificate,
         TLS_KEY=certificate,
         DEVICE_POLL_INTERVAL_SECONDS="1",
-        # Commands that begin at once may be far apart on a busy machine.
+        # Commands that start together may run far apart on a busy machine.
         REFRESH_REPLAY_SECONDS="60",
     )
     with running(made) as live:
@@ -64,7 +64,7 @@ def service(
 
 @pytest.fixture(scope="module")
 def application(service: LiveGatebell) -> ClientCredentials:
-    """The application for everybody's Git."""
+    """The application for Git clients of all users."""
     return make_application(
         service,
         bob(service),
@@ -89,7 +89,7 @@ def project(service: LiveGatebell, owner: Person) -> str:
 def new_machine(
     service: LiveGatebell, application: ClientCredentials, owner: Person, tmp_path: Path
 ) -> Iterator[NewMachine]:
-    """Makes machines of the owner's, set up as the documentation says."""
+    """Creates machines of the owner, set up according to the documentation."""
     made: list[Machine] = []
 
     def make(*, git: Path | None = NEWER_GIT) -> Machine:
@@ -112,13 +112,13 @@ def new_machine(
 
 
 def clone(machine: Machine, project: str, into: str = "clone") -> None:
-    """Clone a project; a browser is opened for it."""
+    """Clone a project, which opens a browser."""
     told = machine.run("clone", machine.git.url(project), into)
     assert (told.status, told.has_opened) == (0, True), told.said
 
 
 def let_expire(machine: Machine) -> None:
-    """Let the day after the last command come: the cache and the service know of the expiry."""
+    """Let the token expire, for the cache and for the service."""
     before = now() - timedelta(hours=1)
     with database_of(machine.git.gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=before))
@@ -126,13 +126,13 @@ def let_expire(machine: Machine) -> None:
 
 
 def revoke(machine: Machine) -> None:
-    """Revoke the application's access on the page for it."""
+    """Revoke the application's access on its page."""
     page = machine.browser.get(machine.git.gatebell.url + AUTHORIZED)
     assert submit(machine.browser, page, form_to(page, "/revoke")).status_code == 302
 
 
 @pytest.mark.parametrize("git", [NEWER_GIT, None], ids=["newer", "own"])
-def test_the_browser_is_asked_once_for_clone_push_and_fetch(
+def test_the_browser_is_opened_once_for_clone_push_and_fetch(
     new_machine: NewMachine, application: ClientCredentials, project: str, git: Path | None
 ) -> None:
     machine = new_machine(git=git)
@@ -150,7 +150,7 @@ def test_the_browser_is_asked_once_for_clone_push_and_fetch(
 
 
 @pytest.mark.long
-def test_an_expired_token_is_refreshed_without_a_browser_day_after_day(
+def test_expired_tokens_are_refreshed_without_a_browser(
     new_machine: NewMachine, project: str
 ) -> None:
     machine = new_machine()
@@ -166,11 +166,11 @@ def test_an_expired_token_is_refreshed_without_a_browser_day_after_day(
 
 
 @pytest.mark.long
-def test_commands_at_once_refresh_the_same_token(new_machine: NewMachine, project: str) -> None:
+def test_concurrent_commands_refresh_the_same_token(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     clone(machine, project)
     let_expire(machine)
-    # Submodules are fetched at once, and each asks the helper.
+    # Submodules are fetched in parallel, and each fetch calls the helper.
     url = machine.git.url(project)
     fetches = [machine.git.start("ls-remote", url) for _ in range(4)]
     assert [each.wait(SECONDS) for each in fetches] == [0] * 4
@@ -180,18 +180,18 @@ def test_commands_at_once_refresh_the_same_token(new_machine: NewMachine, projec
 
 
 @pytest.mark.long
-def test_a_revoked_access_is_asked_for_again(new_machine: NewMachine, project: str) -> None:
+def test_revoked_access_is_requested_again(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     clone(machine, project)
     revoke(machine)
-    # Git forgets what was refused …
+    # Git deletes the rejected token …
     told = machine.run("-C", "clone", "fetch")
     assert (told.status, told.has_opened) == (128, False)
     assert "Authentication failed" in told.said
-    # … and asks at the next command.
+    # … and requests a new one for the next command.
     told = machine.run("-C", "clone", "fetch")
     assert (told.status, told.has_opened) == (0, True), told.said
-    # A refresh token that was revoked is as good as none.
+    # With a revoked refresh token, the helper requests a new authorization.
     revoke(machine)
     let_expire(machine)
     told = machine.run("-C", "clone", "fetch")
@@ -200,18 +200,18 @@ def test_a_revoked_access_is_asked_for_again(new_machine: NewMachine, project: s
 
 
 @pytest.mark.long
-def test_who_denies_gets_nothing(new_machine: NewMachine, project: str) -> None:
+def test_a_denied_request_stores_no_token(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     url = machine.git.url(project)
     told = machine.run("ls-remote", url, visit=machine.deny)
     assert (told.status, told.has_opened) == (128, True)
-    # The helper does not look at the error that the browser brings.
+    # The helper ignores the error that the browser returns.
     assert "invalid_request" in told.said
     assert machine.kept() == {}
 
 
 @pytest.mark.long
-def test_scopes_that_only_read_do_not_push(new_machine: NewMachine, project: str) -> None:
+def test_read_scopes_cannot_push(new_machine: NewMachine, project: str) -> None:
     machine = new_machine()
     machine.configure("oauthScopes", "read_repository")
     clone(machine, project)
@@ -219,7 +219,7 @@ def test_scopes_that_only_read_do_not_push(new_machine: NewMachine, project: str
     machine.git.commit(work, FILES, message="Begin")
     told = machine.run("-C", str(work), "push", "origin", "HEAD:main")
     assert told.status == 128
-    assert "remote: The access token needs one of these scopes: api, write_repository." in told.said
+    assert "The access token must have one of these scopes: api, write_repository." in told.said
 
 
 @pytest.mark.long

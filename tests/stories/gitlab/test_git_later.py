@@ -1,4 +1,4 @@
-"""Git after the first day: what may change between two commands, and in the middle of one."""
+"""Changes of access between two Git commands, and during a command."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,14 +27,14 @@ from tests.support.git.client import Done, GitClient
 from tests.support.git.raw import clone_request, not_reading
 from tests.support.oauth.oauth_wire import machine
 from tests.support.service.live import LiveGatebell
-from web.jobs.retention import remove_from_database
+from web.jobs.retention import remove_deleted_data
 
 pytestmark = pytest.mark.one_database("postgres")
 
 FILES = {"README.md": b"# Shop\n"}
-#: More than the buffers of a pipe and of two sockets hold.
+#: More bytes than fit into the buffers of a pipe and of two sockets.
 LARGE = 8 * 1024 * 1024
-#: Waits, with the branches of the server known, until the test says go.
+#: Hook that waits for the test after Git has received the branches of the server.
 HOOK = '#!/bin/sh\ntouch "$HOME/asked"\nuntil [ -e "$HOME/go" ]; do sleep 0.05; done\n'
 
 
@@ -51,21 +51,21 @@ class Team:
     git: GitClient
 
     def push(self) -> Done:
-        """Let the developer commit and push."""
+        """Commit and push as the developer."""
         work = self.git.home / "clone"
         self.git.commit(work, {"file": urandom(20)}, message="Change")
         return self.git.push(work, self.project, "HEAD:main")
 
     def fetch(self) -> Done:
-        """Let the developer fetch."""
+        """Fetch as the developer."""
         return self.git.run("-C", "clone", "fetch", self.git.url(self.project))
 
     def branches(self) -> str:
-        """Return what the owner sees of the branches."""
+        """Return the branches as the owner sees them."""
         return self.owner.do("ls-remote", self.owner.url(self.project))
 
     def on_project(self, method: str, path: str = "", **body: str) -> None:
-        """Let the owner change the project by the API."""
+        """Change the project with the API as the owner."""
         url = f"/projects/{quote(self.project, safe='')}{path}"
         answer = self.script.send(method, url, json=body)
         assert answer.status_code < 300, answer.text
@@ -118,7 +118,7 @@ def revoke(team: Team) -> None:
 
 
 Change = Callable[[Team], None]
-#: What changes, and the status of reading and of pushing from then on.
+#: Changes, and the status of reads and pushes from then on.
 CHANGES: dict[str, tuple[Change, int, int]] = {
     "the role is lowered": (lower_role, 403, 403),
     "the project is archived": (archive, 200, 403),
@@ -128,7 +128,7 @@ CHANGES: dict[str, tuple[Change, int, int]] = {
 
 
 @pytest.mark.long
-def test_a_role_that_changes_counts_from_the_next_command_on(team: Team) -> None:
+def test_a_changed_role_applies_to_the_next_command(team: Team) -> None:
     assert team.push().status == 0
     give_role(team.gatebell, team.project, team.developer, Role.REPORTER)
     assert "remote: You need the Developer role in" in team.push().said
@@ -141,9 +141,7 @@ def test_a_role_that_changes_counts_from_the_next_command_on(team: Team) -> None
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_changes_after_the_branches_were_listed_counts_for_the_objects(
-    team: Team, name: str
-) -> None:
+def test_changes_after_the_list_of_branches_apply_to_the_objects(team: Team, name: str) -> None:
     happens, read_status, push_status = CHANGES[name]
     before = team.branches()
     pushing = begin_to_push(team)
@@ -166,7 +164,7 @@ def test_what_changes_after_the_branches_were_listed_counts_for_the_objects(
 
 
 def begin_to_push(team: Team) -> Popen[bytes]:
-    """Begin a push that knows the branches of the server, and waits."""
+    """Start a push that waits after it has received the branches of the server."""
     work, hooks = team.git.home / "clone", team.git.home / "hooks"
     hooks.mkdir()
     (hooks / "pre-push").write_text(HOOK)
@@ -183,7 +181,7 @@ def begin_to_push(team: Team) -> Popen[bytes]:
 
 
 def make_private(team: Team) -> None:
-    """Make a project private that everybody could clone, the developer as a stranger too."""
+    """Make a project private that was public and that the developer left."""
     team.on_project("PUT", visibility="private")
 
 
@@ -198,7 +196,7 @@ def make_private(team: Team) -> None:
         (let_expire, 401),
     ],
 )
-def test_a_clone_that_runs_comes_to_its_end_and_the_next_is_judged_anew(
+def test_a_running_clone_finishes_and_the_next_is_checked_again(
     team: Team, happens: Change, later: int
 ) -> None:
     if happens is make_private:
@@ -214,16 +212,16 @@ def test_a_clone_that_runs_comes_to_its_end_and_the_next_is_judged_anew(
 
 
 @pytest.mark.long
-def test_a_clone_of_what_is_removed_from_the_disk_fails_in_words(team: Team) -> None:
+def test_a_clone_of_a_removed_repository_fails_with_a_message(team: Team) -> None:
     with not_reading(team.gatebell, clone_request_of(team)) as client:
         answer = begun(client)
         delete(team)
-        remove_from_database(settings_of(team.gatebell))
+        remove_deleted_data(settings_of(team.gatebell))
         body = answer.read()
-    # The side band for errors, which Git shows (gitprotocol-pack).
+    # This is the side band for errors, which Git shows (gitprotocol-pack).
     assert b"\x03aborting due to possible repository corruption on the remote side." in body
     assert listed(team) == 404
-    assert "unexpected error" not in team.gatebell.log_text()[-20_000:]
+    assert '"request.failed"' not in team.gatebell.log_text()[-20_000:]
 
 
 def clone_request_of(team: Team) -> bytes:
@@ -235,7 +233,7 @@ def clone_request_of(team: Team) -> bytes:
 
 
 def begun(client: socket) -> HTTPResponse:
-    """Return a response of which the head has come."""
+    """Return a response after its headers have arrived."""
     answer = HTTPResponse(client)
     answer.begin()
     assert answer.status == 200
@@ -243,6 +241,6 @@ def begun(client: socket) -> HTTPResponse:
 
 
 def listed(team: Team) -> int:
-    """Return the status of what each fetch begins with."""
+    """Return the status of the first request of a fetch."""
     url = f"{team.gatebell.url}/{team.project}.git/info/refs?service=git-upload-pack"
     return machine(team.gatebell).get(url, auth=("x", team.token.clear)).status_code

@@ -1,4 +1,4 @@
-"""npm's gitbeaker, as its users have it, sets up a group and works in it."""
+"""A script with npm's gitbeaker sets up a group and works in it."""
 
 from pathlib import Path
 

@@ -1,8 +1,7 @@
-"""Programs that were written for GitLab: their calls, and what they read of the answers.
+"""Programs that were written for GitLab: their requests, and the fields that they read.
 
-A server of the Model Context Protocol runs as it comes from npm, clients of Ruby and Go as they
-come from Debian. Backstage, Renovate and Argo CD are too large for that: the calls are those of
-their sources.
+A server of the Model Context Protocol comes from npm, and clients in Ruby and Go come from Debian.
+Backstage, Renovate and Argo CD are too large to run, so the requests are taken from their sources.
 """
 
 from collections.abc import Iterator, Mapping
@@ -62,7 +61,7 @@ def get(script: Api, path: str, **query: Any) -> requests.Response:
 
 
 def pages(script: Api, path: str, query: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Walk as Backstage does: by the header X-Next-Page."""
+    """Follow pages with the header X-Next-Page, as Backstage does."""
     page: str | None = None
     while page != "":
         answer = get(script, path, **query, **({"page": page} if page else {}))
@@ -71,7 +70,7 @@ def pages(script: Api, path: str, query: Mapping[str, Any]) -> Iterator[dict[str
 
 
 @pytest.mark.long
-def test_an_assistant_finds_projects_by_the_servers_own_schemas(
+def test_an_assistant_finds_projects_with_the_schemas_of_the_server(
     gatebell: LiveGatebell, team: dict[str, Any]
 ) -> None:
     install(FOLDER)
@@ -168,7 +167,9 @@ def test_argo_cd_lists_the_repositories_of_a_group(
 
 
 @pytest.mark.long
-def test_rubys_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str, Any]) -> None:
+def test_the_ruby_client_reads_groups_projects_and_members(
+    gatebell: LiveGatebell, team: dict[str, Any]
+) -> None:
     told = run_ruby(FOLDER_OF_CLIENTS / "story.rb", given_to_clients(gatebell, team))
     shop, blog = team["name"], "blog"
     assert set(told["groups"]) == {team["group"], f"{team['group']}/eu"}
@@ -180,7 +181,9 @@ def test_rubys_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[s
 
 
 @pytest.mark.long
-def test_go_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str, Any]) -> None:
+def test_the_go_client_reads_groups_projects_and_members(
+    gatebell: LiveGatebell, team: dict[str, Any]
+) -> None:
     told = run_go(FOLDER_OF_CLIENTS / "story.go", given_to_clients(gatebell, team))
     assert (told["taken"], "has already been taken" in told.pop("error")) == (True, True)
     assert all(url.startswith(gatebell.url) for url in told.pop("urls"))
@@ -205,7 +208,7 @@ def test_go_gitlab_gets_what_it_asks_for(gatebell: LiveGatebell, team: dict[str,
 
 
 def given_to_clients(gatebell: LiveGatebell, team: dict[str, Any]) -> dict[str, str]:
-    """Return what a program is told; its project is named shop."""
+    """Return the input of a program; its project is named shop."""
     script: Api = team["script"]
     made(script.send("POST", "/projects", json={"path": "shop", "namespace_id": team["id"]}))
     return {

@@ -1,4 +1,4 @@
-"""python-gitlab, as its users have it, keeps personal access tokens in order."""
+"""python-gitlab manages personal access tokens, CI reports, users and groups."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_it_signs_in_with_a_token(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_it_walks_through_all_pages_of_a_list(
+def test_it_follows_all_pages_of_a_list(
     gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
     made = [make_token(gatebell, alice).id for _ in range(5)]
@@ -52,7 +52,7 @@ def test_it_walks_through_all_pages_of_a_list(
 
 
 @pytest.mark.spec("G4")
-def test_it_rotates_its_own_token_and_goes_on_with_the_new_one(
+def test_it_rotates_its_own_token_and_uses_the_new_one(
     gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person
 ) -> None:
     library = open_gitlab(private_token=make_token(gatebell, alice, name="nightly").clear)
@@ -105,7 +105,9 @@ def test_an_administrators_script_makes_tokens_for_users(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("L3", "M4")
-def test_external_ci_reports_with_it(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> None:
+def test_external_ci_reports_statuses_and_deployments(
+    gatebell: LiveGatebell, open_gitlab: OpenGitlab
+) -> None:
     owner = make_user(gatebell)
     path = make_project(gatebell, owner)
     library = open_gitlab(private_token=make_token(gatebell, owner).clear)
@@ -161,7 +163,7 @@ def test_an_administrator_deactivates_and_approves(
     assert library.users.get(user.id).state == "active"
     new.approve()
     assert library.users.get(new.id).state == "active"
-    with pytest.raises(GitlabUserApproveError, match="does not wait"):
+    with pytest.raises(GitlabUserApproveError, match="is not pending approval"):
         new.approve()
     set_state(gatebell, waiting, "pending")
     new.reject()

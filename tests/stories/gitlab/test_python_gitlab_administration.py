@@ -1,4 +1,4 @@
-"""python-gitlab, as administrators have it, keeps accounts, applications and settings in order."""
+"""python-gitlab manages accounts, applications and settings as an administrator."""
 
 from collections.abc import Callable
 
@@ -24,19 +24,19 @@ Open = Callable[[Person], gitlab.Gitlab]
 
 @pytest.fixture
 def connect(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> Open:
-    """Opens the library with a token of somebody."""
+    """Opens the library with a user's token."""
     return lambda person: open_gitlab(make_token(gatebell, person).clear)
 
 
 @pytest.fixture
 def root(gatebell: LiveGatebell, connect: Open) -> gitlab.Gitlab:
-    """The library of an administrator."""
+    """The library with an administrator's token."""
     return connect(make_user(gatebell, name="root", admin=True))
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G1", "G4")
-def test_it_takes_an_account_from_the_first_day_to_the_last(
+def test_it_manages_an_account_from_creation_to_deletion(
     connect: Open, root: gitlab.Gitlab
 ) -> None:
     name = unique("joiner")
@@ -76,7 +76,7 @@ def test_it_takes_an_account_from_the_first_day_to_the_last(
 
 
 @pytest.mark.spec("G1", "M2")
-def test_it_walks_through_all_users_by_links(connect: Open, gatebell: LiveGatebell) -> None:
+def test_it_follows_links_through_all_users(connect: Open, gatebell: LiveGatebell) -> None:
     made = {make_user(gatebell, name="walker").username for _ in range(5)}
     library = connect(alice(gatebell))
     walks = [
@@ -93,7 +93,7 @@ def test_it_walks_through_all_users_by_links(connect: Open, gatebell: LiveGatebe
 
 
 @pytest.mark.spec("G1")
-def test_errors_name_what_is_wrong(
+def test_errors_name_the_parameter(
     root: gitlab.Gitlab, connect: Open, gatebell: LiveGatebell
 ) -> None:
     with pytest.raises(GitlabCreateError) as refused:

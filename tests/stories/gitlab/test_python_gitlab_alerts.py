@@ -1,7 +1,7 @@
-"""A script with python-gitlab sets up a project for alerts, and works on what arrives.
+"""A python-gitlab script sets up a project for alerts and works on the alerts.
 
-The library has groups, projects and members; what GitLab has no REST interface for it asks for by
-its `http_…` methods, which read pages and errors in the same way.
+The library has groups, projects and members. Resources that GitLab's REST API lacks are requested
+with its `http_…` methods, which handle pages and errors in the same way.
 """
 
 from collections.abc import Callable
@@ -26,12 +26,12 @@ Open = Callable[[Person], gitlab.Gitlab]
 
 @pytest.fixture
 def connect(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> Open:
-    """Opens the library for somebody."""
+    """Opens the library with a user's token."""
     return lambda person: open_gitlab(make_token(gatebell, person, scopes="api").clear)
 
 
 def post_alert(integration: dict[str, Any], body: bytes) -> list[dict[str, Any]]:
-    """Send what a monitoring system sends, to the URL and with the key of an integration."""
+    """Send alerts as a monitoring system does, to the URL and with the key of an integration."""
     with requests.Session() as session:
         session.trust_env = False
         answer = session.post(
@@ -49,7 +49,9 @@ def post_alert(integration: dict[str, Any], body: bytes) -> list[dict[str, Any]]
 
 
 @pytest.mark.spec("G1", "G5", "H2", "I1", "J5")
-def test_from_nothing_to_an_acknowledged_alert(gatebell: LiveGatebell, connect: Open) -> None:
+def test_a_script_sets_up_a_project_and_acknowledges_an_alert(
+    gatebell: LiveGatebell, connect: Open
+) -> None:
     alice, bob = make_user(gatebell, name="alice"), make_user(gatebell, name="bob")
     library = connect(alice)
 
@@ -95,7 +97,7 @@ def test_from_nothing_to_an_acknowledged_alert(gatebell: LiveGatebell, connect: 
 
 @pytest.mark.long
 @pytest.mark.spec("H5", "H7")
-def test_the_second_day_of_a_script(gatebell: LiveGatebell, connect: Open) -> None:
+def test_a_script_rotates_keys_and_manages_alerts(gatebell: LiveGatebell, connect: Open) -> None:
     alice, bob = make_user(gatebell, name="alice"), make_user(gatebell, name="bob")
     library = connect(alice)
     group = library.groups.create({"name": "Acme", "path": unique("acme")})
@@ -111,14 +113,14 @@ def test_the_second_day_of_a_script(gatebell: LiveGatebell, connect: Open) -> No
     titles = [each["title"] for each in on_call.http_list(alerts, iterator=True, per_page=10)]
     assert titles == [f"alert {number}" for number in reversed(range(25))]
 
-    # The key leaked: a new one takes its place at once.
+    # The key leaked, so a new one replaces it immediately.
     renewed = library.http_post(f"{integrations}/{made['id']}/keys")
     assert isinstance(renewed, dict)
     with pytest.raises(AssertionError, match="401"):
         post_alert(made, b"{}")
     post_alert(renewed, b"{}")
 
-    # Bob leaves, and his script with him; what he made stays.
+    # Bob leaves the project, so his script has no access; his changes stay.
     take_role(gatebell, project.path_with_namespace, bob)
     for method in (on_call.http_get, on_call.http_delete):
         with pytest.raises(GitlabHttpError) as refused:

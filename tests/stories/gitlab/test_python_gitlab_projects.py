@@ -1,4 +1,4 @@
-"""python-gitlab sets up a group with a project and its members, archives it, and deletes all."""
+"""python-gitlab creates a group with a project and members, archives it, and deletes everything."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture
 def library(gatebell: LiveGatebell, open_gitlab: OpenGitlab) -> gitlab.Gitlab:
-    """The library with the token of somebody new."""
+    """The library with the token of a new user."""
     return open_gitlab(make_token(gatebell, make_user(gatebell)).clear)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G1")
-def test_a_script_sets_up_a_group_and_a_project_and_ends_them(
+def test_a_script_creates_and_deletes_a_group_and_a_project(
     gatebell: LiveGatebell, library: gitlab.Gitlab
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -78,7 +78,7 @@ def test_a_script_sets_up_a_group_and_a_project_and_ends_them(
 
 
 @pytest.mark.both_databases
-def test_a_script_makes_a_project_of_its_own_and_shares_it(library: gitlab.Gitlab) -> None:
+def test_a_script_creates_a_personal_project_and_shares_it(library: gitlab.Gitlab) -> None:
     library.auth()
     assert library.user is not None
     own = library.projects.create({"name": "notes"})
@@ -98,7 +98,7 @@ def test_a_script_makes_a_project_of_its_own_and_shares_it(library: gitlab.Gitla
     (hook,) = own.hooks.list(get_all=True)
     assert (hook.id, hook.url, hook.project_id) == (made["id"], made["url"], own.id)
     assert hook.alert_status == "executable"
-    # No event that GitLab's hooks know is sent, so none is named.
+    # The API sends no events of GitLab's hooks, so no attribute names one.
     assert not [name for name in hook.attributes if name.endswith("_events")]
     paused = {"active": False}
     library.http_put(f"/projects/{own.id}/webhooks/{hook.id}", post_data=paused)

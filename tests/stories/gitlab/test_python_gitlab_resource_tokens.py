@@ -1,4 +1,4 @@
-"""python-gitlab, as its users have it, keeps access tokens of projects and groups in order."""
+"""python-gitlab manages access tokens of projects and groups."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,14 +29,14 @@ def namespace(request: pytest.FixtureRequest, gatebell: LiveGatebell, alice: Per
 
 
 def seen(library: gitlab.Gitlab, namespace: Namespace, reference: Any) -> Any:
-    """Return the library's object of a namespace, without asking for it."""
+    """Return the library's object of a namespace without a request."""
     manager = library.projects if namespace.kind == "projects" else library.groups
     return manager.get(reference, lazy=True)
 
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("by", ["number", "path"])
-def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
+def test_it_creates_lists_rotates_and_revokes_tokens_of_a_namespace(
     gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace, by: str
 ) -> None:
     library = open_gitlab(make_token(gatebell, alice).clear)
@@ -74,7 +74,7 @@ def test_it_makes_lists_rotates_and_revokes_tokens_of_a_namespace(
 
 
 @pytest.mark.spec("G4")
-def test_a_token_of_a_namespace_rotates_itself_and_goes_on(
+def test_a_token_of_a_namespace_rotates_itself(
     gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace
 ) -> None:
     library = open_gitlab(make_token(gatebell, alice).clear)
@@ -87,13 +87,13 @@ def test_a_token_of_a_namespace_rotates_itself_and_goes_on(
 
     assert new["user_id"] == made.user_id
     with pytest.raises(GitlabAuthenticationError):
-        own.rotate("self")  # … which also ends the new one: somebody has the old value
+        own.rotate("self")  # The old value was used, so the new one ends too.
     with pytest.raises(GitlabAuthenticationError):
         open_gitlab(new["token"]).auth()
 
 
 @pytest.mark.spec("G4")
-def test_it_is_told_what_it_may_not(
+def test_it_gets_errors_for_forbidden_requests(
     gatebell: LiveGatebell, open_gitlab: OpenGitlab, alice: Person, namespace: Namespace
 ) -> None:
     library = open_gitlab(make_token(gatebell, alice).clear)

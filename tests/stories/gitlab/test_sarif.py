@@ -1,6 +1,6 @@
-"""What `gatebell releases check --format sarif` writes, against the schema of SARIF 2.1.0.
+"""Checks the output of `gatebell releases check --format sarif` against the schema of SARIF 2.1.0.
 
-The schema is that of Microsoft's package for Jest.
+The schema is from Microsoft's package for Jest.
 """
 
 import json
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("M2")]
 def schema() -> Draft4Validator:
     install(FOLDER)
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    # A bracket of these patterns is never opened, and no log of ours has a language.
+    # These patterns have an unbalanced bracket, and no log of ours has a language.
     for name in ("run", "toolComponent"):
         del found["definitions"][name]["properties"]["language"]["pattern"]
     return Draft4Validator(found, validate_formats=True)
@@ -61,7 +61,7 @@ def test_a_log_with_every_change_is_valid(gatebell: LiveGatebell, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["-", "./src/a b.py", "src\\a.py", "../a:b.py", "a//b.py"])
-def test_a_log_names_files_by_valid_references(
+def test_a_log_refers_to_files_by_valid_uris(
     gatebell: LiveGatebell, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside = tmp_path / "in"

@@ -1,7 +1,7 @@
-"""Schemathesis reads the description, sends what it allows and what it does not, and compares.
+"""Schemathesis sends valid and invalid requests according to the OpenAPI description.
 
-Findings are: a status, header, media type or field that is not described, a 5xx, a method that is
-refused in a wrong way, and a request without a token that is answered.
+It reports undescribed statuses, headers, media types and fields. It also reports responses with
+5xx, methods that are rejected in a wrong way, and successful requests without a token.
 """
 
 import json
@@ -24,12 +24,12 @@ _SMALL = {
     "sqlite": Budget(phases=("fuzzing",), examples=1),
     "postgres": Budget(phases=("fuzzing",), examples=1),
 }
-#: So many operations in a hundred have to have done something.
+#: Percentage of operations that must have succeeded at least once.
 _LEAST_DONE = 60
 
 
 def budget(kind: str) -> Budget:
-    """Return what is tried; by `make properties` every edge, and then others each time."""
+    """Return the budget: `make properties` tries all edge cases and random requests."""
     if hypothesis.settings().max_examples < FUZZ_EXAMPLES:
         return _SMALL[kind]
     seed = SystemRandom().randrange(2**31)
@@ -38,7 +38,7 @@ def budget(kind: str) -> Budget:
 
 
 def done_routes(log: str) -> tuple[set[str], set[str]]:
-    """Return all routes that were asked, and those that answered with a success."""
+    """Return all requested routes, and the routes with a successful response."""
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     asked = {
         (f"{each['method']} {each['route']}", each["status"]) for each in lines if "route" in each
@@ -48,7 +48,7 @@ def done_routes(log: str) -> tuple[set[str], set[str]]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_found_over_the_whole_description(
+def test_schemathesis_finds_no_deviations(
     new_service: NewService, kind: str, tmp_path: Path
 ) -> None:
     with running(new_service(kind, only="web", **SETTINGS)) as live:

@@ -1,4 +1,4 @@
-// What a program in Go asks for with go-gitlab, Argo CD's list of repositories among it.
+// Requests of a Go program with go-gitlab, including the list of repositories of Argo CD.
 package main
 
 import (

@@ -1,4 +1,4 @@
-# What a script in Ruby asks for with the gem gitlab.
+# Requests of a Ruby script with the gem gitlab.
 require "gitlab"
 require "json"
 

@@ -1,4 +1,4 @@
-// Asks the server for projects, as the program of somebody's assistant does.
+// Requests projects from the server, as the client of an assistant does.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 

@@ -1,9 +1,9 @@
-// An application that leaves everything to AppAuth, in JavaScript. A second run of it is given the
-// code that the browser came back with.
+// An application that uses AppAuth in JavaScript. Its second run gets the code that the browser
+// returned with.
 
 import { registerHooks } from 'node:module'
 
-// It is published for bundlers, which find files without their ending.
+// The package is for bundlers, which find files without their extension.
 registerHooks({
   resolve: (specifier, context, next) => {
     const isWithoutEnding = specifier.startsWith('.') && !specifier.endsWith('.js')
@@ -21,7 +21,7 @@ const { NodeBasedHandler, NodeCrypto, NodeRequestor } = await import(
 )
 
 const { issuer, clientId, redirectUri, scope, asked, code } = JSON.parse(process.argv[2])
-// It says what it does.
+// The library logs its actions.
 console.log = () => {}
 
 const requestor = new NodeRequestor()
@@ -37,7 +37,7 @@ const ask = async () => {
     },
     new NodeCrypto(),
   )
-  // Makes the verifier as well.
+  // This also creates the verifier.
   const written = await request.toJson()
   return { url: new NodeBasedHandler().buildRequestUrl(configuration, request), asked: written }
 }

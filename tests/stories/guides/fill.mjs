@@ -1,4 +1,4 @@
-// Fills a template in as Uptime Kuma does, which has LiquidJS with its defaults.
+// Fills in a template as Uptime Kuma does, which uses LiquidJS with its defaults.
 
 import { Liquid } from 'liquidjs'
 

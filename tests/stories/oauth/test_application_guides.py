@@ -1,4 +1,4 @@
-"""The guides that connect an application, followed word for word."""
+"""Follows the guides that connect an application word for word."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def browser_of_alice(gatebell: LiveGatebell) -> Browser:
 
 
 @pytest.mark.long
-def test_a_web_application_signs_somebody_in_and_calls_the_api(
+def test_a_web_application_signs_a_user_in_and_calls_the_api(
     gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = make_application(
@@ -104,7 +104,9 @@ def api_token(gatebell: LiveGatebell) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["SignIn.kt", "SignIn.swift"])
-def test_a_mobile_application_has_what_its_library_needs(gatebell: LiveGatebell, name: str) -> None:
+def test_the_mobile_guide_has_the_values_that_its_library_needs(
+    gatebell: LiveGatebell, name: str
+) -> None:
     client = make_application(
         gatebell,
         bob(gatebell),
@@ -160,7 +162,7 @@ def test_a_program_in_a_terminal_shows_a_code_and_signs_in(
 
 @pytest.mark.long
 @pytest.mark.parametrize("block", ["api.py", "introspection.py"])
-def test_an_api_asks_what_a_token_is_good_for(
+def test_an_api_checks_tokens(
     gatebell: LiveGatebell, monkeypatch: pytest.MonkeyPatch, block: str
 ) -> None:
     client = openid_application(gatebell)

@@ -1,4 +1,4 @@
-"""The guide for Auth.js, followed with npm's Auth.js and its GitLab provider as it is."""
+"""Follows the guide for Auth.js with npm's Auth.js and its unchanged GitLab provider."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +55,7 @@ def application(gatebell: LiveGatebell) -> ClientCredentials:
 
 
 @pytest.mark.long
-def test_the_provider_signs_somebody_in_without_iss(
+def test_the_provider_signs_a_user_in_without_iss(
     gatebell: LiveGatebell, sign_in_by_authjs: SignIn
 ) -> None:
     client = application(gatebell)

@@ -1,4 +1,4 @@
-"""A person approves, and a client that nobody here wrote acts for them."""
+"""A user approves a third-party client, which then acts on the user's behalf."""
 
 import pytest
 from oauthlib.oauth2 import AccessDeniedError
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell) -> Browser:
-    """Alice's browser, in which she signed in before."""
+    """Alice's browser, in which she is already signed in."""
     person = alice(gatebell)
     return Browser(signed_in(gatebell, person), person)
 
 
 @pytest.mark.spec("A1", "A2", "B1", "B2", "B4", "G1")
 @pytest.mark.rfc("rfc6749-4.1.4-a", "rfc6749-5.1-a")
-def test_a_client_acts_for_the_person_who_approved(
+def test_a_client_acts_for_the_user_who_approved(
     gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
 ) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
@@ -35,7 +35,7 @@ def test_a_client_acts_for_the_person_who_approved(
     answer = third_party.get(f"{gatebell.url}/api/v4/user")
     assert answer.status_code == 200
     assert answer.json()["username"] == browser.person.username
-    # The client was given all that clients read.
+    # The response contains all fields that clients read.
     token = third_party.token
     assert token["expires_in"] == 7200
     assert token["token_type"] == "bearer"
@@ -46,7 +46,7 @@ def test_a_client_acts_for_the_person_who_approved(
 
 
 @pytest.mark.spec("D1", "D2")
-def test_a_token_tells_whose_it_is_by_header_and_by_query(
+def test_token_info_accepts_a_token_in_the_header_and_the_query(
     gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
 ) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
@@ -67,7 +67,7 @@ def test_a_token_tells_whose_it_is_by_header_and_by_query(
 
 
 @pytest.mark.spec("B5")
-def test_a_client_renews_its_tokens_and_the_old_ones_die(
+def test_a_client_refreshes_its_tokens_and_the_old_ones_are_revoked(
     gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
 ) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
@@ -83,7 +83,7 @@ def test_a_client_renews_its_tokens_and_the_old_ones_die(
 
 
 @pytest.mark.spec("D3")
-def test_a_client_gives_its_tokens_back(
+def test_a_client_revokes_its_tokens(
     gatebell: LiveGatebell, third_party: ThirdParty, browser: Browser
 ) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
@@ -92,9 +92,7 @@ def test_a_client_gives_its_tokens_back(
     assert third_party.get(f"{gatebell.url}/oauth/token/info").status_code == 401
 
 
-def test_a_client_asks_what_its_token_is_good_for(
-    third_party: ThirdParty, browser: Browser
-) -> None:
+def test_a_client_introspects_its_token(third_party: ThirdParty, browser: Browser) -> None:
     third_party.take(browser.walk(third_party.authorization_url()))
     answer = third_party.introspect()
     if not third_party.registration["confidential"]:
@@ -109,7 +107,7 @@ def test_a_client_asks_what_its_token_is_good_for(
 @pytest.mark.long
 @pytest.mark.spec("D4")
 @pytest.mark.parametrize("kind", [AuthlibWithBasic, AuthlibInPublic, OAuthlibWithPost])
-def test_a_client_asks_who_signed_in(
+def test_a_client_requests_userinfo(
     gatebell: LiveGatebell, meet: Meet, browser: Browser, kind: type[ThirdParty]
 ) -> None:
     third_party = meet(kind, gatebell, scopes="openid email")
@@ -122,7 +120,7 @@ def test_a_client_asks_who_signed_in(
 
 @pytest.mark.spec("A3")
 @pytest.mark.rfc("rfc6749-4.1.2.1-c")
-def test_a_client_hears_that_the_person_said_no(
+def test_a_client_gets_an_error_if_the_user_denies(
     gatebell: LiveGatebell, meet: Meet, browser: Browser
 ) -> None:
     third_party = meet(OAuthlibWithBasic, gatebell)

@@ -1,4 +1,4 @@
-"""A client that is told one address finds the rest by itself (RFC 8414)."""
+"""A client that only knows the issuer discovers the endpoints (RFC 8414)."""
 
 import pytest
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def discovered(gatebell: LiveGatebell) -> Addresses:
-    """Read the addresses from the document that is at the well-known URL."""
+    """Read the endpoints from the document at the well-known URL."""
     address = f"{gatebell.url}/.well-known/oauth-authorization-server"
     document = gatebell.http().get(address).json()
     assert document["issuer"] == gatebell.url
@@ -35,12 +35,12 @@ def discovered(gatebell: LiveGatebell) -> Addresses:
 @pytest.mark.spec("A1", "A2")
 @pytest.mark.rfc("rfc8414-2-d", "rfc8414-3-a")
 @pytest.mark.parametrize("kind", [AuthlibInPublic, AuthlibWithBasic, OAuthlibWithBasic])
-def test_a_client_that_knows_only_the_issuer_gets_its_token(
+def test_a_client_that_only_knows_the_issuer_gets_a_token(
     gatebell: LiveGatebell, kind: type[ThirdParty]
 ) -> None:
     client = make_application(gatebell, bob(gatebell), **kind.registration)
     third_party = kind(client, discovered(gatebell))
-    # Charlie was never here before: sign in, consent, and back.
+    # Charlie has to sign in and to approve the application.
     browser = Browser(gatebell.http(), make_user(gatebell, name="charlie"))
     with third_party.session:
         third_party.take(browser.walk(third_party.authorization_url()))
@@ -49,7 +49,7 @@ def test_a_client_that_knows_only_the_issuer_gets_its_token(
     assert user["username"] == browser.person.username
 
 
-def test_a_person_who_approved_before_sees_no_page_the_next_time(gatebell: LiveGatebell) -> None:
+def test_a_user_who_approved_before_sees_no_consent_page(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     third_party = AuthlibWithBasic(client, discovered(gatebell))
     browser = Browser(gatebell.http(), alice(gatebell))
@@ -63,7 +63,7 @@ def test_a_person_who_approved_before_sees_no_page_the_next_time(gatebell: LiveG
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.8-a")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_nothing_secret_is_ever_logged(gatebell: LiveGatebell, kind: type[ThirdParty]) -> None:
+def test_secrets_are_never_logged(gatebell: LiveGatebell, kind: type[ThirdParty]) -> None:
     client = make_application(gatebell, bob(gatebell), **kind.registration)
     third_party = kind(client, Addresses.written_down(gatebell))
     browser = Browser(gatebell.http(), make_user(gatebell, name="charlie"))
@@ -86,7 +86,7 @@ def test_nothing_secret_is_ever_logged(gatebell: LiveGatebell, kind: type[ThirdP
         *browser.session.cookies.values(),
     ]
     log = gatebell.log_text()
-    assert "/oauth/token" in log  # it is the right log
+    assert "/oauth/token" in log  # This confirms that it is the right log.
     for secret in secrets:
         assert len(secret) > 20
         assert secret not in log

@@ -1,4 +1,4 @@
-"""The same service with short lives and strict rules, set as an operator sets them."""
+"""A service with short lifetimes and strict rules, configured as an operator does."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -36,7 +36,7 @@ from tests.support.wire.html_forms import form_with, submit
 
 @pytest.fixture(scope="module")
 def hasty(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service of this file's own, so that its settings are nobody else's."""
+    """A service for this file only, so that its settings affect no other tests."""
     brief = {"AUTHORIZATION_CODE_LIFETIME_SECONDS": "60", "SESSION_LIFETIME_SECONDS": "600"}
     with running(new_service(only="app", **brief)) as made:
         yield made
@@ -44,7 +44,7 @@ def hasty(new_service: NewService) -> Iterator[LiveGatebell]:
 
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-b")
-def test_a_code_is_good_for_a_short_time_only(hasty: LiveGatebell) -> None:
+def test_a_code_expires_after_its_lifetime(hasty: LiveGatebell) -> None:
     client = server_application(hasty)
     assert redeem(hasty, client, new_code(hasty, client)).status_code == 200
     late = new_code(hasty, client)
@@ -52,19 +52,19 @@ def test_a_code_is_good_for_a_short_time_only(hasty: LiveGatebell) -> None:
         granted = session.scalars(select(Authorization).order_by(Authorization.id.desc())).first()
         assert granted is not None
         assert granted.code_expires_at == granted.created_at + timedelta(seconds=60)
-        # A minute passes.
+        # Move the expiry back as if a minute had passed.
         granted.code_expires_at -= timedelta(seconds=60)
     assert_refused(redeem(hasty, client, late), "invalid_grant")
 
 
 @pytest.mark.long
 @pytest.mark.spec("B4", "B6")
-def test_a_lifetime_that_is_set_while_the_service_runs_counts_and_a_refresh_outlives_it(
+def test_a_changed_access_token_lifetime_applies_without_a_restart(
     hasty: LiveGatebell,
 ) -> None:
     changed = hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")
     assert changed == {"name": "access_token_lifetime_seconds", "value": 1}
-    sleep(1.1)  # every process has it within a second
+    sleep(1.1)  # Every process uses the setting within a second.
     client = server_application(hasty)
     pair = new_pair(hasty, client)
     assert pair.answer["expires_in"] == 1
@@ -76,7 +76,7 @@ def test_a_lifetime_that_is_set_while_the_service_runs_counts_and_a_refresh_outl
 
 @pytest.mark.long
 @pytest.mark.spec("B6")
-def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebell) -> None:
+def test_a_client_library_refreshes_an_expired_token(hasty: LiveGatebell) -> None:
     hasty.cli("settings", "set", "access_token_lifetime_seconds", "1")
     sleep(1.1)
     client = make_application(hasty, bob(hasty))
@@ -94,7 +94,7 @@ def test_a_client_library_goes_on_after_its_token_has_expired(hasty: LiveGatebel
 @pytest.mark.long
 @pytest.mark.spec("A8")
 @pytest.mark.rfc("rfc9700-2.6-c")
-def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> None:
+def test_an_instance_can_require_https_redirect_uris(hasty: LiveGatebell) -> None:
     hasty.cli("settings", "set", "require_https_redirect_uris", "true")
     sleep(1.1)
     browser = signed_in(hasty, bob(hasty))
@@ -109,7 +109,7 @@ def test_an_instance_can_refuse_redirects_in_the_clear(hasty: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_an_application_that_was_made_on_the_command_line_works(hasty: LiveGatebell) -> None:
+def test_an_application_created_on_the_command_line_works(hasty: LiveGatebell) -> None:
     owner = make_user(hasty, name="bob")
     made = hasty.cli(
         "applications",

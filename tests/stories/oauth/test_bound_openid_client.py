@@ -1,4 +1,4 @@
-"""Pushed requests and bound tokens with npm's openid-client, as it comes."""
+"""Pushed requests and bound tokens with npm's openid-client."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def modules() -> None:
 
 @pytest.mark.rfc("rfc9126-2.1-b", "rfc9449-5-a", "rfc9449-5-d", "rfc9449-10.1-a")
 @pytest.mark.parametrize("method", ["client_secret_basic", "none"])
-def test_an_application_pushes_its_request_and_proves_its_key_all_along(
+def test_an_application_pushes_its_request_and_always_proves_its_key(
     gatebell: LiveGatebell, method: str
 ) -> None:
     confidential = method != "none"

@@ -1,4 +1,4 @@
-"""The guide for bridges, as it is: people of an LDAP directory sign in through Canaille."""
+"""Follows the guide for bridges: users of an LDAP directory sign in through Canaille."""
 
 import json
 import re
@@ -35,21 +35,21 @@ PASSWORD = "a password of the directory"
 
 @pytest.fixture
 def service(new_service: NewService) -> Iterator[LiveGatebell]:
-    """The service that people sign in to, without a worker."""
+    """The service that users sign in to, without a worker."""
     with running(new_service("sqlite", only="web")) as live:
         yield live
 
 
 @pytest.fixture
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Directory]:
-    # In a short path, since the directory has a socket there.
+    # The path has to be short, since it contains the socket of the directory.
     with running_directory(tmp_path_factory.mktemp("ldap")) as made:
         yield made
 
 
 @pytest.fixture
 def admin(service: LiveGatebell) -> str:
-    """The token of an administrator, who owns a group."""
+    """The token of an administrator who owns a group."""
     root = make_user(service, name="root", admin=True)
     service.cli("groups", "create", "acme", "--owner", root.username)
     return make_token(service, root, scopes="api").clear
@@ -59,7 +59,7 @@ def admin(service: LiveGatebell) -> str:
 def bridge(
     service: LiveGatebell, directory: Directory, admin: str, tmp_path: Path
 ) -> Iterator[Bridge]:
-    """The bridge, connected with the service as the guide says."""
+    """The bridge, connected with the service according to the guide."""
     guide = guide_for_project("ldap-and-saml", service, "")
     folder = tmp_path / "bridge"
     folder.mkdir()
@@ -79,7 +79,7 @@ def bridge(
 def at_the_bridge(
     browser: requests.Session, page: requests.Response, uid: str
 ) -> requests.Response:
-    """Go through the pages of Canaille; return the last one, or what it leads back to."""
+    """Submit the pages of Canaille; return the last response, or the redirect to the service."""
     answers = {"login": uid, "password": PASSWORD, "answer": "accept"}
     while True:
         if page.is_redirect:
@@ -98,18 +98,18 @@ def at_the_bridge(
 def sign_in(
     service: LiveGatebell, browser: requests.Session, uid: str, *, at: str = "/users/sign_in"
 ) -> requests.Response:
-    """Sign in through the bridge; return the last answer, which may be a page of the bridge."""
+    """Sign in through the bridge; return the last response, which may be a page of the bridge."""
     return at_the_bridge(browser, ask_to_sign_in(service, browser, "company", at=at), uid)
 
 
 def check_later(service: LiveGatebell) -> None:
-    # Two access tokens of Canaille that are made in the same second are the same, so that one of
-    # them would be refused with the other.
+    # Access tokens of Canaille from the same second are equal, so a rejected token would also
+    # invalidate the other one.
     sleep(1.1)
     check_in_an_hour(service)
 
 
-def test_what_is_installed_is_what_the_guide_installs(new_service: NewService) -> None:
+def test_the_installed_bridge_has_the_version_of_the_guide(new_service: NewService) -> None:
     guide = guide_for_project("ldap-and-saml", new_service(), "")
     (wanted,) = re.findall("^canaille.*", REQUIREMENTS.read_text(), re.MULTILINE)
     assert f"'{wanted}'" in guide.block("install.sh")
@@ -119,7 +119,7 @@ def test_what_is_installed_is_what_the_guide_installs(new_service: NewService) -
 @pytest.mark.skipif(
     not is_installed(), reason="Canaille and slapd are missing (scripts/ensure-bridges)"
 )
-def test_people_of_a_directory_come_change_and_go(
+def test_users_of_a_directory_are_created_changed_and_removed(
     service: LiveGatebell, directory: Directory, bridge: Bridge, admin: str
 ) -> None:
     directory.add_person("dana", "Dana Scully", PASSWORD)
@@ -130,22 +130,23 @@ def test_people_of_a_directory_come_change_and_go(
     dana = service.cli("users", "show", "dana")
     assert (dana["name"], dana["email"]) == ("Dana Scully", "dana@company.example")
     assert role_in(service, "dana", "acme") is Role.DEVELOPER
-    # Nobody gives themselves a group or the address of somebody else.
+    # Users cannot give themselves a group or another user's address.
     for path, status in (("/groups/add", 403), ("/profile/dana", 404)):
         assert browser.get(bridge.issuer + path).status_code == status, path
-    # Who is signed in there already has to sign in once more to confirm that it is them.
+    # A user who is already signed in has to sign in again for confirmation.
     assert_signed_in(sign_in(service, browser, "dana", at="/users/sign_in?again=yes"))
     for _ in range(2):
         check_later(service)
         assert is_signed_in(service, browser)
-    # Also those that the check has got: an hour would be too short for the next check.
+    # Tokens from the check have this lifetime too, because an hour is too short until the next
+    # check.
     assert directory.token_lifetimes() == {"86400"}
     directory.remove_member("sre", "dana")
     check_later(service)
     assert role_in(service, "dana", "acme") is None
     assert is_signed_in(service, browser)
 
-    directory.stop()  # what is not known changes nothing
+    directory.stop()  # An unreachable directory changes nothing.
     check_later(service)
     assert is_signed_in(service, browser)
     directory.start()
@@ -159,10 +160,10 @@ def test_people_of_a_directory_come_change_and_go(
     check_later(service)
     assert not is_signed_in(service, browser)
     assert "Login failed" in sign_in(service, service.http(), "dana").text
-    # Somebody else of the same name is somebody else here.
+    # Another person with the same name is a different user here.
     directory.add_person("dana", "Dana Barrett", PASSWORD)
     page = sign_in(service, service.http(), "dana")
     assert (page.status_code, last_failure(service, "company")) == (
         400,
-        "unknown, and another account has the address",
+        "unknown user, and another account has the email address",
     )

@@ -1,4 +1,4 @@
-"""A television and a script get access, through client libraries that nobody here wrote."""
+"""A TV and a script get access through third-party client libraries."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def discovered(gatebell: LiveGatebell) -> dict[str, Any]:
-    """Find the endpoints as a client does."""
+    """Discover the endpoints as a client does."""
     address = f"{gatebell.url}/.well-known/oauth-authorization-server"
     document: dict[str, Any] = gatebell.http().get(address).json()
     return document
@@ -40,7 +40,7 @@ def discovered(gatebell: LiveGatebell) -> dict[str, Any]:
 
 @pytest.mark.spec("B10", "C1", "C3", "C4", "C5", "C8", "G1")
 @pytest.mark.rfc("rfc8628-3.5-a", "rfc8628-3.5-b")
-def test_a_television_waits_slows_down_and_is_let_in(gatebell: LiveGatebell) -> None:
+def test_a_tv_polls_slows_down_and_gets_a_token(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)
     with AuthlibSession(client.client_id, token_endpoint_auth_method="none") as session:
@@ -77,7 +77,7 @@ def test_a_television_waits_slows_down_and_is_let_in(gatebell: LiveGatebell) -> 
 
 @pytest.mark.spec("B10", "C7", "C8")
 @pytest.mark.rfc("rfc8628-3.5-c")
-def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGatebell) -> None:
+def test_approval_and_denial_with_requests_oauthlib(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)
     browser, http = signed_in(gatebell, alice(gatebell)), gatebell.http()
@@ -113,7 +113,7 @@ def test_the_same_through_another_library_with_a_yes_and_a_no(gatebell: LiveGate
 
 @pytest.mark.spec("B10", "C1", "C4", "C8")
 @pytest.mark.rfc("rfc8628-3.5-e")
-def test_a_program_that_keeps_to_the_interval_is_never_told_off(gatebell: LiveGatebell) -> None:
+def test_a_program_that_respects_the_interval_never_gets_slow_down(gatebell: LiveGatebell) -> None:
     endpoints = discovered(gatebell)
     client = television(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
@@ -138,7 +138,7 @@ def test_a_program_that_keeps_to_the_interval_is_never_told_off(gatebell: LiveGa
 
 
 def let_pass(gatebell: LiveGatebell, client: ClientCredentials, seconds: int) -> None:
-    """Let the devices of an application have polled so long ago."""
+    """Move the last polls of an application's devices into the past."""
     earlier = now() - timedelta(seconds=seconds)
     devices = update(DeviceAuthorization).where(DeviceAuthorization.application_id == client.id)
     with database_of(gatebell) as session:

@@ -1,7 +1,7 @@
-"""The GitLab logins of Grafana and of oauth2-proxy: what they demand, after their sources.
+"""The GitLab logins of Grafana and oauth2-proxy, reimplemented from their sources.
 
-Both are programs in Go that no registry of ours has. Grafana's is pkg/login/social/connectors/
-gitlab_oauth.go, oauth2-proxy's providers/gitlab.go.
+Both are Go programs that are in none of our package registries. The sources are Grafana's
+pkg/login/social/connectors/gitlab_oauth.go and oauth2-proxy's providers/gitlab.go.
 """
 
 import base64
@@ -17,7 +17,7 @@ from authlib.integrations.requests_client import OAuth2Session
 
 from domain.access.roles import Role
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.administration import id_of
 from tests.support.accounts.namespaces import get_namespace
@@ -41,12 +41,12 @@ pytestmark = pytest.mark.both_databases
 
 
 class TurnedAwayError(Exception):
-    """The program does not let somebody in; the text is its reason."""
+    """The program rejects a sign-in; the text is the reason."""
 
 
 @dataclass
 class Guest:
-    """Whom a program let in."""
+    """A user who signed in to a program."""
 
     login: str
     email: str
@@ -55,14 +55,17 @@ class Guest:
 
 @dataclass(frozen=True)
 class Login:
-    """A program that knows where the service is, and its own credentials."""
+    """A program that knows the service's URL and its own credentials."""
 
     service: LiveGatebell
     client: ClientCredentials
     scope: str
 
     def walk_in(self, person: Person) -> Guest:
-        """Let somebody's browser go to the service and back; raise TurnedAwayError."""
+        """Sign a user in with a browser.
+
+        Raise TurnedAwayError if the program rejects the user.
+        """
         session = OAuth2Session(
             self.client.client_id,
             self.client.secret,
@@ -78,7 +81,7 @@ class Login:
         return self.judge(token, session)
 
     def judge(self, token: dict[str, Any], session: OAuth2Session) -> Guest:
-        """Look at the tokens, and at what they open."""
+        """Check the tokens, and use them to read the user."""
         raise NotImplementedError
 
     def get(self, session: OAuth2Session, path: str, **query: str) -> requests.Response:
@@ -88,7 +91,7 @@ class Login:
 
 
 class Grafana(Login):
-    """It reads the ID token without looking at its signature, or the API if there is none."""
+    """Grafana reads the ID token without checking its signature, or otherwise uses the API."""
 
     allowed_groups: Iterable[str] = ()
 
@@ -133,10 +136,10 @@ class Grafana(Login):
 
 @dataclass(frozen=True)
 class OAuth2Proxy(Login):
-    """It checks the ID token, and asks userinfo and the projects that it is set up for."""
+    """oauth2-proxy checks the ID token, userinfo, and the access to configured projects."""
 
     projects: tuple[str, ...] = ()
-    #: Of a project: Reporter, unless it is set up otherwise.
+    #: Minimum role in a project: Reporter, unless configured otherwise.
     least: int = 20
 
     def judge(self, token: dict[str, Any], session: OAuth2Session) -> Guest:
@@ -168,18 +171,20 @@ def vouch_for(gatebell: LiveGatebell, person: Person) -> None:
 
 
 def join(gatebell: LiveGatebell, person: Person) -> str:
-    """Make somebody a member of a new group with another one below; return the path."""
+    """Make a user a member of a new group with a subgroup; return the path."""
     path = unique("team")
     with database_of(gatebell) as session:
         for each in (path, f"{path}/below"):
             creation.create_group(each, reserved=frozenset(), session=session, now=now())
         place = get_namespace(path, session=session)
-        add_member(place, person.username, Role.GUEST, by=OPERATOR, session=session, now=now())
+        add_member(
+            place, person.username, Role.GUEST, by=OPERATOR_VIEWER, session=session, now=now()
+        )
     return path
 
 
 @pytest.mark.parametrize("scope", ["openid email profile", "read_api"])
-def test_grafana_lets_in_whose_address_is_confirmed(
+def test_grafana_accepts_users_with_a_verified_address(
     gatebell: LiveGatebell, person: Person, scope: str
 ) -> None:
     grafana = Grafana(gatebell, application(gatebell, scope), scope)
@@ -190,14 +195,14 @@ def test_grafana_lets_in_whose_address_is_confirmed(
     guest = grafana.walk_in(person)
     assert (guest.login, guest.email) == (person.username, person.email)
     assert sorted(guest.groups) == [group, f"{group}/below"]
-    # A new address is another one, and nobody has said that it is theirs.
+    # A new address is not verified yet.
     gatebell.cli("users", "change", person.username, "--email", new_address())
     with pytest.raises(TurnedAwayError, match="email is not confirmed"):
         grafana.walk_in(person)
 
 
 @pytest.mark.parametrize("scope", ["openid email profile", "read_api"])
-def test_grafana_lets_in_the_members_of_a_group(
+def test_grafana_accepts_members_of_a_group(
     gatebell: LiveGatebell, person: Person, scope: str
 ) -> None:
     class OfATeam(Grafana):
@@ -213,10 +218,10 @@ def test_grafana_lets_in_the_members_of_a_group(
 
 
 @pytest.mark.parametrize("more", ["", " profile"])
-def test_oauth2_proxy_lets_in_whose_address_is_verified(
+def test_oauth2_proxy_accepts_users_with_a_verified_address(
     gatebell: LiveGatebell, person: Person, more: str
 ) -> None:
-    scope = f"openid email read_api{more}"  # what it asks for where it has projects to look at
+    scope = f"openid email read_api{more}"  # Scopes that it requests if projects are configured.
     own, foreign = make_project(gatebell, person), make_project(gatebell, bob(gatebell))
     shown = make_project(gatebell, bob(gatebell), visibility="public")
     proxy = OAuth2Proxy(gatebell, application(gatebell, scope), scope, projects=(own, shown))
@@ -225,7 +230,7 @@ def test_oauth2_proxy_lets_in_whose_address_is_verified(
         proxy.walk_in(person)
     vouch_for(gatebell, person)
     guest = proxy.walk_in(person)
-    # Without the scope profile it has no user name here, and takes the subject.
+    # Without the scope profile it gets no user name, and uses the subject.
     login = person.username if more else str(id_of(gatebell, person))
     assert (guest.login, guest.email) == (login, person.email)
     assert {group, f"{group}/below", f"project:{own}"} <= set(guest.groups)

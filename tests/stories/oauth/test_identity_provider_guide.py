@@ -1,4 +1,4 @@
-"""The guide to sign in through another provider, as it is."""
+"""Follows the guide to sign in through another provider."""
 
 import json
 

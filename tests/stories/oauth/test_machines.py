@@ -1,4 +1,4 @@
-"""A service acts by itself, through client libraries of others: with a secret and with a key."""
+"""A service acts on its own behalf through client libraries, with a secret and with a key."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_a_service_works_through_authlib_with_its_secret_and_with_its_key(
     with AuthlibSession(
         client.client_id,
         key.as_pem(private=True).decode(),
-        token_endpoint_auth_method="private_key_jwt",  # a name
+        token_endpoint_auth_method="private_key_jwt",  # Not a secret.
         scope="read_user",
     ) as service:
         service.trust_env = False
@@ -47,7 +47,7 @@ def test_a_service_works_through_authlib_with_its_secret_and_with_its_key(
         assert user["username"] == name
 
 
-def test_the_same_through_requests_oauthlib(gatebell: LiveGatebell) -> None:
+def test_a_service_works_through_requests_oauthlib(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell)
     own = BackendApplicationClient(client.client_id, scope="read_user")
     with OAuthlibSession(client=own) as service:
@@ -59,7 +59,7 @@ def test_the_same_through_requests_oauthlib(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "private_key_jwt"])
-def test_the_same_through_openid_client(gatebell: LiveGatebell, method: str) -> None:
+def test_a_service_works_through_openid_client(gatebell: LiveGatebell, method: str) -> None:
     install()
     key = new_key()
     client = machine_application(gatebell, jwks=public_part(key))

@@ -1,4 +1,4 @@
-"""The whole way through with npm's openid-client, which is certified and very strict."""
+"""Complete flows with npm's openid-client, which is certified and very strict."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def browser_of_alice(gatebell: LiveGatebell) -> Browser:
 @pytest.mark.long
 @pytest.mark.rfc("rfc8414-3.3-a")
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post", "none"])
-def test_an_application_signs_a_person_in_and_gives_everything_back(
+def test_an_application_signs_a_user_in_and_revokes_its_tokens(
     gatebell: LiveGatebell, method: str
 ) -> None:
     client = application(gatebell, confidential=method != "none")
@@ -63,7 +63,7 @@ def test_an_application_signs_a_person_in_and_gives_everything_back(
 
 
 @pytest.mark.long
-def test_an_application_without_a_secret_may_not_introspect(gatebell: LiveGatebell) -> None:
+def test_an_application_without_a_secret_cannot_introspect(gatebell: LiveGatebell) -> None:
     client = application(gatebell, confidential=False)
     with running_application(gatebell, client, method="none") as program:
         url = program.do("authorize", redirect_uri=CALLBACK, scope=SCOPES)
@@ -74,7 +74,7 @@ def test_an_application_without_a_secret_may_not_introspect(gatebell: LiveGatebe
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-c")
-def test_an_application_hears_that_the_person_said_no(gatebell: LiveGatebell) -> None:
+def test_an_application_gets_an_error_if_the_user_denies(gatebell: LiveGatebell) -> None:
     with running_application(gatebell, application(gatebell)) as program:
         url = program.do("authorize", redirect_uri=CALLBACK, scope="openid")
         with pytest.raises(RefusedError) as refused:
@@ -84,7 +84,7 @@ def test_an_application_hears_that_the_person_said_no(gatebell: LiveGatebell) ->
 
 @pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-f", "oidc-logout-2.1-a")
-def test_an_application_signs_the_person_out_here_too(gatebell: LiveGatebell) -> None:
+def test_an_application_signs_the_user_out_of_gatebell(gatebell: LiveGatebell) -> None:
     browser = browser_of_alice(gatebell)
     with running_application(gatebell, application(gatebell)) as program:
         url = program.do("authorize", redirect_uri=CALLBACK, scope="openid")
@@ -98,7 +98,7 @@ def test_an_application_signs_the_person_out_here_too(gatebell: LiveGatebell) ->
 @pytest.mark.long
 @pytest.mark.spec("C4", "C5", "C8")
 @pytest.mark.rfc("rfc8628-3.5-b")
-def test_a_device_that_is_too_fast_slows_down_and_is_let_in(gatebell: LiveGatebell) -> None:
+def test_a_device_that_polls_too_fast_slows_down_and_gets_a_token(gatebell: LiveGatebell) -> None:
     client = application(gatebell, confidential=False)
     browser = sign_in(gatebell, alice(gatebell))
     with running_application(gatebell, client, method="none", algorithm="oauth2") as program:

@@ -1,4 +1,4 @@
-"""Signing out at the wish of an application, and who cannot make that happen."""
+"""Logout requests of applications (OpenID Connect), and protection against forged ones."""
 
 from urllib.parse import urljoin
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 
 @pytest.mark.rfc("oidc-logout-2-d", "oidc-logout-2-e", "oidc-logout-6-a")
-def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
+def test_without_a_hint_the_user_has_to_confirm(gatebell: LiveGatebell) -> None:
     client, browser = openid_application(gatebell), open_browser(gatebell, alice(gatebell))
     url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
     page = at(browser, url)
@@ -48,7 +48,7 @@ def test_without_a_hint_the_person_is_asked(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("oidc-logout-2-d")
-def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> None:
+def test_a_hint_for_another_user_has_to_be_confirmed(gatebell: LiveGatebell) -> None:
     _, token = somebody(gatebell, alice(gatebell))
     browser = open_browser(gatebell, bob(gatebell))
     page = at(browser, end_session(gatebell, id_token_hint=token.text))
@@ -57,10 +57,11 @@ def test_a_hint_about_somebody_else_is_a_question(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.rfc("oidc-logout-2-a")
-def test_an_application_may_ask_by_post_without_a_cookie(gatebell: LiveGatebell) -> None:
+def test_a_logout_request_by_post_works_without_a_cookie(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     form = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER, "state": "s"}
-    # The browser keeps our cookie from a POST of another origin, and sends it with the GET.
+    # The browser does not send our cookie with a POST from another origin, but sends it with the
+    # GET.
     posted = gatebell.http().post(f"{gatebell.url}/oauth/logout", data=form, allow_redirects=False)
     assert posted.status_code == 303
     assert token.text not in posted.headers["Location"]
@@ -70,7 +71,7 @@ def test_an_application_may_ask_by_post_without_a_cookie(gatebell: LiveGatebell)
 
 
 @pytest.mark.rfc("oidc-logout-3-c")
-def test_nobody_is_sent_on_without_a_hint_or_a_click(gatebell: LiveGatebell) -> None:
+def test_there_is_no_redirect_without_a_hint_or_a_click(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     url = end_session(gatebell, client_id=client.client_id, post_logout_redirect_uri=AFTER)
     page = at(gatebell.http(), url)
@@ -80,10 +81,10 @@ def test_nobody_is_sent_on_without_a_hint_or_a_click(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.rfc("rfc9700-4.11.2-a")
-def test_a_hint_for_an_application_of_anybody_sends_on_nobody_who_is_not_signed_in(
+def test_a_hint_of_another_user_does_not_redirect_visitors(
     gatebell: LiveGatebell,
 ) -> None:
-    # Whoever makes an application has ID tokens for it, and could spread such a link.
+    # Owners of applications get ID tokens for them, and could spread such a link.
     mallory = make_user(gatebell, name="mallory")
     client = make_application(gatebell, mallory, scopes="openid")
     browser = open_browser(gatebell, mallory)
@@ -96,14 +97,14 @@ def test_a_hint_for_an_application_of_anybody_sends_on_nobody_who_is_not_signed_
     for answer in (page, at(visitor, urljoin(posted.url, posted.headers["Location"]))):
         assert answer.status_code == 200
         assert "You are signed out" in answer.text
-        assert f'href="{CALLBACK}?state=s"' in answer.text  # for who wants to go there
-    # Who is signed in with that account is signed out, and goes back.
+        assert f'href="{CALLBACK}?state=s"' in answer.text  # Visitors can follow the link.
+    # A user who is signed in with that account is signed out and redirected.
     assert at(browser, end_session(gatebell, **asked)).headers["Location"] == f"{CALLBACK}?state=s"
 
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.15-a", "oidc-logout-3-a", "oidc-logout-4-a")
-def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell) -> None:
+def test_the_redirect_uri_has_to_be_registered(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     client = openid_application(gatebell)
     for uri in (
@@ -122,7 +123,7 @@ def test_the_way_back_has_to_be_registered(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-c", "oidc-logout-4-a")
-def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None:
+def test_the_hint_has_to_belong_to_the_application(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     other = make_application(gatebell, bob(gatebell))
     assert_refused(gatebell, browser, id_token_hint=token.text, client_id=other.client_id)
@@ -130,18 +131,18 @@ def test_the_hint_has_to_be_the_applications_own(gatebell: LiveGatebell) -> None
     assert_refused(gatebell, browser, client_id="a\x00b")
 
 
-# The tests make forgeries that joserfc rightly finds unwise.
+# joserfc warns about the forgeries of this test.
 @pytest.mark.long
 @pytest.mark.rfc("oidc-core-16-b", "oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
-def test_a_forged_hint_signs_nobody_out(gatebell: LiveGatebell) -> None:
+def test_a_forged_hint_does_not_sign_out(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     for hint in forged(gatebell, token, openid_application(gatebell)).values():
         assert_refused(gatebell, browser, id_token_hint=hint)
 
 
 @pytest.mark.rfc("oidc-logout-6-a")
-def test_the_answer_of_another_session_counts_for_nothing(gatebell: LiveGatebell) -> None:
+def test_the_confirmation_of_another_session_is_rejected(gatebell: LiveGatebell) -> None:
     url = f"{gatebell.url}/oauth/logout"
     mine, theirs = open_browser(gatebell, alice(gatebell)), open_browser(gatebell, bob(gatebell))
     form = form_with(at(mine, url), "decision")

@@ -1,7 +1,7 @@
-"""A web application that signs people in with Authlib's own OpenID Connect client.
+"""A web application that signs users in with Authlib's OpenID Connect client.
 
-It knows the issuer's address and its own credentials, and nothing else: it finds the endpoints,
-makes state, nonce and verifier, fetches the keys, and checks the ID token by itself.
+It only knows the URL of the issuer and its own credentials. Authlib discovers the endpoints,
+creates state, nonce and verifier, fetches the keys, and checks the ID token.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ SCOPES = "openid profile email"
 
 
 def application_with(gatebell: LiveGatebell, client: ClientCredentials) -> Flask:
-    """Return somebody's web application, as Authlib's documentation has it."""
+    """Return a web application as in Authlib's documentation."""
     app = Flask("somebody's web application")
     app.secret_key = "of this application"
     oauth = OAuth(app)
@@ -75,12 +75,12 @@ def client(gatebell: LiveGatebell) -> ClientCredentials:
 
 @pytest.fixture
 def visitor(gatebell: LiveGatebell, client: ClientCredentials) -> FlaskClient:
-    """A browser's tab at the application."""
+    """A browser tab of the application."""
     return application_with(gatebell, client).test_client()
 
 
 def signed_in_at(visitor: FlaskClient, browser: Browser) -> dict[str, Any]:
-    """Walk from the application to Gatebell and back; return what the application knows."""
+    """Follow the redirects to Gatebell and back; return the claims that the application gets."""
     address = browser.walk(visitor.get("/sign_in").headers["Location"])
     answer = visitor.get(address.removeprefix("http://localhost"))
     assert answer.status_code == 200, answer.text
@@ -94,7 +94,7 @@ def a_browser(gatebell: LiveGatebell, person: Person) -> Browser:
 @pytest.mark.long
 @pytest.mark.spec("D4", "D5", "D7")
 @pytest.mark.rfc("oidc-core-5.3.2-a", "oidc-core-10.1-a")
-def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
+def test_a_user_signs_in_to_a_third_party_application(
     gatebell: LiveGatebell, client: ClientCredentials, visitor: FlaskClient
 ) -> None:
     person = alice(gatebell)
@@ -112,15 +112,15 @@ def test_a_person_signs_in_to_an_application_that_nobody_here_wrote(
 @pytest.mark.long
 @pytest.mark.spec("D5")
 @pytest.mark.rfc("oidc-core-10.1.1-a")
-def test_a_rotation_signs_nobody_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
+def test_a_key_rotation_signs_no_user_out(gatebell: LiveGatebell, visitor: FlaskClient) -> None:
     browser = a_browser(gatebell, alice(gatebell))
     first = signed_in_at(visitor, browser)
-    # The application keeps the key set, and looks again when it meets an unknown key.
+    # The application caches the key set, and fetches it again for an unknown key.
     gatebell.cli("keys", "rotate", "--handover", "at-once")
     assert signed_in_at(visitor, browser)["sub"] == first["sub"]
 
 
-def test_who_signs_out_at_the_application_is_signed_out_here_without_a_question(
+def test_a_sign_out_at_the_application_needs_no_confirmation(
     gatebell: LiveGatebell, visitor: FlaskClient
 ) -> None:
     browser = a_browser(gatebell, alice(gatebell))
@@ -134,7 +134,7 @@ def test_who_signs_out_at_the_application_is_signed_out_here_without_a_question(
 
 @pytest.mark.long
 @pytest.mark.rfc("oidc-core-2-b", "oidc-core-8-a")
-def test_the_same_person_is_the_same_subject_everywhere(
+def test_a_user_has_the_same_subject_in_all_applications(
     gatebell: LiveGatebell, visitor: FlaskClient
 ) -> None:
     first = signed_in_at(visitor, a_browser(gatebell, alice(gatebell)))
@@ -147,7 +147,7 @@ def test_the_same_person_is_the_same_subject_everywhere(
 
 
 @pytest.mark.long
-def test_an_application_may_insist_on_a_new_sign_in(
+def test_an_application_can_require_a_new_sign_in(
     gatebell: LiveGatebell, visitor: FlaskClient
 ) -> None:
     person = alice(gatebell)

@@ -1,4 +1,4 @@
-"""Signing in through providers that others wrote or run: npm's oidc-provider, and Gatebell."""
+"""Sign-in through real providers: npm's oidc-provider, and another Gatebell."""
 
 import json
 import subprocess
@@ -35,13 +35,13 @@ SECRET = "a-secret-of-a-story-that-everybody-knows"
 
 @pytest.fixture(scope="module")
 def ours(new_service: NewService) -> Iterator[LiveGatebell]:
-    """The service that people sign in to, without a worker."""
+    """The service that users sign in to, without a worker."""
     with running(new_service("sqlite", only="app")) as live:
         yield live
 
 
 def add(service: LiveGatebell, *arguments: str) -> dict[str, str]:
-    """Set a provider up as its administrator would, and check that it is reached."""
+    """Create a provider as its administrator does, and check that it is reachable."""
     made = service.cli("identity-providers", "create", *arguments, "--creates-accounts")
     tested = service.cli("identity-providers", "test", str(made["id"]))
     assert (tested["works"], tested["names_itself"]) == (True, True), tested
@@ -50,7 +50,7 @@ def add(service: LiveGatebell, *arguments: str) -> dict[str, str]:
 
 @contextmanager
 def oidc_provider(port: int, redirect_uri: str) -> Iterator[None]:
-    """Run the provider; what it knows is gone when it ends."""
+    """Run the provider, which stores its data in memory."""
     given = json.dumps({"port": port, "redirectUri": redirect_uri})
     command = [str(NODE), "provider.mjs", given]
     with subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.PIPE, text=True) as process:
@@ -63,7 +63,7 @@ def oidc_provider(port: int, redirect_uri: str) -> Iterator[None]:
 
 
 def through_its_pages(browser: requests.Session, url: str, back: str) -> str:
-    """Sign in and consent on the pages of oidc-provider, and return the URL that it leads to."""
+    """Sign in and consent on the pages of oidc-provider, and return the URL of the redirect."""
     page = browser.get(url, allow_redirects=False)
     for _ in range(12):
         if page.is_redirect:
@@ -79,7 +79,7 @@ def through_its_pages(browser: requests.Session, url: str, back: str) -> str:
 
 
 @pytest.mark.long
-def test_the_whole_way_with_oidc_provider(ours: LiveGatebell) -> None:
+def test_sign_in_through_oidc_provider(ours: LiveGatebell) -> None:
     install(FOLDER)
     owner = make_user(ours)
     group = make_project(ours, owner).partition("/")[0]
@@ -102,14 +102,14 @@ def test_the_whole_way_with_oidc_provider(ours: LiveGatebell) -> None:
         assert role_in(ours, dana.username, group) is Role.DEVELOPER
         check_in_an_hour(ours)
         assert is_signed_in(ours, browser)
-    check_in_an_hour(ours)  # it is away
+    check_in_an_hour(ours)  # The provider is unavailable.
     assert is_signed_in(ours, browser)
-    with oidc_provider(port, back):  # it has forgotten everybody
+    with oidc_provider(port, back):  # The new process knows no users or tokens.
         check_in_an_hour(ours)
         assert not is_signed_in(ours, browser)
 
 
-def test_the_whole_way_with_another_gatebell(gatebell: LiveGatebell, ours: LiveGatebell) -> None:
+def test_sign_in_through_another_gatebell(gatebell: LiveGatebell, ours: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     group = make_project(gatebell, charlie).partition("/")[0]
     here = make_project(ours, make_user(ours)).partition("/")[0]
@@ -122,7 +122,7 @@ def test_the_whole_way_with_another_gatebell(gatebell: LiveGatebell, ours: LiveG
         ours,
         *("--slug", slug, "--title", "Gatebell", "--preset", "gitlab", "--issuer", gatebell.url),
         *("--client-id", client.client_id, "--client-secret", client.secret),
-        # It says that an address is verified only if it is.
+        # The other Gatebell only reports verified addresses as verified.
         *("--vouches-for-email", "--group-roles", f"{group} = {here}: Reporter"),
     )
     browser = ours.http()
@@ -131,7 +131,7 @@ def test_the_whole_way_with_another_gatebell(gatebell: LiveGatebell, ours: LiveG
     SECRETS.remember(urlsplit(url).query)
     assert_signed_in(browser.get(url, allow_redirects=False))
     assert role_in(ours, charlie.username, here) is Role.REPORTER
-    # Their user takes the authorization back there.
+    # The user revokes the authorization at the other Gatebell.
     check_in_an_hour(ours)
     assert is_signed_in(ours, browser)
     revoke_there(gatebell, charlie)
@@ -140,7 +140,7 @@ def test_the_whole_way_with_another_gatebell(gatebell: LiveGatebell, ours: LiveG
 
 
 def revoke_there(gatebell: LiveGatebell, person: Person) -> None:
-    """Revoke what somebody has authorized, on the page for it."""
+    """Revoke the user's authorization of the application on its page."""
     browser = sign_in(gatebell, person)
     page = browser.get(f"{gatebell.url}/-/user_settings/authorized_applications")
     (form,) = (each for each in forms_in(page.text) if "revoke" in each.action)

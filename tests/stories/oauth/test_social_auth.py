@@ -1,4 +1,4 @@
-"""PyPI's social-auth-core with its GitLab backend as it is, which reads the groups of people."""
+"""PyPI's social-auth-core with its unchanged GitLab backend, which reads the groups of users."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from domain.access.roles import Role
 from domain.projects import creation
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from tests.stories.third_parties import Browser
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
@@ -36,7 +36,7 @@ PACKAGES = FOLDER / "packages"
 
 @pytest.fixture(scope="module", autouse=True)
 def library() -> None:
-    """Bring what requirements.txt pins, once for all processes of the tests."""
+    """Install the packages of requirements.txt, once for all processes of the tests."""
     wanted = FOLDER / "requirements.txt"
     stamp = PACKAGES / ".installed"
     with wanted.open(encoding="utf-8") as lock:
@@ -79,7 +79,7 @@ def run(gatebell: LiveGatebell, client: ClientCredentials, **given: Any) -> dict
 
 
 @pytest.mark.long
-def test_somebody_comes_in_with_all_their_groups(gatebell: LiveGatebell) -> None:
+def test_a_user_signs_in_with_all_groups(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     own, other, foreign = (unique(name) for name in ("team", "guests", "foreign"))
     below = f"{own}/below"
@@ -88,7 +88,7 @@ def test_somebody_comes_in_with_all_their_groups(gatebell: LiveGatebell) -> None
             creation.create_group(path, reserved=frozenset(), session=session, now=now())
         for path, role in ((own, Role.DEVELOPER), (other, Role.GUEST)):
             place = get_namespace(path, session=session)
-            add_member(place, person.username, role, by=OPERATOR, session=session, now=now())
+            add_member(place, person.username, role, by=OPERATOR_VIEWER, session=session, now=now())
     client = make_application(gatebell, bob(gatebell), scopes="read_user read_api")
     left = run(gatebell, client)
     assert "scope=read_user+read_api" in left["location"]

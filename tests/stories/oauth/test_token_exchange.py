@@ -1,4 +1,4 @@
-"""A web application gives its worker less than it has, through client libraries of others."""
+"""A web application exchanges its token for a narrower one, through client libraries."""
 
 import pytest
 from authlib.integrations.base_client import OAuthError
@@ -37,12 +37,12 @@ def test_a_worker_gets_a_token_that_only_reads_the_user(gatebell: LiveGatebell) 
 
 
 class ExchangeClient(BackendApplicationClient):
-    """As its documentation has other grants made."""
+    """A client with a custom grant, defined as in the library's documentation."""
 
     grant_type = TOKEN_EXCHANGE
 
 
-def test_the_same_through_another_library(gatebell: LiveGatebell) -> None:
+def test_a_token_is_exchanged_through_requests_oauthlib(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client, scope="read_api read_user")
     own = ExchangeClient(client.client_id, scope="read_user")

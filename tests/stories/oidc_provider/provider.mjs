@@ -1,4 +1,4 @@
-// oidc-provider as it comes, with its own pages to sign in and consent, and its storage in memory.
+// An unchanged oidc-provider with its own pages for sign-in and consent, and its storage in memory.
 import Provider from 'oidc-provider';
 
 const { port, redirectUri } = JSON.parse(process.argv[2]);

@@ -1,8 +1,8 @@
-// Somebody's application in JavaScript, which leaves everything to openid-client.
+// A JavaScript application that uses openid-client.
 //
-// It is driven by lines of JSON: {"do": name, …} comes in, {"done": result} or {"error": {…}} goes
-// out. {"heard": …} in between is an error of the token endpoint that the library deals with
-// itself.
+// Its input are lines of JSON with commands: {"do": name, …}. Its output are lines with results:
+// {"done": result} or {"error": {…}}. In between, {"heard": …} is an error of the token endpoint
+// that the library handles itself.
 
 import { createInterface } from 'node:readline'
 
@@ -12,12 +12,12 @@ let config
 let asked
 let tokens
 let device
-// With a DPoP handle in it, the library proves its key wherever it can.
+// With a DPoP handle in it, the library proves its key for all requests that support it.
 let options = {}
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
-// The library is told nothing of this; it only lets others watch.
+// This only watches the responses; the library does not use it.
 const watchedFetch = async (url, options) => {
   const response = await fetch(url, options)
   if (String(url).endsWith('/oauth/token') && !response.ok) {
@@ -30,7 +30,7 @@ const methods = {
   client_secret_basic: client.ClientSecretBasic,
   client_secret_post: client.ClientSecretPost,
   none: client.None,
-  // In the place of a secret comes the private key, as a JWK.
+  // The secret is the private key as a JWK.
   private_key_jwt: client.PrivateKeyJwt,
 }
 
@@ -77,7 +77,7 @@ const actions = {
     })
   },
 
-  // From now on everything is bound to a new key.
+  // All later tokens are bound to a new key.
   async prove() {
     options = { DPoP: client.getDPoPHandle(config, await client.randomDPoPKeyPair()) }
     return null
@@ -153,7 +153,7 @@ const actions = {
     return device
   },
 
-  // In a hurry: the library is made to believe in a shorter pause than it was told.
+  // To save time, the library gets a shorter interval than the server sent.
   async wait({ interval }) {
     return kept(await client.pollDeviceAuthorizationGrant(config, { ...device, interval }))
   },

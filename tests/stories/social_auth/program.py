@@ -1,7 +1,7 @@
-"""Somebody's application with social-auth-core, and a framework that is a dictionary.
+"""An application with social-auth-core, whose framework is a dictionary.
 
-It takes settings, the session and what the browser brought as JSON, and prints where it sends the
-browser, or whom it let in.
+It reads settings, the session and the parameters of the browser as JSON. It prints the URL that it
+redirects to, or the user who signed in.
 """
 
 import json
@@ -16,13 +16,13 @@ LET_IN = {}
 
 
 def let_in(backend, details, response, *args, **kwargs):
-    """End the pipeline: keep who came."""
+    """End the pipeline, and keep the user."""
     LET_IN.update(details=details, uid=backend.get_user_id(details, response))
     LET_IN["groups"] = backend.get_user_groups(response)
 
 
 class Nonces:
-    """What a database has to provide; here each state is used once anyway."""
+    """Part of the storage; each state is used only once anyway."""
 
     @classmethod
     def use(cls, *_):
@@ -32,13 +32,13 @@ class Nonces:
 
 
 class Storage(BaseStorage):
-    """The tables."""
+    """The storage of the framework."""
 
     nonce = Nonces
 
 
 class Strategy(BaseStrategy):
-    """What a framework has to provide."""
+    """Methods that a framework provides."""
 
     session = GIVEN["session"]
 

@@ -1,1 +1,1 @@
-"""Alice, Bob and Charlie, their roles, projects, applications and access tokens."""
+"""Users, roles, projects, applications and access tokens."""

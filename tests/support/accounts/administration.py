@@ -1,4 +1,4 @@
-"""An administrator at work: pages opened, buttons pressed, and what was written down."""
+"""Pages of the administration: opens them, submits forms and reads stored events and settings."""
 
 import re
 from functools import cache
@@ -18,13 +18,13 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 
 @cache
 def root(gatebell: LiveGatebell) -> Person:
-    """An administrator whom all tests share: they change nothing about them."""
+    """Return an administrator that all tests share, so do not change the account."""
     return make_user(gatebell, name="root", admin=True)
 
 
 @cache
 def at_work(gatebell: LiveGatebell) -> requests.Session:
-    """Return the administrator's one browser: what is shown once is shown there."""
+    """Return the only browser of the administrator; messages that are shown once appear in it."""
     return signed_in(gatebell, root(gatebell))
 
 
@@ -34,21 +34,21 @@ def id_of(gatebell: LiveGatebell, person: Person) -> int:
 
 
 def press(gatebell: LiveGatebell, path: str, ending: str, /, **values: str | None) -> Any:
-    """Open a page as the administrator and send the form that goes to such an address."""
+    """Open a page as the administrator and submit the form whose URL ends like this."""
     browser = at_work(gatebell)
     page = browser.get(gatebell.url + path)
     return submit(browser, page, form_to(page, ending), **values)
 
 
 def fill_in(gatebell: LiveGatebell, path: str, name: str, /, **values: Any) -> requests.Response:
-    """Open a page as the administrator and send the form that has such a field."""
+    """Open a page as the administrator and submit the form with this field."""
     browser = at_work(gatebell)
     page = browser.get(gatebell.url + path)
     return submit(browser, page, form_with(page, name), **values)
 
 
 def next_page(gatebell: LiveGatebell, answer: requests.Response) -> str:
-    """Return the text of the page that an answer leads to."""
+    """Return the text of the page that a response redirects to."""
     assert answer.status_code == 302, answer.text
     found = at_work(gatebell).get(urljoin(answer.url, answer.headers["Location"]))
     assert found.status_code == 200
@@ -56,14 +56,14 @@ def next_page(gatebell: LiveGatebell, answer: requests.Response) -> str:
 
 
 def part_of(page: str, pattern: str) -> str:
-    """Return what the one group of a pattern finds in a page."""
+    """Return the only group of a pattern's match in a page."""
     found = re.search(pattern, page)
     assert found, f"{pattern} is not in:\n{page}"
     return unescape(found[1])
 
 
 def last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
-    """Return the last event about something."""
+    """Return the last event about a subject."""
     statement = select(AuditEvent).where(AuditEvent.subject == subject)
     with database_of(gatebell) as session:
         found = session.scalars(statement.order_by(AuditEvent.id.desc())).first()
@@ -73,18 +73,18 @@ def last_event(gatebell: LiveGatebell, subject: str) -> AuditEvent:
 
 
 def stored_settings(gatebell: LiveGatebell) -> dict[str, str]:
-    """Return what was changed while the service runs."""
+    """Return the settings that were changed while the service runs."""
     with database_of(gatebell) as session:
         return {row.name: row.value for row in session.scalars(select(InstanceSetting))}
 
 
 def store(gatebell: LiveGatebell, name: str, value: str) -> None:
-    """Change a setting as somebody else would, meanwhile."""
+    """Change a setting in the database, as a concurrent request would."""
     with database_of(gatebell) as session:
         session.add(InstanceSetting(name=name, value=value, updated_at=now()))
 
 
 def forget_settings(gatebell: LiveGatebell) -> None:
-    """Let every setting be what it was at the start."""
+    """Reset all settings to their values at startup."""
     with database_of(gatebell) as session:
         session.execute(delete(InstanceSetting))

@@ -1,4 +1,4 @@
-"""A caller of the API with a token of somebody's."""
+"""A caller of the API with a user's token."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,20 +18,20 @@ class ApiCaller:
     token: str = field(repr=False)
 
     def __call__(self, method: str, path: str = "", **sent: Any) -> requests.Response:
-        """Send a request; `json`, `data`, `params` and `headers` as the library takes them."""
+        """Send a request with `json`, `data`, `params` and `headers` as in requests."""
         headers = {"PRIVATE-TOKEN": self.token, **sent.pop("headers", {})}
         return requests.request(
             method, f"{self.url}{path}", headers=headers, timeout=30, allow_redirects=False, **sent
         )
 
     def done(self, method: str, path: str = "", *, status: int = 200, **sent: Any) -> Any:
-        """Send a request that has this status, and return what it says."""
+        """Send a request that has to return this status, and return its JSON."""
         answer = self(method, path, **sent)
         assert answer.status_code == status, (answer.status_code, answer.text)
         return answer.json() if answer.content else None
 
     def refused(self, method: str, path: str = "", *, status: int = 400, **sent: Any) -> str:
-        """Send a request that is refused with this status, and return the error."""
+        """Send a request that has to be rejected with this status, and return the error."""
         answer = self(method, path, **sent)
         assert answer.status_code == status, (answer.status_code, answer.text)
         body = answer.json()
@@ -41,6 +41,6 @@ class ApiCaller:
 def api_caller(
     gatebell: LiveGatebell, person: Person, path: str = "", *, scopes: str = "api"
 ) -> ApiCaller:
-    """Return a caller with a new token of this person."""
+    """Return a caller with a new token of a user."""
     token = make_token(gatebell, person, scopes=scopes).clear
     return ApiCaller(url=f"{gatebell.url}/api/v4{path}", token=token)

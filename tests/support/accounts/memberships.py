@@ -1,10 +1,10 @@
-"""Members of groups and projects, as they are stored."""
+"""Stored members of groups and projects."""
 
 from datetime import date
 
 from sqlalchemy.orm import Session
 
-from domain.core.database.paging import ListPart
+from domain.core.database.paging import PageRequest
 from domain.projects.member_lists import MemberFilter, list_members
 from domain.projects.views import MemberView, Namespace
 
@@ -12,8 +12,8 @@ from domain.projects.views import MemberView, Namespace
 def all_members(
     namespace: Namespace, *, session: Session, today: date, viewer_id: int | None = None
 ) -> tuple[MemberView, ...]:
-    """Return all members of a group or project, the highest roles first."""
-    part = ListPart(size=1_000, order_by="role")
+    """Return all members of a group or project, highest roles first."""
+    part = PageRequest(size=1_000, order_by="role")
     found = list_members(
         namespace, MemberFilter(), part, viewer_id=viewer_id, session=session, today=today
     )

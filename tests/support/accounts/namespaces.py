@@ -1,19 +1,22 @@
-"""Groups and projects by their paths, and their members by name."""
+"""Finds groups and projects by their paths, and members by name."""
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from domain.accounts.users import get_user
 from domain.core.errors import NotFoundError
-from domain.projects.access import namespace_of
-from domain.projects.members import is_here
+from domain.projects.access import build_namespace
+from domain.projects.members import is_direct_membership
 from domain.projects.views import Namespace
 from models import Group, Member, Project
 from models.folding import fold
 
 
 def get_namespace(path: str, *, session: Session) -> Namespace:
-    """Return the group or project of a full path, or raise NotFoundError."""
+    """Return the group or project of a full path.
+
+    Raise NotFoundError if none has the path.
+    """
     wanted = fold(path)
     group = session.scalar(
         select(Group).where(Group.path_key == wanted, Group.deleted_at.is_(None))
@@ -24,13 +27,18 @@ def get_namespace(path: str, *, session: Session) -> Namespace:
     found = group or project
     if found is None:
         raise NotFoundError(path)
-    return namespace_of(found)
+    return build_namespace(found)
 
 
 def find_member(namespace: Namespace, login: str, *, session: Session) -> int:
-    """Return the id of a user's membership, or raise NotFoundError."""
+    """Return the id of a user's membership.
+
+    Raise NotFoundError if the user is not a member.
+    """
     user = get_user(login, session=session)
-    number = session.scalar(select(Member.id).where(Member.user_id == user.id, is_here(namespace)))
+    number = session.scalar(
+        select(Member.id).where(Member.user_id == user.id, is_direct_membership(namespace))
+    )
     if number is None:
         raise NotFoundError(login)
     return number

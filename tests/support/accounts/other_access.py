@@ -1,4 +1,4 @@
-"""What opens an account besides its password: an application that was let in, and a script."""
+"""Access to an account without its password: an approved application and a script."""
 
 from dataclasses import dataclass
 
@@ -32,14 +32,14 @@ class OtherAccess:
     token: str
 
     def is_open(self, gatebell: LiveGatebell) -> tuple[bool, bool]:
-        """Tell whether the application and the script still come in."""
+        """Return whether the application and the script still have access."""
         headers = {"PRIVATE-TOKEN": self.token}
         answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
         return is_live(gatebell, self.pair.access), answer.status_code == 200
 
 
 def give_access(gatebell: LiveGatebell, person: Person) -> OtherAccess:
-    """Let somebody approve an application and make a token for a script."""
+    """Let a user approve an application, and create a token for a script."""
     client = make_application(gatebell, bob(gatebell))
     browser = open_browser(gatebell, person)
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]

@@ -1,4 +1,4 @@
-"""Alice, Bob and Charlie, with what is theirs, put into the database of a running service."""
+"""Users and their projects and applications, stored in the database of a running service."""
 
 import itertools
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.accounts.passwords import hash_password
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import ACTIVE, get_user
 from domain.core.keyring import Keyring
 from domain.core.randomness import random_password
@@ -29,8 +29,8 @@ from tests.support.service.secrets_seen import SECRETS
 from tests.support.signing_in.password_rules import QUICK
 from tests.support.wire.html_forms import form_with, submit
 from web.extensions import db
-from web.http.transactions import begin_to_write
-from web.settings.reader import Settings, read_settings
+from web.http.transactions import allow_writes
+from web.settings.reader import Settings, parse_settings
 
 _numbers = itertools.count(1)
 CALLBACK = "https://client.example/callback"
@@ -38,7 +38,7 @@ CALLBACK = "https://client.example/callback"
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Somebody with an account."""
+    """A user with an account."""
 
     username: str
     email: str
@@ -47,9 +47,9 @@ class Person:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientCredentials:
-    """What a registered application knows of itself."""
+    """Credentials of a registered application."""
 
-    #: The number in the addresses of its pages.
+    #: Number in the URLs of its pages.
     id: int
     client_id: str
     secret: str = field(repr=False)
@@ -59,14 +59,14 @@ class ClientCredentials:
 
 @dataclass(frozen=True, kw_only=True)
 class Registration:
-    """What an application is registered with, unless a test wants it different."""
+    """Values of a new application, unless a test changes them."""
 
     name: str = "Deploy Board"
     redirect_uris: tuple[str, ...] = (CALLBACK,)
     scopes: str = "read_user read_api"
     confidential: bool = True
     require_pkce: bool = False
-    #: An application of the instance: no other can be.
+    #: An application of the instance; only administrators can create one.
     trusted: bool = False
     service_account: bool = False
     #: Public keys: a JWK Set, a JWK or a PEM text.
@@ -77,23 +77,23 @@ class Registration:
 
 
 def unique(word: str) -> str:
-    """Return a name that nobody else in this test session has."""
+    """Return a name that is unique in this test session."""
     return f"{word}-{getpid()}-{next(_numbers)}"
 
 
 def settings_of(gatebell: LiveGatebell) -> Settings:
-    """Return the settings that matter for its database."""
+    """Return the settings that concern the database of a service."""
     environment = {
         "INSTANCE_PATH": str(gatebell.instance_path),
         "DATABASE_URL": gatebell.database_url,
         "SECRET_KEY": gatebell.environment.get("SECRET_KEY", ""),
     }
-    return read_settings(environment)
+    return parse_settings(environment)
 
 
 @contextmanager
 def database_of(gatebell: LiveGatebell) -> Iterator[Session]:
-    """Open the database beside the running service; what was done is committed in the end."""
+    """Open the database of a running service; changes are committed at the end."""
     with Session(gatebell.engine()) as session, session.begin():
         yield session
 
@@ -103,14 +103,14 @@ def now() -> datetime:
 
 
 def make_user(gatebell: LiveGatebell, *, name: str = "alice", admin: bool = False) -> Person:
-    """Give somebody an account of their own."""
+    """Create a new user."""
     username = unique(name)
     person = Person(
         username=username,
         email=f"{username}@people.example",
         password=random_password(),
     )
-    # Not by `create_user`: to judge a password takes longer than all the rest.
+    # `create_user` checks the password, which takes longer than everything else here.
     user = User(
         username=username,
         email=person.email,
@@ -127,13 +127,13 @@ def make_user(gatebell: LiveGatebell, *, name: str = "alice", admin: bool = Fals
 
 @cache
 def alice(gatebell: LiveGatebell) -> Person:
-    """Somebody whom all tests share: they change nothing about her."""
+    """Return a user that all tests share, so do not change the account."""
     return make_user(gatebell, name="alice")
 
 
 @cache
 def bob(gatebell: LiveGatebell) -> Person:
-    """Somebody else whom all tests share."""
+    """Return another user that all tests share."""
     return make_user(gatebell, name="bob")
 
 
@@ -145,7 +145,7 @@ def set_state(gatebell: LiveGatebell, person: Person, state: str) -> None:
 
 
 def sign_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
-    """Return a browser in which the person signed in through the real form."""
+    """Return a browser in which the user signed in with the form."""
     browser = gatebell.http()
     answer = try_to_sign_in(gatebell, person.username, person.password, browser=browser)
     assert answer.status_code == 302, answer.text
@@ -160,16 +160,17 @@ def try_to_sign_in(
     browser: requests.Session | None = None,
     **query: str,
 ) -> requests.Response:
-    """Fill in the form, in a new browser unless one is given, whatever comes of it."""
+    """Submit the sign-in form, in a new browser unless one is given."""
     door = browser or gatebell.http()
     page = door.get(f"{gatebell.url}/users/sign_in", params=query)
     return submit(door, page, form_with(page, "password"), login=login, password=password)
 
 
 def open_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
-    """Return a browser in which the person is signed in, for tests about other things.
+    """Return a browser in which the user is signed in, for tests of other features.
 
-    What follows a right password is done as the service does it; hashing one takes much longer.
+    The session is created as the service does it after a correct password; hashing one takes much
+    longer.
     """
     browser = gatebell.http()
     for name, value in _sign_in_here(gatebell, person, str(browser.headers["User-Agent"])).items():
@@ -179,15 +180,15 @@ def open_browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
 
 
 def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> dict[str, str]:
-    """Return the cookies of a new sign-in, made by an app of this process."""
+    """Return the cookies of a new session, created by an app of this process."""
     app = gatebell.app()
     here = {"REMOTE_ADDR": "127.0.0.1", "HTTP_USER_AGENT": user_agent}
     with app.test_request_context(base_url=gatebell.url, environ_overrides=here):
         app.preprocess_request()
-        # As on the page where people sign in: what only reads may not begin to write on SQLite.
-        begin_to_write()
+        # As on the sign-in page: on SQLite, a transaction that starts with a read may not write.
+        allow_writes()
         user = get_user(person.username, session=db.session())
-        proof = Authentication(user_id=user.id, methods=BY_PASSWORD)
+        proof = Authentication(user_id=user.id, methods=PASSWORD_METHODS)
         answer = app.process_response(app.make_response(sign_in_as(proof)))
     given = SimpleCookie()
     for line in answer.headers.getlist("Set-Cookie"):
@@ -196,7 +197,7 @@ def _sign_in_here(gatebell: LiveGatebell, person: Person, user_agent: str) -> di
 
 
 def cookie_domain(gatebell: LiveGatebell) -> str:
-    """Return the domain under which `requests` keeps cookies: names need a dot (RFC 2965)."""
+    """Return the domain of cookies in `requests`, whose names need a dot (RFC 2965)."""
     host = urlsplit(gatebell.url).hostname or ""
     return host if "." in host else f"{host}.local"
 
@@ -207,7 +208,7 @@ def _cookies(gatebell: LiveGatebell, person: Person) -> dict[str, str]:
 
 
 def signed_in(gatebell: LiveGatebell, person: Person) -> requests.Session:
-    """Return a browser that shares one sign-in with all others of its kind: do not end it."""
+    """Return a browser with a session that others share, so do not end it."""
     browser = gatebell.http()
     for name, value in _cookies(gatebell, person).items():
         browser.cookies.set(name, value, domain=cookie_domain(gatebell))
@@ -247,12 +248,12 @@ def make_application(gatebell: LiveGatebell, owner: Person, **changes: object) -
 
 
 def make_project(gatebell: LiveGatebell, owner: Person, *, visibility: str = "private") -> str:
-    """Create group and in it a project, both of which the person owns; return its full path."""
+    """Create a project in a new group, both owned by the user, and return its full path."""
     group_path = unique("acme")
     with database_of(gatebell) as session:
         user = get_user(owner.username, session=session)
         group = creation.create_group(group_path, reserved=frozenset(), session=session, now=now())
-        creation.make_owner(group, user.id, session=session, now=now())
+        creation.add_owner(group, user.id, session=session, now=now())
         project = creation.create_project(
             f"{group_path}/shop",
             visibility=visibility,

@@ -1,4 +1,4 @@
-"""Personal access tokens of people, put into the database, and an API client that uses them."""
+"""Personal access tokens, stored in the database, and an API client that uses them."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import PersonalAccessToken
 from tests.support.accounts.people import Person, database_of, now, settings_of
 from tests.support.oauth.oauth_wire import machine
@@ -37,14 +37,14 @@ def make_token(
     lifetime: timedelta = timedelta(days=100),
     **columns: datetime,
 ) -> MadeToken:
-    """Give somebody a token; `columns` are set as they are, whatever the service would do.
+    """Create a token for a user; `columns` are stored without checks.
 
-    An administrator's has `admin_mode` besides, unless it is not to administer anything.
+    A token of an administrator also has `admin_mode`, unless `administers` is false.
     """
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         given = f"{scopes} admin_mode" if user.is_admin and administers else scopes
-        made = create_token(
+        made = create_personal_token(
             user.id,
             TokenDetails(name=name, scopes=given, expires_at=now() + lifetime),
             session=session,
@@ -58,7 +58,7 @@ def make_token(
 def change(
     gatebell: LiveGatebell, token_id: int, *, session: Any = None, **columns: datetime | None
 ) -> None:
-    """Set columns of a token, as time would."""
+    """Set columns of a token, for example to let it expire."""
     if not columns:
         return
     statement = (
@@ -73,7 +73,7 @@ def change(
 
 @dataclass(frozen=True)
 class Api:
-    """Somebody's script."""
+    """A script with a user's token."""
 
     gatebell: LiveGatebell
     token: str = field(repr=False)
@@ -85,11 +85,11 @@ class Api:
         return machine(self.gatebell).request(method, address, headers=headers, **options)
 
     def tokens(self, method: str = "GET", path: str = "", **options: Any) -> requests.Response:
-        """Send a request to the resource of personal access tokens."""
+        """Send a request to the API of personal access tokens."""
         return self.send(method, f"/personal_access_tokens{path}", **options)
 
     def listed(self, **query: Any) -> list[int]:
-        """Return the ids of a list."""
+        """Return the ids of the tokens in a list."""
         answer = self.tokens(params=query)
         assert answer.status_code == 200, answer.text
         return [each["id"] for each in answer.json()]

@@ -1,4 +1,4 @@
-"""Access tokens of projects and groups, made through the API by a script of somebody's."""
+"""Access tokens of projects and groups, created through the API by a user's script."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -18,7 +18,7 @@ from tests.support.service.live import LiveGatebell
 
 @dataclass(frozen=True)
 class Namespace:
-    """A project or a group with its number."""
+    """A project or group with its id."""
 
     kind: str
     path: str
@@ -26,24 +26,24 @@ class Namespace:
 
     @property
     def by_path(self) -> str:
-        """Its tokens' address below /api/v4, by its path."""
+        """URL of its tokens below /api/v4, by its path."""
         return f"/{self.kind}/{quote(self.path, safe='')}/access_tokens"
 
     @property
     def by_id(self) -> str:
-        """The same by its number."""
+        """URL of its tokens below /api/v4, by its id."""
         return f"/{self.kind}/{self.id}/access_tokens"
 
     @property
     def page(self) -> str:
-        """The page of its tokens."""
+        """Path of the page of its tokens."""
         if self.kind == "groups":
             return f"/groups/{self.path}/-/access_tokens"
         return f"/{self.path}/-/settings/access_tokens"
 
 
 def namespace_of(gatebell: LiveGatebell, kind: str, project_path: str) -> Namespace:
-    """Return a project, or the group that it is in."""
+    """Return a project, or the group of the project."""
     table = Project if kind == "projects" else Group
     path = project_path if kind == "projects" else project_path.rpartition("/")[0]
     with database_of(gatebell) as session:
@@ -57,7 +57,7 @@ def script_of(gatebell: LiveGatebell, person: Person, **options: Any) -> Api:
 
 
 def member_script(gatebell: LiveGatebell, namespace: Namespace, role: Role | None) -> Api:
-    """Return the script of somebody with a role in a namespace."""
+    """Return the script of a user with a role in a namespace."""
     person = person_for(gatebell, role)
     if role is not None:
         give_role(gatebell, namespace.path, person, role)
@@ -66,7 +66,7 @@ def member_script(gatebell: LiveGatebell, namespace: Namespace, role: Role | Non
 
 @dataclass(frozen=True)
 class BotToken:
-    """A token of a namespace, as its maker got it."""
+    """A token of a namespace, as its creator received it."""
 
     id: int
     user_id: int
@@ -74,7 +74,7 @@ class BotToken:
 
 
 def post(script: Api, namespace: Namespace, **changes: Any) -> requests.Response:
-    """Ask for a token."""
+    """Send a request that creates a token."""
     body = {"name": "deploy", "scopes": ["api"], "access_level": 30, **changes}
     return script.send("POST", namespace.by_id, json=body)
 

@@ -1,4 +1,4 @@
-"""Somebody signs up: the request for a link, the link in the outbox, and the form behind it."""
+"""Sign-up: the request for a link, the link in the outbox, and the form behind the link."""
 
 import re
 from time import time
@@ -17,7 +17,7 @@ ASK = "/users/sign_up"
 
 
 def newcomer(name: str = "dora", domain: str = "people.example") -> Person:
-    """Somebody who has no account yet."""
+    """Return a person without an account."""
     username = unique(name)
     return Person(
         username=username, email=f"{username}@{domain}", password=f"{random_password()} and more"
@@ -31,14 +31,14 @@ def ask_to_sign_up(
     browser: requests.Session | None = None,
     path: str = ASK,
 ) -> requests.Response:
-    """Ask for a link, in a new browser unless one is given."""
+    """Request a link, in a new browser unless one is given."""
     door = browser or service.http()
     page = door.get(service.url + path)
     return submit(door, page, form_with(page, "email"), email=email)
 
 
 def sign_up_links(service: LiveGatebell, email: str) -> list[str]:
-    """Return the links that an address got, the newest first."""
+    """Return the links that were sent to an address, newest first."""
     found = (re.search(r"http\S+/users/sign_up/\S+", each) for each in messages_to(service, email))
     return [each[0] for each in found if each]
 
@@ -57,7 +57,7 @@ def finish(
     browser: requests.Session | None = None,
     **more: Any,
 ) -> requests.Response:
-    """Follow a link and make the account of a person."""
+    """Open a link and create the account of a person."""
     door = browser or service.http()
     page = door.get(link)
     assert page.status_code == 200, page.text
@@ -71,14 +71,14 @@ def finish(
 
 
 def invitation_link(service: LiveGatebell, email: str) -> str:
-    """Return the newest link of an invitation that an address got."""
+    """Return the newest invitation link that was sent to an address."""
     found = re.search(r"http\S+/-/invitations/\S+", messages_to(service, email)[0])
     assert found is not None
     return found[0]
 
 
 def sealed(value: Any, purpose: str, *, age: float = 0, key: str = SECRET_KEY) -> str:
-    """Return a value as the service signed it so many seconds ago."""
+    """Return a value as the service signed it `age` seconds ago."""
 
     class Former(TimestampSigner):
         def get_timestamp(self) -> int:

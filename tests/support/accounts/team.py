@@ -1,4 +1,4 @@
-"""People with a role in a project: one for each role, shared by all tests."""
+"""Users with a role in a project: one for each role, shared by all tests."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import requests
 
 from domain.access.roles import Role
 from domain.core.errors import NotFoundError
-from domain.projects.members import OPERATOR, add_member, change_role, remove_member
+from domain.projects.members import OPERATOR_VIEWER, add_member, change_role, remove_member
 from tests.support.accounts.namespaces import find_member, get_namespace
 from tests.support.accounts.people import Person, database_of, make_user, now, signed_in
 from tests.support.service.live import LiveGatebell
@@ -14,32 +14,32 @@ from tests.support.service.live import LiveGatebell
 
 @cache
 def person_for(gatebell: LiveGatebell, role: Role | None) -> Person:
-    """Return the one who gets this role wherever a test needs it; None is a stranger."""
+    """Return the user that has this role in tests; None is a user without a role."""
     return make_user(gatebell, name=role.name.lower() if role else "stranger")
 
 
 def give_role(gatebell: LiveGatebell, namespace: str, person: Person, role: Role) -> None:
-    """Make somebody a member of a group or a project, with this role and no other."""
+    """Make a user a member of a group or project with exactly this role."""
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         try:
             number = find_member(found, person.username, session=session)
         except NotFoundError:
-            add_member(found, person.username, role, by=OPERATOR, session=session, now=now())
+            add_member(found, person.username, role, by=OPERATOR_VIEWER, session=session, now=now())
         else:
-            change_role(found, number, role, by=OPERATOR, session=session)
+            change_role(found, number, role, by=OPERATOR_VIEWER, session=session)
 
 
 def take_role(gatebell: LiveGatebell, namespace: str, person: Person) -> None:
-    """Remove somebody from the members of a group or a project."""
+    """Remove a user from the members of a group or project."""
     with database_of(gatebell) as session:
         found = get_namespace(namespace, session=session)
         number = find_member(found, person.username, session=session)
-        remove_member(found, number, by=OPERATOR, session=session)
+        remove_member(found, number, by=OPERATOR_VIEWER, session=session)
 
 
 def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
-    """Return the number of somebody's membership."""
+    """Return the id of a user's membership."""
     with database_of(gatebell) as session:
         return find_member(
             get_namespace(namespace, session=session), person.username, session=session
@@ -47,7 +47,7 @@ def member_id(gatebell: LiveGatebell, namespace: str, person: Person) -> int:
 
 
 def browser_of(gatebell: LiveGatebell, namespace: str, role: Role | None) -> requests.Session:
-    """Return the browser of somebody with this role in a group or a project."""
+    """Return the browser of a user with this role in a group or project."""
     person = person_for(gatebell, role)
     if role is not None:
         give_role(gatebell, namespace, person, role)

@@ -1,1 +1,1 @@
-"""Senders of alerts, what they send, and what must come of it."""
+"""Senders of alerts, their payloads, and the expected alerts."""

@@ -1,4 +1,4 @@
-"""Very many alerts of a project, stored by a few statements; and what is stored of a project."""
+"""Fills projects with very many alerts by a few statements, and counts the rows of a project."""
 
 from datetime import datetime
 from typing import Any
@@ -41,7 +41,7 @@ SELECT alerts.id, numbered.id, 0, 0, {no} FROM alerts JOIN (
 
 
 def fill_project(path: str, count: int, *, session: Session, now: datetime) -> int:
-    """Store alerts with a delivery each in a project without any; return the project's id."""
+    """Store alerts with one delivery each in an empty project, and return the project's id."""
     project_id = get_namespace(path, session=session).project_id
     assert project_id is not None
     is_postgres = session.get_bind().dialect.name == "postgresql"
@@ -60,10 +60,10 @@ def fill_project(path: str, count: int, *, session: Session, now: datetime) -> i
 
 
 def rows_of(project_id: int, *, session: Session) -> dict[str, int]:
-    """Count the rows that belong to a project in every table that has any.
+    """Count the rows of a project in every table that has any.
 
-    Audit events name a project and do not belong to it: they are only removed for their age, so
-    that its deletion does not remove who deleted it.
+    Audit events only name a project: they are removed because of their age, so that the deletion of
+    a project does not hide who deleted it.
     """
     tables: list[Table] = [
         table

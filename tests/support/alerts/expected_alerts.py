@@ -1,4 +1,4 @@
-"""What must become of each body that a real sender posted: written down beside it."""
+"""Expected alerts for each recorded body of a real sender, stored next to the body."""
 
 import json
 from typing import Any
@@ -7,12 +7,12 @@ from tests.support.alerts.senders import PAYLOADS
 
 _ENDING = ".expected.json"
 
-#: The bodies, by the names of their files.
+#: Names of the files with bodies.
 NAMES = tuple(sorted(path.name for path in PAYLOADS.glob("*.*") if not path.name.endswith(_ENDING)))
 
 
 def expected(name: str) -> dict[str, Any]:
-    """Return the type of the integration, the status of the answer, and every alert."""
+    """Return the type of the integration, the status of the response, and all alerts."""
     path = (PAYLOADS / name).with_suffix(_ENDING)
     found = json.loads(path.read_text(encoding="utf-8"))
     assert isinstance(found, dict)

@@ -1,4 +1,4 @@
-"""Heartbeats of a running service, and the requests of their jobs."""
+"""Heartbeats of a running service, and the pings of their jobs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +21,7 @@ class Job:
     def ping(
         self, signal: str = "", *, method: str = "GET", body: bytes | None = None, **query: str
     ) -> requests.Response:
-        """Request the URL, with what is appended to it."""
+        """Request the URL with a suffix."""
         with requests.Session() as session:
             session.trust_env = False
             return session.request(
@@ -30,7 +30,7 @@ class Job:
 
 
 def heartbeat(gatebell: LiveGatebell, *options: str, project: str = "", name: str = "job") -> Job:
-    """Create a heartbeat by command, in a project of its own unless one is given."""
+    """Create a heartbeat by command, in a new project unless one is given."""
     path = project or make_project(gatebell, alice(gatebell))
     schedule = options or ("--every", "1h", "--grace", "0s")
     made: dict[str, Any] = gatebell.cli("heartbeats", "create", path, "--name", name, *schedule)

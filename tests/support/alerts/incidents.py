@@ -1,4 +1,4 @@
-"""A project whose incidents a test follows, in this process and by a clock of its own."""
+"""A project with incidents, in this process and with its own clock."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,19 +21,19 @@ AT = "/api/v4/projects/acme%2Fshop"
 def incident_script(
     gatebell: LiveGatebell, project: str, *, role: Role | None = None, scopes: str = "api"
 ) -> Script:
-    """Return a script that works on the incidents of a project, by default as Alice."""
+    """Return a script for the incidents of a project, by default Alice's."""
     return script_of(gatebell, project, "incidents", role=role, scopes=scopes)
 
 
 def create_incident(gatebell: LiveGatebell, project: str, **values: Any) -> Any:
-    """Open an incident in a running service, as Alice."""
+    """Create an incident in a running service as Alice."""
     answer = incident_script(gatebell, project).post(**values)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 class IncidentProject:
-    """A project of Alice's, with a receiver of webhooks; `run` does the worker's work."""
+    """A project of Alice with a receiver of webhooks; `run` does the work of the worker."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
         self.app, self.settings = app, settings
@@ -47,12 +47,12 @@ class IncidentProject:
         self.token = self.token_of("alice")
 
     def token_of(self, username: str, scopes: str = "api") -> str:
-        """Return a new token of somebody's."""
+        """Return a new token of a user."""
         made = operate(self.app, "tokens", "create", username, "--name", "t", "--scopes", scopes)
         return str(made["token"])
 
     def api(self, method: str, path: str, *, code: int = 200, token: str = "", **json: Any) -> Any:
-        """Call the API below the project, and return what it says."""
+        """Call the API below the project, and return the JSON of the response."""
         answer = self.app.test_client().open(
             f"{AT}{path}",
             method=method,
@@ -72,43 +72,43 @@ class IncidentProject:
         assert answer.status_code == 200, answer.text
 
     def fire(self, *names: str, **labels: str) -> None:
-        """Let alerts fire, and handle what follows."""
+        """Fire alerts, and process the changes."""
         self.now_fire(*names, **labels)
         self.run()
 
     def now_fire(self, *names: str, **labels: str) -> None:
-        """Let alerts fire, which nobody handles yet."""
+        """Fire alerts without processing the changes."""
         begun = datetime.now(UTC).isoformat()
         self.send(
             *(item(name, labels={"alertname": name, **labels}, startsAt=begun) for name in names)
         )
 
     def recover(self, *names: str) -> None:
-        """Let alerts be resolved by their sender, and handle what follows."""
+        """Resolve alerts as their sender does, and process the changes."""
         self.now_recover(*names)
         self.run()
 
     def now_recover(self, *names: str) -> None:
-        """Let alerts be resolved by their sender, which nobody handles yet."""
+        """Resolve alerts as their sender does, without processing the changes."""
         ended = datetime.now(UTC).isoformat()
         self.send(*(item(name, status="resolved", endsAt=ended) for name in names))
 
     def run(self) -> None:
-        """Handle the changes of alerts that wait."""
+        """Process the waiting changes of alerts."""
         with AlertChanges(self.settings, clock=lambda: self.now) as loop:
             loop.run_due()
 
     def rule(self, name: str = "all", **values: Any) -> Any:
-        """Create a rule."""
+        """Create an incident rule."""
         return self.api("POST", "/incident_rules", code=201, name=name, **values)
 
     def incidents(self, query: str = "") -> list[dict[str, Any]]:
-        """Return the incidents, the oldest first."""
+        """Return the incidents, oldest first."""
         found: list[dict[str, Any]] = self.api("GET", f"/incidents?sort=oldest{query}")
         return found
 
     def timeline(self, iid: int) -> list[str]:
-        """Return what the timeline of an incident says, the oldest first."""
+        """Return the entries in the timeline of an incident, oldest first."""
         found = self.api("GET", f"/incidents/{iid}/notes?sort=asc&per_page=100")
         return [each["body"] for each in found]
 

@@ -1,4 +1,4 @@
-"""The pages of a project's integrations, as somebody with a role sees them."""
+"""The pages of a project's integrations, seen by a user with a role."""
 
 import html
 import re
@@ -24,13 +24,13 @@ def opened(
 
 
 def words(page: str) -> str:
-    """Return what somebody reads on a page, without what is a choice of a drop-down."""
+    """Return the visible text of a page, without the options of drop-downs."""
     seen = re.sub(r"<(option|script|style).*?</\1>", " ", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", seen)).split())
 
 
 def snippets_on(page: requests.Response) -> dict[str, str]:
-    """Return what the copy buttons of the credentials page copy, by title."""
+    """Return the texts that the copy buttons of the credentials page copy, by title."""
     blocks = re.findall(
         r'<h3>([^<]*)</h3>.*?<code id="snippet-\d+">(.*?)</code>', page.text, re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager themselves, run on loopback as their operators would."""
+"""Real Prometheus and Alertmanager processes on loopback."""
 
 import json
 import subprocess
@@ -20,12 +20,12 @@ _START_SECONDS = 30
 
 
 def is_installed() -> bool:
-    """Tell whether scripts/ensure-monitoring has brought them."""
+    """Return whether scripts/ensure-monitoring has installed them."""
     return (PROGRAMS / "prometheus").exists() and (PROGRAMS / "prometheus-alertmanager").exists()
 
 
 def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 60) -> None:
-    """Wait for something that others bring about."""
+    """Wait until another program meets a condition."""
     deadline = monotonic() + seconds
     while not condition():
         assert monotonic() < deadline, f"It did not happen: {what}."
@@ -33,7 +33,7 @@ def wait_until(condition: Callable[[], bool], what: str, *, seconds: float = 60)
 
 
 class _Program:
-    """A program with a directory and a port of its own."""
+    """A program with its own directory and port."""
 
     def __init__(self, directory: Path, name: str, configuration: str) -> None:
         self._directory = directory
@@ -45,7 +45,7 @@ class _Program:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it is ready."""
+        """Start the program, and wait until it is ready."""
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
@@ -63,13 +63,13 @@ class _Program:
         wait_until(self._is_ready, f"{self._name} is ready", seconds=_START_SECONDS)
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the program."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(_START_SECONDS)
 
     def log_text(self) -> str:
-        """Return what it logged."""
+        """Return the program's log."""
         return (self._directory / "log").read_text(encoding="utf-8", errors="replace")
 
     def _is_ready(self) -> bool:
@@ -83,13 +83,13 @@ class _Program:
 
 
 class Alertmanager(_Program):
-    """An Alertmanager with one receiver; waits a moment where others wait minutes."""
+    """An Alertmanager with one receiver; its delays are short."""
 
-    # A cluster of one: it must look for no peers.
+    # It has no peers, so it must not look for any.
     _more = ("--cluster.listen-address=",)
 
     def __init__(self, directory: Path, *webhooks: dict[str, Any], repeat: str = "1h") -> None:
-        """Send to webhooks, which are configured as in Alertmanager's own file."""
+        """Configure webhooks in the format of Alertmanager's own file."""
         route = {
             "receiver": "gatebell",
             "group_by": ["alertname"],
@@ -98,21 +98,21 @@ class Alertmanager(_Program):
             "repeat_interval": repeat,
         }
         receivers = [{"name": "gatebell", "webhook_configs": webhooks}]
-        # JSON is YAML.
+        # JSON is valid YAML.
         made = json.dumps({"route": route, "receivers": receivers})
         super().__init__(directory, "prometheus-alertmanager", made)
 
     def fire(self, *alerts: dict[str, Any]) -> None:
-        """Hand it alerts, as Prometheus does; labels and annotations."""
+        """Send alerts to it as Prometheus does, with labels and annotations."""
         answer = requests.post(f"http://{self.address}/api/v2/alerts", json=alerts, timeout=10)
         assert answer.ok, answer.text
 
 
 class Metric:
-    """Something that Prometheus can measure: a gauge of one value."""
+    """A gauge that Prometheus can scrape."""
 
     def __init__(self) -> None:
-        """Begin at zero."""
+        """Start with the value zero."""
         self.value = 0
         metric = self
 
@@ -125,7 +125,7 @@ class Metric:
                 self.wfile.write(text.encode())
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Do not log."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
         self._thread = threading.Thread(target=self._server.serve_forever)
@@ -133,25 +133,28 @@ class Metric:
 
     @property
     def address(self) -> str:
-        """Where it is measured."""
+        """Host and port of the metric."""
         return f"127.0.0.1:{self._server.server_port}"
 
     def close(self) -> None:
-        """Stop being there."""
+        """Stop serving the metric."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
 
 class Prometheus(_Program):
-    """A Prometheus that measures a metric all the time and alerts when it is not zero."""
+    """A Prometheus that scrapes a metric continuously and alerts if it is not zero."""
 
     _storage = "tsdb.path"
 
     def __init__(
         self, directory: Path, metric: Metric, alertmanager: Alertmanager | dict[str, Any]
     ) -> None:
-        """Measure, and tell the Alertmanager, which may be configured as in Prometheus's file."""
+        """Scrape the metric, and send alerts to an Alertmanager.
+
+        The Alertmanager may be configured in the format of Prometheus's file.
+        """
         if isinstance(alertmanager, Alertmanager):
             alertmanager = {"static_configs": [{"targets": [alertmanager.address]}]}
         rules = directory.parent / f"{directory.name}-rules.yml"

@@ -1,4 +1,4 @@
-"""Scripts that work on a project through the API, as somebody with a role in it."""
+"""Scripts that use the API of a project as a user with a role."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from tests.support.service.live import LiveGatebell
 
 @dataclass(frozen=True)
 class Script:
-    """A script with a token, which works below a URL of a project."""
+    """A script with a token that calls URLs below a URL of a project."""
 
     api: Api
     at: str
@@ -25,17 +25,17 @@ class Script:
         return self.api.send(method, f"{self.at}{path}", **options)
 
     def get(self, path: str = "", **options: Any) -> Any:
-        """Return the JSON of a response, which is 200."""
+        """Return the JSON of a response with status 200."""
         answer = self.send("GET", path, **options)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     def put(self, path: str = "", **given: Any) -> requests.Response:
-        """Send JSON to change something."""
+        """Send a PUT request with JSON."""
         return self.send("PUT", path, json=given)
 
     def post(self, path: str = "", **given: Any) -> requests.Response:
-        """Send JSON to create something."""
+        """Send a POST request with JSON."""
         return self.send("POST", path, json=given)
 
 
@@ -47,7 +47,7 @@ def script_of(
     role: Role | None = None,
     scopes: str = "api",
 ) -> Script:
-    """Return a script of somebody with this role, by default of Alice, who owns the project."""
+    """Return a script of a user with this role, by default of Alice, who owns the project."""
     person = alice(gatebell) if role is None else person_for(gatebell, role)
     if role is not None:
         give_role(gatebell, project, person, role)

@@ -34,7 +34,7 @@ class Endpoint:
 
     id: int
     project: str
-    #: Where the sender posts; the running service's own address comes first.
+    #: URL of the receiver; it starts with the URL of the running service.
     url: str
     key: str
     service: str
@@ -89,7 +89,7 @@ def connect(
     name: str = "Hook",
     active: bool = True,
 ) -> Endpoint:
-    """Create an integration, by default in a new project of Alice's."""
+    """Create an integration, by default in a new project of Alice."""
     path = project or make_project(gatebell, alice(gatebell))
     new = NewIntegration(type=kind, name=name, active=active, api_url="https://pager.example")
     with database_of(gatebell) as session:
@@ -97,14 +97,14 @@ def connect(
         work = work_in(session, service=gatebell)
         made = create_integration(work, found, new)
         url = get_integration(work, found, made.id).url
-        # That of a link is stored, and shown nowhere.
+        # The key of an external tool is stored, but no page shows it.
         row = session.get_one(Integration, made.id)
         key = work.policy(Keyring).decrypt(row.key_ciphertext)
         return Endpoint(id=made.id, project=path, url=url, key=key, service=gatebell.url)
 
 
 def captured(name: str) -> bytes:
-    """Return a webhook as a real sender posted it."""
+    """Return a recorded webhook of a real sender."""
     return (PAYLOADS / name).read_bytes()
 
 
@@ -114,7 +114,7 @@ def basic(user: str, password: str) -> str:
 
 
 def webhook(*items: Any, **changes: Any) -> bytes:
-    """Return Alertmanager's webhook around these items."""
+    """Return a webhook of Alertmanager with these items."""
     body = {
         "alerts": items,
         "commonAnnotations": {},
@@ -130,7 +130,7 @@ def webhook(*items: Any, **changes: Any) -> bytes:
 
 
 def item(name: str, **changes: Any) -> dict[str, Any]:
-    """Return an item of Alertmanager's webhook, firing and with a title."""
+    """Return an item of Alertmanager's webhook that fires and has a title."""
     return {
         "status": "firing",
         "labels": {"alertname": name},
@@ -150,7 +150,7 @@ def resolved(name: str, **changes: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Printed:
-    """The output of curl: status, head and body of the response."""
+    """Output of curl: status, headers and body of the response."""
 
     status: int
     head: str
@@ -175,7 +175,7 @@ def notifier(endpoint: Endpoint) -> apprise.Apprise:
     made = apprise.Apprise()
     address = f"json://{endpoint.url.partition('://')[2]}"
     with warnings.catch_warnings():
-        # It loads all its plugins, and one of them imports what Python will drop.
+        # It loads all its plugins, and one of them imports a module that Python will remove.
         warnings.simplefilter("ignore", DeprecationWarning)
         assert made.add(f"{address}?+Authorization=Bearer%20{endpoint.key}")
     return made

@@ -1,4 +1,4 @@
-"""Bodies and values that should not be, and that somebody sends one day."""
+"""Malformed and unusual bodies and values that a sender may send."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.alerts.senders import item, webhook
 
-#: Not one of these is a JSON object.
+#: Bodies that are not JSON objects.
 UNREADABLE: Mapping[str, bytes] = {
     "nothing": b"",
     "white space": b" \r\n\t",
@@ -40,7 +40,7 @@ UNREADABLE: Mapping[str, bytes] = {
     "XML": b"<?xml version='1.0'?><alert/>",
 }
 
-#: With the title of the alert that each of these is.
+#: Unusual bodies that are accepted, each with the title of its alert.
 STRANGE: Mapping[str, tuple[bytes, str]] = {
     "an empty object": (b"{}", "New: Alert"),
     "white space around it": (b'\r\n {"title": "blank"} \r\n', "blank"),
@@ -82,8 +82,8 @@ NAMES = {"labels": LABELS, "annotations": ANNOTATIONS}
 ITEM = ("startsAt", "endsAt", "status", "fingerprint", "generatorURL", "labels", "annotations")
 TOP = ("receiver", "status", "externalURL", "version", "groupKey", "groupLabels", "commonLabels")
 
-#: As JSON texts, for some cannot be written by a careful writer. All fields of a body that have
-#: one of them are together within the limit of a body.
+#: Values as JSON texts, since a strict encoder cannot write some of them. A body with one of them
+#: in all fields stays below the limit of a body.
 VALUES: Mapping[str, str] = {
     "null": "null",
     "false": "false",
@@ -114,7 +114,7 @@ VALUES: Mapping[str, str] = {
 
 
 def metrics_bodies(value: str) -> list[bytes]:
-    """Return webhooks, each with the value at another position."""
+    """Return webhooks with the value at a different position in each."""
     parts = [(part, name) for part in NAMES for name in NAMES[part]]
     bodies = [
         webhook(item("a", **{part: {"alertname": "a", name: "VALUE"}})) for part, name in parts
@@ -125,7 +125,7 @@ def metrics_bodies(value: str) -> list[bytes]:
 
 
 def full_webhooks(value: str) -> tuple[bytes, bytes]:
-    """Return webhooks with the value at every position of the items, and around them."""
+    """Return webhooks with the value at every position of the items and around the items."""
     items: list[dict[str, Any]] = [
         item("a", **{part: {"alertname": "a", **dict.fromkeys(names, "VALUE")}})
         for part, names in NAMES.items()
@@ -136,9 +136,9 @@ def full_webhooks(value: str) -> tuple[bytes, bytes]:
 
 
 def full_alerts(value: str) -> tuple[bytes, bytes]:
-    """Return a generic alert with the value in every field, and one that ends there.
+    """Return a generic alert with the value in every field, and one with an end.
 
-    What has an end is stored in another way.
+    Alerts with an end are stored in another way.
     """
     firing = [name for name in GENERIC if name != "end_time"]
     ending = {"title": "VALUE", "end_time": "VALUE"}

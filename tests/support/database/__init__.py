@@ -1,1 +1,1 @@
-"""Databases that tests start or copy, and what those of running services hold."""
+"""Databases that tests start or copy, and the content of databases of running services."""

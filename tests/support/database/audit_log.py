@@ -1,4 +1,4 @@
-"""What the audit log of a running service holds."""
+"""The audit log of a running service."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +9,9 @@ import requests
 from sqlalchemy import func, select
 
 from domain.accounts.users import get_user
-from domain.audit.events import Actor, Event, EventKind, EventSource, store_event
-from domain.audit.log import EventFilter, EventView, page_of_events
-from domain.core.database.paging import Slice
+from domain.audit.events import Event, EventActor, EventKind, EventSource, store_event
+from domain.audit.log import EventFilter, EventView, fetch_event_page
+from domain.core.database.paging import KeysetRange
 from models import AuditEvent
 from tests.support.accounts.people import Person, database_of, now, unique
 from tests.support.accounts.personal_tokens import make_token
@@ -24,20 +24,20 @@ PAGE = "/admin/audit"
 def events_about(
     gatebell: LiveGatebell, person: Person, kind: EventKind | None = None
 ) -> tuple[EventView, ...]:
-    """Return the events of an account, the newest first."""
+    """Return the events about an account, newest first."""
     wanted = EventFilter(user=person.username, kind=kind.value if kind else "")
     with database_of(gatebell) as session:
-        return page_of_events(wanted, Slice(size=100), session=session).items
+        return fetch_event_page(wanted, KeysetRange(size=100), session=session).items
 
 
 def event_about(gatebell: LiveGatebell, person: Person, kind: EventKind) -> EventView:
-    """Return the one event of this kind that concerns an account."""
+    """Return the only event of this kind about an account."""
     (event,) = events_about(gatebell, person, kind)
     return event
 
 
 def events_with_subject(gatebell: LiveGatebell, subject: str) -> list[AuditEvent]:
-    """Return the events of one thing, the newest first."""
+    """Return the events about a subject, newest first."""
     statement = select(AuditEvent).where(AuditEvent.subject == subject)
     with database_of(gatebell) as session:
         found = session.scalars(statement.order_by(AuditEvent.id.desc())).all()
@@ -46,23 +46,23 @@ def events_with_subject(gatebell: LiveGatebell, subject: str) -> list[AuditEvent
 
 
 def count_events(gatebell: LiveGatebell) -> int:
-    """Return how many events there are in all."""
+    """Return the total number of events."""
     with database_of(gatebell) as session:
         return session.scalar(select(func.count(AuditEvent.id))) or 0
 
 
-#: Writes an event about somebody and returns its subject, which no other event has.
+#: Function that writes an event about a user and returns the unique subject of the event.
 Write = Callable[..., str]
 
 
 def write_event(
     gatebell: LiveGatebell, person: Person, *, at: datetime | None = None, **changes: Any
 ) -> str:
-    """Write an event about somebody and return its subject, which no other event has."""
+    """Write an event about a user and return the unique subject of the event."""
     subject = changes.pop("subject", None) or unique("thing")
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
-        actor = changes.pop("actor", Actor(id=user.id, name=user.username))
+        actor = changes.pop("actor", EventActor(id=user.id, name=user.username))
         source = changes.pop("source", None)
         event = Event(
             **{"kind": EventKind.TOKEN_REVOKED, "user_id": user.id, "subject": subject, **changes}
@@ -81,7 +81,7 @@ def get_events(
     scopes: str = "read_api",
     **query: Any,
 ) -> requests.Response:
-    """Ask the API for events with a new token of somebody."""
+    """Request events from the API with a new token of a user."""
     token = make_token(gatebell, person, scopes=scopes).clear
     return requests.get(
         f"{gatebell.url}{API}{path}",

@@ -1,4 +1,4 @@
-"""Destinations of the audit log in a database of a test's own, with a clock that tests set."""
+"""Destinations of the audit log in a new database, with a clock that tests set."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,27 +10,27 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.audit.events import STREAMED_ONLY, Event, EventKind, EventSource, store_event
-from domain.audit.streamed_events import stream_event
+from domain.audit.streamed_events import queue_streamed_event
 from domain.core.keyring import Keyring
-from domain.delivery.audit_streams.streams import AUDIT_STREAMS
+from domain.delivery.audit_streams.streams import AUDIT_STREAM_KIND
 from domain.delivery.audit_streams.types import AuditStream
-from domain.delivery.outgoing.destinations import DestinationDetails, NewSecret
+from domain.delivery.outgoing.destinations import DestinationDetails, DestinationWithSecret
 from models import AuditStreamEntry
 from tests.support.database.kept_jobs import KeptJobs
 from web.database.engine import open_engine
 from web.jobs.destinations import AuditStreaming
 from web.settings.reader import Settings
 
-#: The whole pause, so that a test knows when the next attempt is due.
+#: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
 
 
 class Streams:
-    """Destinations, events, and a worker that delivers when it is told to."""
+    """Destinations, events, and a worker that delivers on request."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
-        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        #: Receivers reject old and future signatures, so a test starts at the current time.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
         self._kept = KeptJobs()
@@ -49,20 +49,20 @@ class Streams:
             yield session
 
     def worker(self, **changes: Any) -> AuditStreaming:
-        """Make a worker, as each host has one."""
+        """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> AuditStreaming:
         return AuditStreaming(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def deliver(self, **changes: Any) -> int:
-        """Send what is due now; return how many destinations that concerned."""
+        """Send due events, and return the number of destinations."""
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
 
-    def create(self, url: str) -> NewSecret[AuditStream]:
+    def create(self, url: str) -> DestinationWithSecret[AuditStream]:
         with self.session() as session:
-            return AUDIT_STREAMS.create(
+            return AUDIT_STREAM_KIND.create(
                 DestinationDetails(url=url),
                 session=session,
                 keyring=self.keyring,
@@ -71,10 +71,12 @@ class Streams:
 
     def state(self, stream: AuditStream) -> AuditStream:
         with self.session() as session:
-            return AUDIT_STREAMS.get(stream.id, session=session, keyring=self.keyring, now=self.now)
+            return AUDIT_STREAM_KIND.get(
+                stream.id, session=session, keyring=self.keyring, now=self.now
+            )
 
     def write(self, count: int = 1, kind: EventKind = EventKind.TOKEN_REVOKED) -> list[str]:
-        """Write events in transactions of their own, and return their subjects."""
+        """Write events in one transaction each, and return their subjects."""
         subjects = []
         for _ in range(count):
             with self.session() as session:
@@ -85,14 +87,14 @@ class Streams:
         """Write an event in a transaction that the caller ends."""
         self._written += 1
         subject = f"thing {self._written}"
-        keep = stream_event if kind in STREAMED_ONLY else store_event
+        keep = queue_streamed_event if kind in STREAMED_ONLY else store_event
         event = Event(kind=kind, subject=subject)
         keep(event, EventSource(address="192.0.2.1"), session=session, now=self.now)
         session.flush()
         return subject
 
     def waiting(self) -> int:
-        """Return how many events wait for any destination."""
+        """Return the number of events that wait for any destination."""
         with self.session() as session:
             return session.scalar(select(func.count(AuditStreamEntry.id))) or 0
 

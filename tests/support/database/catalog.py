@@ -1,11 +1,11 @@
-"""Everything that a database is made of, in lines that can be compared: names and definitions."""
+"""Names and definitions of all objects in a database, as lines that can be compared."""
 
 import re
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, text
 
-#: What each kind of object of Postgres says of itself.
+#: Query for the definition of each object of Postgres.
 _ON_POSTGRES = """
 SELECT concat_ws(' ', 'column', attrelid::regclass, attname, format_type(atttypid, atttypmod),
   CASE WHEN attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(adbin, adrelid))
@@ -39,14 +39,14 @@ def catalog_of(connection: Connection) -> list[str]:
 
 
 def _one_line(definition: str) -> str:
-    """Leave out what says nothing: blanks, quotes around plain names, old for OLD."""
+    """Remove insignificant differences: blanks, quotes around plain names, old for OLD."""
     line = re.sub(r'"([a-z_][a-z0-9_]*)"', r"\1", " ".join(definition.split()))
     line = re.sub(r"\b(new|old)\.", lambda row: row[0].upper(), line)
     return re.sub(r"\s*([(),;])\s*", r"\1", line)
 
 
 def _lines_of(definition: str) -> Iterator[str]:
-    """Split the definition of a table: columns that came later stand after the constraints."""
+    """Split the definition of a table; columns that were added later follow the constraints."""
     found = re.fullmatch(r"CREATE TABLE (\w+)\((.*)\)", definition)
     if found is None:
         yield definition
@@ -58,7 +58,7 @@ def _lines_of(definition: str) -> Iterator[str]:
 
 
 def _members(text_of_members: str) -> Iterator[str]:
-    """Split at the commas that stand in no brackets."""
+    """Split at the commas outside of brackets."""
     depth, member = 0, ""
     for character in text_of_members:
         depth += {"(": 1, ")": -1}.get(character, 0)

@@ -1,7 +1,7 @@
-"""Statements that were compiled for one engine of a session, for its other engines too.
+"""Shares compiled statements between the engines of a session.
 
-Most tests of jobs open a database of their own and compile the same statements again, which takes
-a quarter of their time.
+Most tests of jobs open a new database and would compile the same statements again, which takes a
+quarter of their time.
 """
 
 from typing import Any
@@ -11,13 +11,14 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
-#: All are dropped above this number, so that a test of made-up statements takes no memory for good.
+#: Maximum number of statements; above it, all are dropped, to limit the memory of generated
+#: statements.
 _MOST_STATEMENTS = 3_000
 _compiled: dict[Any, Any] = {}
 
 
 def share_compiled_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Share them while the patch lasts: engines of a kind differ in their addresses alone."""
+    """Share compiled statements between engines, which differ only in their addresses."""
     for dialect in (PGDialect_psycopg, SQLiteDialect_pysqlite):
         monkeypatch.setattr(dialect, "__eq__", lambda one, other: type(one) is type(other))
         monkeypatch.setattr(dialect, "__hash__", lambda dialect: hash(type(dialect)))

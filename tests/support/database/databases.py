@@ -1,4 +1,4 @@
-"""Marks for a test in whose answer the database has no part: one service is asked."""
+"""Marks for tests that are independent of the database, so one service is enough."""
 
 import pytest
 

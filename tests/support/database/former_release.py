@@ -1,7 +1,7 @@
-"""Databases that release 0.1.0 has filled, by its own commands, requests and worker.
+"""Databases that release 0.1.0 filled by its own commands, requests and worker.
 
-The files are a copy of the SQLite database and a dump of the Postgres database in which
-`tests/support/described/instance.py` of that release had put two of most things.
+The files are a copy of the SQLite database and a dump of the Postgres database.
+`tests/support/described/instance.py` of that release created two objects of most kinds in them.
 """
 
 import gzip
@@ -11,23 +11,23 @@ from pathlib import Path
 
 from tests.support.database.postgres import Postgres
 from tests.support.service.live import SECRET_KEY
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
-#: Shortly after the databases were filled: what expires in them has not.
+#: Time shortly after the databases were filled, when nothing in them has expired.
 THEN = datetime(2026, 11, 24, tzinfo=UTC)
 _FILES = Path(__file__).with_name("release_0_1_0")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FormerDatabase:
-    """A database of release 0.1.0, and what its users have of it."""
+    """A database of release 0.1.0, and credentials of its users."""
 
     settings: Settings
-    #: The personal access token of an administrator.
+    #: Personal access token of an administrator.
     token: str
-    #: A project of theirs with five alerts.
+    #: A project of the administrator with five alerts.
     project: str
-    #: The path and the key of an integration of that project.
+    #: Path and key of an integration of that project.
     endpoint: str
     key: str
 
@@ -46,7 +46,7 @@ def on_sqlite(directory: Path) -> FormerDatabase:
 
 
 def on_postgres(postgres: Postgres, directory: Path) -> FormerDatabase:
-    """Restore the Postgres database as another one; the directory is for files."""
+    """Restore the Postgres database under another name; the directory is for files."""
     packed = (_FILES / "postgres.sql.gz").read_bytes()
     file = directory / "release_0_1_0.sql"
     file.write_bytes(gzip.decompress(packed))
@@ -66,4 +66,4 @@ def _settings(directory: Path, url: str) -> Settings:
         "INSTANCE_PATH": str(directory),
         "SECRET_KEY": SECRET_KEY,
     }
-    return read_settings(environment)
+    return parse_settings(environment)

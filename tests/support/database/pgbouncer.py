@@ -1,4 +1,4 @@
-"""PgBouncer with the file of deploy/, in front of a database of a test."""
+"""PgBouncer with the configuration of deploy/, in front of a test's database."""
 
 import re
 import shutil
@@ -27,11 +27,11 @@ _PATIENCE_SECONDS = 30
 class PgBouncer:
     """A running pooler."""
 
-    #: The address of the database through it.
+    #: URL of the database through the pooler.
     url: str
 
     def asked(self, command: str) -> list[dict[str, Any]]:
-        """Return what its console says to a command."""
+        """Return the rows that its console returns for a command."""
         console = make_url(self.url).set(database="pgbouncer")
         address = console.render_as_string(hide_password=False)
         with psycopg.connect(address, autocommit=True) as connection:
@@ -41,7 +41,7 @@ class PgBouncer:
 
 
 def is_installed() -> bool:
-    """Tell whether scripts/ensure-pooler has brought it, or this machine has it."""
+    """Return whether PgBouncer is installed, by scripts/ensure-pooler or by the system."""
     return _program() is not None
 
 
@@ -54,9 +54,10 @@ def _program() -> str | None:
 def running_pgbouncer(
     database_url: str, *, pool_size: int = 3, **changes: str
 ) -> Iterator[PgBouncer]:
-    """Run it; only addresses, files, the size of the pool and these settings differ from deploy/.
+    """Run PgBouncer with the configuration of deploy/.
 
-    It refuses to run as root, and runs as the user that Postgres runs as.
+    Only addresses, files, the size of the pool and the given settings differ. It does not run as
+    root, so it runs as the user of Postgres.
     """
     with psycopg.connect(database_url) as connection:
         found = connection.info
@@ -105,7 +106,7 @@ def running_pgbouncer(
 
 
 def _owner_of(host: str) -> dict[str, Any]:
-    """Return whom it has to be to reach the socket, if that is somebody else."""
+    """Return the user and group that can open the socket, if they differ from the current ones."""
     directory = Path(host)
     if not directory.is_absolute() or directory.stat().st_uid == Path("/proc/self").stat().st_uid:
         return {}
@@ -114,7 +115,7 @@ def _owner_of(host: str) -> dict[str, Any]:
 
 
 def _for_anybody(folder: Path) -> str:
-    """Return the program, where whoever runs it can read it: others may not enter a checkout."""
+    """Return a copy of the program in a folder that other users can read."""
     program = _program()
     assert program is not None
     if not program.startswith(str(_UNPACKED)):

@@ -1,4 +1,4 @@
-"""A real Postgres for the tests: the one that TEST_DATABASE_URL names, or one of our own."""
+"""A Postgres server for the tests: the server in TEST_DATABASE_URL, or a new one."""
 
 import fcntl
 import itertools
@@ -17,25 +17,26 @@ from psycopg import sql
 from sqlalchemy.engine import make_url
 
 _numbers = itertools.count(1)
-#: Several servers with all their threads; and nobody pulls the plug here. Making and dropping a
-#: database are checkpoints, of which nothing needs to reach the disk.
+#: Settings for several services with all their threads, without protection against power failures.
+#: Creating and dropping a database are checkpoints, which need not reach the disk.
 _FOR_TESTS = (
     "max_connections = 300",
     "fsync = off",
     "full_page_writes = off",
     "wal_level = minimal",
     "max_wal_senders = 0",
-    # No test lasts long enough to need it, and it would visit each of the many databases.
+    # No test runs long enough to need it, and it would visit each of the many databases.
     "autovacuum = off",
 )
 _MEMORY = Path("/dev/shm")  # noqa: S108 - what is made there has a name of its own
 _STARTS = Path(tempfile.gettempdir()) / f"gatebell-postgres-starts-{os.getuid()}.lock"
-#: Bytes that have to be free there: each of several runs at once makes some hundred databases.
+#: Free bytes that are required there: each of several concurrent runs creates some hundred
+#: databases.
 _ENOUGH_MEMORY = 6 * 2**30
 
 
 class Postgres:
-    """A server on which databases of our own can be made."""
+    """A server on which tests create databases."""
 
     def __init__(self, url: str, *, strategy: str = "") -> None:
         self._url = make_url(url).set(drivername="postgresql")
@@ -48,23 +49,23 @@ class Postgres:
             connection.execute(statement)
 
     def new_database(self, *, template: str = "") -> str:
-        """Make a database, empty or a copy of the one at an address, and return its address."""
+        """Create a database, empty or as a copy of the one at a URL, and return its URL."""
         copied = (make_url(template).database if template else None) or "template1"
         return self._made(sql.SQL("TEMPLATE {}").format(sql.Identifier(copied)))
 
     def new_plain_database(self) -> str:
-        """Make an empty database whose locale knows no letters but a to z."""
+        """Create an empty database with the locale C, which only knows the letters a to z."""
         return self._made(sql.SQL("TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C'").format())
 
     def restored(self, url: str, file: Path) -> str:
-        """Dump a database into a file and restore it under another name; return its address."""
+        """Dump a database into a file and restore it under another name; return its URL."""
         programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
         address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         pgexec("pg_dump", ("--no-owner", "--file", str(file), address), bin_path=programs)
         return self.loaded(file)
 
     def loaded(self, file: Path) -> str:
-        """Make a database of what a file for psql says; return its address."""
+        """Create a database from a file for psql; return its URL."""
         loaded = self.new_database()
         programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
         pgexec("psql", ("--quiet", "--file", str(file), loaded), bin_path=programs)
@@ -78,7 +79,7 @@ class Postgres:
         pgexec("psql", options, bin_path=POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
 
     def address_of(self, database: str, role: str, password: str) -> str:
-        """Return the address of a database for a role."""
+        """Return the URL of a database for a role."""
         found = self._url.set(database=database, username=role, password=password)
         return found.render_as_string(hide_password=False)
 
@@ -90,7 +91,7 @@ class Postgres:
         return self._url.set(database=name).render_as_string(hide_password=False)
 
     def drop_database(self, url: str) -> None:
-        """Drop a database of ours, whoever still uses it."""
+        """Drop a database of the tests, even if it is in use."""
         name = make_url(url).database
         assert name in self._ours
         self.execute(
@@ -105,7 +106,7 @@ class Postgres:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """Give a server for as long as the tests run."""
+    """Provide a server while the tests run."""
     if url := os.environ.get("TEST_DATABASE_URL"):
         postgres = Postgres(url)
         try:
@@ -118,14 +119,14 @@ def running_postgres() -> Iterator[Postgres]:
             Postgres(server.get_uri()).execute(sql.SQL("ALTER SYSTEM SET " + change).format())
         server.stop()
         server.ensure_postgres_running()
-        # What is left of the databases goes with the server.
+        # The remaining databases are removed together with the server.
         yield Postgres(server.get_uri(), strategy="STRATEGY FILE_COPY")
 
 
 @contextmanager
 def own_server(parent: Path | None = None) -> Iterator[PostgresServer]:
-    """Start a server that nobody else uses, so that it may be stopped."""
-    # Not below pytest's own directory: that is closed to the user who runs Postgres for root.
+    """Start a server that no other test uses, so that it may be stopped."""
+    # The user that runs Postgres for root cannot open pytest's own directory.
     with tempfile.TemporaryDirectory(prefix="gatebell-postgres-", dir=parent) as directory:
         with _one_start_at_a_time():
             server = get_server(Path(directory) / "data", cleanup_mode=None)
@@ -137,9 +138,10 @@ def own_server(parent: Path | None = None) -> Iterator[PostgresServer]:
 
 @contextmanager
 def _one_start_at_a_time() -> Iterator[None]:
-    """Let other processes wait while a server starts.
+    """Start one server at a time.
 
-    For root, the first start of a machine adds a user, and two processes must not add it at once.
+    For root, the first start on a machine adds a user, and two processes must not add it at the
+    same time.
     """
     with _STARTS.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -147,6 +149,6 @@ def _one_start_at_a_time() -> Iterator[None]:
 
 
 def memory_directory() -> Path | None:
-    """Return where files lie in memory, if there is room for ours."""
+    """Return a directory in memory, if it has enough room."""
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY
     return _MEMORY if has_room else None

@@ -1,4 +1,4 @@
-"""Rows of a project, stored without an action."""
+"""Stores the rows of a project without an action."""
 
 from sqlalchemy.orm import Session
 
@@ -7,7 +7,7 @@ from tests.support.accounts.people import now
 
 
 def store_project(session: Session) -> Project:
-    """Store acme/shop, in a group of its own."""
+    """Store acme/shop in a new group."""
     group = Group(name="acme", path="acme", created_at=now())
     session.add(group)
     session.flush()

@@ -1,4 +1,4 @@
-"""A database that refuses some rows, as a constraint does that nobody thought of."""
+"""Makes a database reject some rows, as an unexpected constraint does."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -23,7 +23,7 @@ _ALLOWING: Mapping[str, Sequence[str]] = {
 
 
 def refuse_rows(table: str, condition: str, *, engine: Engine) -> Callable[[], None]:
-    """Refuse the rows of a table that meet a condition; return what allows them again."""
+    """Reject rows of a table that meet a condition; return a function that allows them again."""
     _run(_REFUSING, engine, table=table, condition=condition)
     return lambda: _run(_ALLOWING, engine)
 

@@ -1,4 +1,4 @@
-"""Collects the SQL statements that a request sends, where the driver takes them."""
+"""Collects the SQL statements of a request at the driver."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ from sqlalchemy import Engine, event
 from web.database.prepared_statements import PreparedStatements
 from web.extensions import db
 
-#: A text and its values: by name as psycopg has them, or by number as Postgres has them.
+#: Text and values of a statement: by name as in psycopg, or by number as in Postgres.
 SentStatement = tuple[str, Any]
 
 
 @contextmanager
 def statements_of(app: Flask) -> Iterator[list[str]]:
-    """Collect the texts of all statements, of sessions and of the hot paths."""
+    """Collect the texts of all statements, including statements of the hot paths."""
     found: list[str] = []
     with app.app_context():
         engine = db.engine
@@ -31,7 +31,7 @@ def statements_of(app: Flask) -> Iterator[list[str]]:
     def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
         found.append(statement)
 
-    # The hot paths have an engine of their own.
+    # The hot paths have their own engine.
     event.listen(Engine, "before_cursor_execute", note)
     yield found
     event.remove(Engine, "before_cursor_execute", note)
@@ -65,7 +65,7 @@ def postgres_statements() -> Iterator[list[SentStatement]]:
 
 @contextmanager
 def plans(*words: str) -> Iterator[list[str]]:
-    """Collect how the database of the app answers each question that has one of the words."""
+    """Collect the query plans of all statements that contain one of the words."""
     found: list[str] = []
     explain = {"postgresql": "EXPLAIN", "sqlite": "EXPLAIN QUERY PLAN"}[db.engine.dialect.name]
 
@@ -93,7 +93,7 @@ def plans(*words: str) -> Iterator[list[str]]:
 
 
 def assert_nothing_is_read_whole(found: list[str], table: str, *about: object) -> None:
-    """Assert that there are plans, and that none of them reads a whole table."""
+    """Assert that there are plans, and that no plan scans a whole table."""
     assert found, about
     for plan in found:
         assert f"Seq Scan on {table}" not in plan, (about, plan)
@@ -101,7 +101,7 @@ def assert_nothing_is_read_whole(found: list[str], table: str, *about: object) -
         assert all("USING" in step for step in scans), (about, plan)
 
 
-#: Numbers n from 1 on, for statements that fill tables.
+#: Sources of the numbers from 1 to n, for statements that fill tables.
 _NUMBERS = {
     "postgresql": "generate_series(1, {0}) AS n",
     "sqlite": "(WITH RECURSIVE numbers (n) AS "
@@ -110,13 +110,13 @@ _NUMBERS = {
 
 
 def numbers(count: int) -> str:
-    """Return what a statement for the database of the app can select the numbers n from."""
+    """Return a source of numbers in the SQL dialect of the app's database."""
     return _NUMBERS[db.engine.dialect.name].format(count)
 
 
 @contextmanager
 def round_trips() -> Iterator[list[None]]:
-    """Collect one entry for each time that this process waits for Postgres."""
+    """Collect one entry for each round trip of this process to Postgres."""
     found: list[None] = []
     wait = psycopg.Connection.wait
 

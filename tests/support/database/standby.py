@@ -1,4 +1,4 @@
-"""A Postgres with a standby, to which its changes are streamed."""
+"""A Postgres server with a standby that replicates it."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ PROGRAMS = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A server of Postgres on loopback."""
+    """A Postgres server on loopback."""
 
     data: Path
     port: int
@@ -29,7 +29,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The process that all others of it descend from."""
+        """Id of the main process."""
         return int((self.data / "postmaster.pid").read_text(encoding="ascii").split()[0])
 
     def control(self, *arguments: str) -> None:
@@ -42,14 +42,14 @@ class Server:
 
 
 def url_of_both(primary: Server, standby: Server) -> str:
-    """Return an address that leads to the one that accepts writes."""
+    """Return a URL that leads to the server that accepts writes."""
     both = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
     return f"postgresql://postgres@{both}/postgres?target_session_attrs=read-write"
 
 
 @contextmanager
 def primary_with_standby(parent: Path | None) -> Iterator[tuple[Server, Server]]:
-    """Start a primary and its standby; the primary may be gone in the end."""
+    """Start a primary and its standby; the test may stop the primary."""
     with own_server(parent) as made:
         made.stop()
         primary = Server(data=made.pgdata, port=free_port(), user=made.system_user)

@@ -1,4 +1,4 @@
-"""What the database of a running service really holds."""
+"""Reads the database of a running service."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sqlalchemy import Select, Update, func, select, update
 
-from domain.alerts.handling.retention import resolve_silent
+from domain.alerts.handling.retention import resolve_unreported
 from domain.alerts.storing.lifecycle import Action
 from models import Alert, Delivery, Integration, Occurrence, Project
 from tests.support.accounts.people import database_of, now
@@ -27,7 +27,7 @@ def alerts_of(gatebell: LiveGatebell, project: str) -> Sequence[Alert]:
 
 
 def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
-    """Return a project's delivery log, the oldest first."""
+    """Return a project's delivery log, oldest first."""
     return _detached(
         gatebell,
         select(Delivery)
@@ -38,7 +38,7 @@ def deliveries_of(gatebell: LiveGatebell, project: str) -> Sequence[Delivery]:
 
 
 def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
-    """Return what a project received last; however much that was before."""
+    """Return the last delivery of a project."""
     (newest,) = _detached(
         gatebell,
         select(Delivery)
@@ -51,7 +51,7 @@ def newest_delivery(gatebell: LiveGatebell, project: str) -> Delivery:
 
 
 def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int, Action]]:
-    """Return which alert each item touched and how, delivery by delivery."""
+    """Return the alert and the action of each item, in the order of deliveries."""
     actions = tuple(Action)
     statement = (
         select(Alert.iid, Occurrence.item_index, Occurrence.action, Occurrence.is_late)
@@ -68,14 +68,14 @@ def occurrences_of(gatebell: LiveGatebell, project: str) -> list[tuple[int, int,
 
 
 def reports_in(gatebell: LiveGatebell, delivery: Delivery) -> int:
-    """Return how many items of a delivery are reports of alerts."""
+    """Return the number of items of a delivery that are reports of alerts."""
     counted = select(func.count()).where(Occurrence.delivery_id == delivery.id)
     with database_of(gatebell) as session:
         return session.scalar(counted) or 0
 
 
 def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integration]:
-    """Return a project's integrations, the oldest first."""
+    """Return a project's integrations, oldest first."""
     return _detached(
         gatebell,
         select(Integration)
@@ -86,17 +86,17 @@ def integrations_of(gatebell: LiveGatebell, project: str) -> Sequence[Integratio
 
 
 def change(gatebell: LiveGatebell, statement: Update) -> None:
-    """Write into the database as no page would."""
+    """Change rows in a way that no page allows."""
     with database_of(gatebell) as session:
         session.execute(statement)
 
 
 def resolve_for_silence(gatebell: LiveGatebell, integration_id: int, *, minutes: int) -> None:
-    """Resolve an integration's alerts for want of reports.
+    """Resolve an integration's alerts because they were not reported again.
 
-    Their last report is moved back rather than the clock forward: no web server has marked that it
-    receives requests in the future, and time in which none does is held against no sender. The
-    worker of the service sees the alerts only when they are resolved.
+    The last report is moved back instead of moving the clock forward: no web server has marked that
+    it receives requests in the future, and time without a receiving server does not count. The
+    worker of the service only sees the alerts after they are resolved.
     """
     last_event_at = now() - timedelta(minutes=minutes + 1)
     with database_of(gatebell) as session:
@@ -106,7 +106,7 @@ def resolve_for_silence(gatebell: LiveGatebell, integration_id: int, *, minutes:
             .where(Alert.integration_id == integration_id)
             .values(last_event_at=last_event_at)
         )
-        resolve_silent(session=session, now=now(), between=session.flush)
+        resolve_unreported(session=session, now=now(), between=session.flush)
 
 
 def _detached(gatebell: LiveGatebell, statement: Select[Row]) -> Sequence[Row]:

@@ -1,4 +1,4 @@
-"""Webhooks of a project in a database of a test's own, with a clock that tests set."""
+"""Webhooks of a project in a new database, with a clock that tests set."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,13 +11,13 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from domain.alerts.change_feed import Follower
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.alerts.matching.conditions import Conditions, conditions_from
-from domain.audit.events import Actor
-from domain.core.database.paging import Slice
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.alerts.matching.conditions import AlertConditions, parse_conditions
+from domain.audit.events import EventActor
+from domain.core.database.paging import KeysetRange
 from domain.core.keyring import Keyring
-from domain.delivery.outgoing.destinations import NewSecret
-from domain.delivery.webhooks.endpoints import WEBHOOKS, list_deliveries
+from domain.delivery.outgoing.destinations import DestinationWithSecret
+from domain.delivery.webhooks.endpoints import WEBHOOK_KIND, list_deliveries
 from domain.delivery.webhooks.types import EndpointDetails, Webhook, WebhookDelivery
 from models import AlertFollower, WebhookEndpoint
 from tests.support.accounts.namespaces import get_namespace
@@ -29,24 +29,24 @@ from web.jobs.alert_changes import AlertChanges
 from web.jobs.destinations import WebhookDeliveries
 from web.settings.reader import Settings
 
-#: The whole pause, so that a test knows when the next attempt is due.
+#: Backoff without jitter, so that a test knows when the next attempt is due.
 WHOLE_SHARE = 1.0
-_A_PAGE = Slice(size=100)
+_A_PAGE = KeysetRange(size=100)
 
 
 class Webhooks:
-    """A project with alerts, its webhooks, and a worker that delivers when it is told to."""
+    """A project with alerts, its webhooks, and a worker that delivers on request."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
         self.app = app
         self.settings = replace(settings, outgoing_private_addresses="127.0.0.0/8")
-        #: Receivers refuse what was signed long ago or ahead, so a test begins now.
+        #: Receivers reject old and future signatures, so a test starts at the current time.
         self.now = datetime.now(UTC)
         self.engine = open_engine(settings)
         self._kept = KeptJobs()
         self.keyring = Keyring(settings.secret_key)
         person = ("users", "create", "alice", "--email", "alice@people.example")
-        self.alice = Actor(id=int(operate(app, *person)["id"]), name="alice")
+        self.alice = EventActor(id=int(operate(app, *person)["id"]), name="alice")
         operate(app, "groups", "create", "acme")
         self.project_id = self.new_project("shop")
         made = ("integrations", "create", "acme/shop", "--name", "any", "--type", "prometheus")
@@ -76,15 +76,15 @@ class Webhooks:
         *events: str,
         conditions: Mapping[str, object] | None = None,
         project_id: int | None = None,
-    ) -> NewSecret[Webhook]:
-        """Create an endpoint."""
+    ) -> DestinationWithSecret[Webhook]:
+        """Create a webhook."""
         details = EndpointDetails(
             url=url,
             events=events or ("*",),
-            conditions=conditions_from(conditions) if conditions else Conditions(),
+            conditions=parse_conditions(conditions) if conditions else AlertConditions(),
         )
         with self.session() as session:
-            return WEBHOOKS.create(
+            return WEBHOOK_KIND.create(
                 details,
                 owner=project_id or self.project_id,
                 session=session,
@@ -93,7 +93,7 @@ class Webhooks:
             )
 
     def send(self, name: str, status: str = "firing", **labels: str) -> None:
-        """Send an alert, which is the same one for the same name."""
+        """Send an alert; the same name means the same alert."""
         all_labels = {"alertname": name, "severity": "critical", **labels}
         body = webhook(item(name, status=status, labels=all_labels))
         answer = self.app.test_client().post(
@@ -107,24 +107,24 @@ class Webhooks:
         """Change the status of an alert as a user does."""
         with self.session() as session:
             change = StatusChange(status=status, by=self.alice)
-            change_status(self.project_id, iid, change, session=session, now=self.now)
+            change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
     def worker(self, **changes: Any) -> WebhookDeliveries:
-        """Make a worker, as each host has one."""
+        """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
     def _make_worker(self, settings: Settings) -> WebhookDeliveries:
         return WebhookDeliveries(settings, clock=lambda: self.now, share=lambda: WHOLE_SHARE)
 
     def queue(self) -> int:
-        """Queue messages about what has changed; return how many changes that were."""
+        """Queue messages about changes, and return the number of changes."""
         return self._kept.get("changes", self.settings, self._make_changes).run_due()
 
     def _make_changes(self, settings: Settings) -> AlertChanges:
         return AlertChanges(settings, clock=lambda: self.now)
 
     def deliver(self, **changes: Any) -> int:
-        """Queue and send what is due; return how many endpoints that concerned."""
+        """Queue and send due messages; return the number of webhooks."""
         self.queue()
         settings = replace(self.settings, **changes)
         return self._kept.get("deliveries", settings, self._make_worker).run_due()
@@ -132,12 +132,12 @@ class Webhooks:
     def state(self, endpoint: Webhook) -> Webhook:
         with self.session() as session:
             project_id = session.get_one(WebhookEndpoint, endpoint.id).project_id
-            return WEBHOOKS.get(
+            return WEBHOOK_KIND.get(
                 endpoint.id, owner=project_id, session=session, keyring=self.keyring, now=self.now
             )
 
     def log(self, endpoint: Webhook) -> list[WebhookDelivery]:
-        """Return the log of an endpoint, the oldest first."""
+        """Return the log of a webhook, oldest first."""
         with self.session() as session:
             return list(list_deliveries(endpoint.id, None, _A_PAGE, session=session).items[::-1])
 

@@ -1,4 +1,4 @@
-"""Units of work beside a running service, for tests that carry out actions by themselves."""
+"""Units of work for tests that call actions without a running service or next to one."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import OPERATOR, Actor, Means, Work
-from domain.alerts.formats.base import Reading
+from domain.access.actor import OPERATOR, AccessMethod, Actor, UnitOfWork
+from domain.alerts.formats.base import ParserSettings
 from domain.core.keyring import Keyring
 from domain.projects.access import get_project
 from domain.projects.views import ProjectView, Viewer
@@ -21,11 +21,13 @@ from web.settings.reader import Settings
 
 Policy = TypeVar("Policy")
 
-_POLICIES: dict[type, Any] = {Reading: Reading(nesting_limit=100, automatic_fingerprint=True)}
+_POLICIES: dict[type, Any] = {
+    ParserSettings: ParserSettings(nesting_limit=100, automatic_fingerprint=True)
+}
 
 
 _NOWHERE = Path("/nowhere")
-#: The defaults, with values for the settings whose defaults are computed.
+#: Default settings, with values for settings whose defaults are computed.
 _USUAL = Settings(
     base_url="http://gatebell.example",
     instance_path=_NOWHERE,
@@ -42,10 +44,10 @@ def work_in(
     now: datetime | None = None,
     policies: Collection[object] = (),
     service: LiveGatebell | None = None,
-) -> Work:
-    """Return the unit of work of somebody, by default of the operator.
+) -> UnitOfWork:
+    """Return a unit of work of an actor, by default of the operator.
 
-    Beside a service it has its URL and its key.
+    With a service, it has the service's URL and key.
     """
     own = [Keyring(settings_of(service).secret_key)] if service else []
     known = {**_POLICIES, **{type(each): each for each in (*own, *policies)}}
@@ -54,7 +56,7 @@ def work_in(
         found: Policy = known[kind]
         return found
 
-    return Work(
+    return UnitOfWork(
         actor=actor,
         session=session,
         now=now or present(),
@@ -64,8 +66,8 @@ def work_in(
 
 
 def user_actor(user_id: int, name: str) -> Actor:
-    """Return somebody who is signed in on a page."""
-    return Actor(means=Means.PAGE, id=user_id, name=name)
+    """Return a user who is signed in on a page."""
+    return Actor(means=AccessMethod.PAGE, id=user_id, name=name)
 
 
 def project_in(session: Session, project_id: int) -> ProjectView:

@@ -1,1 +1,1 @@
-"""Requests made from the description of the interfaces, by Schemathesis."""
+"""Runs Schemathesis with requests that it generates from the OpenAPI description."""

@@ -1,6 +1,6 @@
-"""What Schemathesis does besides, in its own process: it loads this file.
+"""Hooks that Schemathesis loads into its own process.
 
-Which instance it asks stands in the environment (`tests/support/described/schemathesis.py`).
+The environment names the instance under test (`tests/support/described/schemathesis.py`).
 """
 
 import json
@@ -12,10 +12,10 @@ import requests
 import schemathesis
 
 _ASKED = json.loads(os.environ["GATEBELL_DESCRIBED"])
-#: They end the token that they are asked with, so each gets one of its own.
+#: Operations that end the token of the request, so each request gets a new token.
 _ENDING = ("personal_access_tokens.revoke_self", "personal_access_tokens.rotate_self")
 _READING = {"GET", "HEAD", "OPTIONS"}
-#: No row has it.
+#: A number that no row has.
 _NOBODY = 2**31 - 1
 _SETTINGS_PATH = "/api/v4/application/settings"
 _OK = 200
@@ -23,7 +23,7 @@ _OK = 200
 
 @schemathesis.hook
 def before_load_schema(context: Any, raw_schema: dict[str, Any]) -> None:
-    """Let no answer have a field that its schema does not name."""
+    """Forbid fields in responses that their schema does not name."""
     del context
     schemas = raw_schema["components"]["schemas"]
     for name in _reached_by_answers(raw_schema):
@@ -57,7 +57,7 @@ def _references(value: Any) -> Iterator[str]:
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Let nothing end the account and the token that all requests are made with."""
+    """Keep requests from ending the account and the token that all requests use."""
     del context, kwargs
     own = {"user_id": _ASKED["user_id"], "token_id": _ASKED["token_id"]}
     for name, value in own.items():
@@ -73,7 +73,7 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
 
 @schemathesis.hook
 def after_call(context: Any, case: Any, response: Any) -> None:
-    """Take back what the settings of the instance became: some switch off what is asked next."""
+    """Restore the settings of the instance, since some turn off features of later requests."""
     del context
     if case.method == "PUT" and case.path == _SETTINGS_PATH and response.status_code == _OK:
         _settings("PUT", json=_SETTINGS)
@@ -100,5 +100,5 @@ def _new_token() -> str:
     return str(answer.json()["token"])
 
 
-#: As they were at the beginning.
+#: Settings at the beginning.
 _SETTINGS = _settings("GET")

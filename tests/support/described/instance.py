@@ -1,4 +1,4 @@
-"""A service with one of everything, for requests that are made from its description."""
+"""A service with objects of all kinds, for requests that are generated from its description."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ from tests.support.alerts.heartbeats import heartbeat
 from tests.support.alerts.senders import Endpoint, connect
 from tests.support.service.live import LiveGatebell
 
-#: No limit, whoever sends what: thousands of requests come from one address and one user.
+#: No limits, since thousands of requests come from one address and one user.
 UNLIMITED = "100000000/minute"
 REGISTRY_SECRET = "the-secret-of-notifications-of-the-registry"
 SETTINGS = {
@@ -40,34 +40,34 @@ _COPIES = 12
 
 @dataclass(frozen=True, kw_only=True)
 class DescribedInstance:
-    """What there is in the service, and who asks it."""
+    """Objects in the service, and credentials of the user who sends the requests."""
 
     url: str
-    #: The number of the administrator who asks.
+    #: Id of the administrator who sends the requests.
     user_id: int
-    #: Their personal access token, and its number.
+    #: Personal access token of the administrator, and its id.
     token: str = field(repr=False)
     token_id: int
-    #: A token with the scopes of the container registry.
+    #: Token with the scopes of the container registry.
     registry_token: str = field(repr=False)
-    #: An access token of an application.
+    #: Access token of an application.
     oauth_token: str = field(repr=False)
     application: ClientCredentials
-    #: A client that registered itself.
+    #: Client that registered itself.
     registered: dict[str, Any] = field(repr=False)
-    #: The full path of the project with everything.
+    #: Full path of the project with all objects.
     project: str
-    #: The numbers of those that are changed, and of those that are deleted.
+    #: Ids of objects that are changed, and of objects that are deleted.
     changed: dict[str, int]
     deleted: dict[str, int]
     generic: Endpoint
     metrics: Endpoint
-    #: The secret part of the URL of a heartbeat.
+    #: Secret part of the URL of a heartbeat.
     ping_key: str = field(repr=False)
 
 
 def furnish(gatebell: LiveGatebell) -> DescribedInstance:
-    """Put one of everything into a running service."""
+    """Create objects of all kinds in a running service."""
     for _ in range(_COPIES):
         make_user(gatebell, name="somebody")
     person = make_user(gatebell, name="root", admin=True)
@@ -97,14 +97,14 @@ def furnish(gatebell: LiveGatebell) -> DescribedInstance:
 
 
 def _ping_key(gatebell: LiveGatebell, project: str) -> str:
-    """Make heartbeats and return the key of the last one, which nobody deletes."""
+    """Create heartbeats and return the key of the last one, which no request deletes."""
     for _ in range(_COPIES):
         heartbeat(gatebell, project=project)
     return heartbeat(gatebell, project=project).url.rpartition("/")[2]
 
 
 def _namespaces(gatebell: LiveGatebell, project: str, token: str) -> dict[str, int]:
-    """Return the numbers of a project and of its group."""
+    """Return the ids of a project and of its group."""
     paths = {"projects": project.replace("/", "%2F"), "groups": project.partition("/")[0]}
     headers = {"PRIVATE-TOKEN": token}
     return {
@@ -137,7 +137,7 @@ def _registered(gatebell: LiveGatebell) -> dict[str, Any]:
 
 
 def _fill(session: requests.Session, made: DescribedInstance) -> None:
-    """Make what belongs to the project."""
+    """Create the objects of the project."""
     session.headers["PRIVATE-TOKEN"] = made.token
     api = f"{made.url}/api/v4/projects/{made.project.replace('/', '%2F')}"
     for number in range(_COPIES):

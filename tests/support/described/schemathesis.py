@@ -1,4 +1,4 @@
-"""Runs Schemathesis over the whole description of a running service."""
+"""Runs Schemathesis against all operations of a running service."""
 
 import json
 import os
@@ -19,7 +19,7 @@ _NUMBERED = (
 )
 #: Operations that change a project or group itself.
 _CHANGING = ("change", "archive", "unarchive")
-#: Another thing has the same URL, with other methods.
+#: Checks for URLs that another object shares, with other methods.
 _OF_AMBIGUOUS_URLS = {
     "unsupported_method": {"enabled": False},
     "allow_header_conformance": {"enabled": False},
@@ -28,17 +28,17 @@ _OF_AMBIGUOUS_URLS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How much is tried: the same requests each time, or others until the time is over."""
+    """Extent of the tests: the same requests each time, or random requests for a time."""
 
     phases: tuple[str, ...]
     examples: int
-    #: None for the same requests each time.
+    #: Seed of random requests; None for the same requests each time.
     seed: int | None = None
     seconds: int | None = None
 
 
 def run_schemathesis(made: DescribedInstance, budget: Budget, directory: Path) -> Done:
-    """Send requests to every operation; the status is 0 if nothing was found."""
+    """Send requests to every operation; the status is 0 if there are no findings."""
     configuration = directory / "schemathesis.toml"
     configuration.write_text(_toml(_configuration(made, budget)), encoding="utf-8")
     seed = () if budget.seed is None else ("--seed", str(budget.seed))
@@ -63,7 +63,7 @@ def _configuration(made: DescribedInstance, budget: Budget) -> dict[str, Any]:
     return {
         "hooks": "tests.support.described.hooks",
         "continue-on-failure": True,
-        # A busy machine may take its time, to answer and to think of requests.
+        # A busy machine needs more time to respond and to generate requests.
         "request-timeout": 300.0,
         "suppress-health-check": ["all"],
         "warnings": False,
@@ -74,11 +74,12 @@ def _configuration(made: DescribedInstance, budget: Budget) -> dict[str, Any]:
         },
         "auth": {"openapi": _credentials(made)},
         "checks": {
-            # Numbers may come as texts, empty texts count as missing, and fields that are not known
-            # are passed over, as GitLab's clients need it: much that no schema allows is accepted.
+            # Clients of GitLab need leniency: numbers may come as texts, empty texts count as
+            # missing, and unknown fields are ignored. So the service accepts much that no schema
+            # allows.
             "negative_data_rejection": {"enabled": False},
-            # What a schema allows may be refused for what it says: a name that is taken, a scope
-            # that is too large, a date in the past.
+            # Values that a schema allows may be rejected for their content: a name that is taken, a
+            # scope that is too broad, a date in the past.
             "positive_data_acceptance": {"enabled": False},
         },
         "parameters": {f"path.{name}": value for name, value in _things(made).items()},
@@ -102,7 +103,7 @@ def _credentials(made: DescribedInstance) -> dict[str, dict[str, str]]:
 
 
 def _things(made: DescribedInstance) -> dict[str, Any]:
-    """Return what exists, for variables of paths."""
+    """Return existing objects for the variables of paths."""
     return {
         "id": made.project.replace("/", "%2F"),
         "project_path": made.project.replace("/", "%2F"),
@@ -134,12 +135,12 @@ def _exceptions(made: DescribedInstance) -> list[dict[str, Any]]:
             "auth": {"basic": {"username": "", "password": made.metrics.key}},
         },
         {
-            # Without a receiver at it, the URL is that of a page.
+            # Without a receiver, the URL belongs to a page.
             "include-tag": "Receivers",
             "checks": _OF_AMBIGUOUS_URLS,
         },
         {
-            # Below `<path:…>` one URL is that of several things.
+            # Several objects below `<path:…>` share a URL.
             "include-path-regex": "/alert_management_alerts/status$|/releases/permalink/|/links$",
             "checks": _OF_AMBIGUOUS_URLS,
         },
@@ -147,7 +148,7 @@ def _exceptions(made: DescribedInstance) -> list[dict[str, Any]]:
 
 
 def _toml(value: dict[str, Any]) -> str:
-    """Write a configuration: inline tables are those of JSON, but for the sign between."""
+    """Write a configuration as inline tables, which are JSON except for the equals sign."""
     return "".join(f"{json.dumps(name)} = {_inline(each)}\n" for name, each in value.items())
 
 

@@ -1,4 +1,4 @@
-"""Guides as their readers have them: blocks of code with the reader's own values."""
+"""Guides with the values of a reader filled in: texts and blocks of code."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from blueprints.help.documents import Values, documents
+from blueprints.help.documents import GuideValues, load_documents
 from tests.support.accounts.people import ClientCredentials
 from tests.support.alerts.senders import Endpoint
 from tests.support.service.live import LiveGatebell
@@ -21,21 +21,21 @@ class Guide:
     """A guide and its reader."""
 
     name: str
-    values: Values
-    #: What /help does not fill in, since it is secret.
+    values: GuideValues
+    #: Secret key, which /help does not fill in.
     key: str = "INTEGRATION_KEY"
 
     def block(self, name: str) -> str:
-        """Return the block of code that is named so behind its language."""
+        """Return the block of code with this name after its language."""
         return self.values.fill(_blocks(self.name)[name]).replace("INTEGRATION_KEY", self.key)
 
     @property
     def text(self) -> str:
         """The guide in Markdown."""
-        return documents()[self.name].text
+        return load_documents()[self.name].text
 
     def run_shell(self, name: str, folder: Path = Path(), /, **environment: str) -> str:
-        """Run a block as a reader's shell would, in a folder; return what it prints."""
+        """Run a block in a shell in a folder, as a reader would; return its output."""
         done = subprocess.run(
             [_BASH, "-euo", "pipefail", "-c", self.block(name)],
             cwd=folder,
@@ -59,18 +59,20 @@ def guide_for_application(name: str, gatebell: LiveGatebell, client: ClientCrede
     """Return a guide with the values of an application."""
     return Guide(
         f"guides/{name}",
-        Values(base_url=gatebell.url, client_id=client.client_id, redirect_uri=client.redirect_uri),
+        GuideValues(
+            base_url=gatebell.url, client_id=client.client_id, redirect_uri=client.redirect_uri
+        ),
     )
 
 
 def guide_for_project(name: str, gatebell: LiveGatebell, project: str) -> Guide:
     """Return a guide with the path of a project."""
-    return Guide(f"guides/{name}", Values(base_url=gatebell.url, project_path=project))
+    return Guide(f"guides/{name}", GuideValues(base_url=gatebell.url, project_path=project))
 
 
 def guide_for_integration(name: str, endpoint: Endpoint) -> Guide:
     """Return a guide with the values of an integration."""
-    values = Values(
+    values = GuideValues(
         base_url=endpoint.service, integration_url=endpoint.url, project_path=endpoint.project
     )
     return Guide(f"guides/{name}", values, endpoint.key)
@@ -78,7 +80,7 @@ def guide_for_integration(name: str, endpoint: Endpoint) -> Guide:
 
 def _blocks(name: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for token in MarkdownIt("commonmark").parse(documents()[name].text):
+    for token in MarkdownIt("commonmark").parse(load_documents()[name].text):
         _language, _, title = token.info.partition(" ")
         if token.type == "fence" and title:
             assert title not in found, title

@@ -1,4 +1,4 @@
-"""Git as somebody has it on their machine, with nothing of ours in its configuration."""
+"""The Git client of a user, without any configuration for the service."""
 
 import os
 import subprocess
@@ -15,35 +15,35 @@ _SECONDS = 120
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """What came of a command of Git."""
+    """Result of a Git command."""
 
     status: int
-    #: What it printed, errors included.
+    #: Output, including errors.
     said: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class GitClient:
-    """Git with a home of its own, and the credentials of somebody."""
+    """Git with its own home and the credentials of a user."""
 
     gatebell: LiveGatebell
     home: Path
     token: str = field(default="", repr=False)
     username: str = "oauth2"
     options: tuple[str, ...] = ()
-    #: Directories that are searched for programs before all others.
+    #: Directories that are searched for programs first.
     programs: tuple[Path, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def url(self, project: str) -> str:
-        """Return the address of a repository, with the credentials in it."""
+        """Return the URL of a repository with the credentials in it."""
         scheme, _, rest = self.gatebell.url.partition("://")
         who = f"{quote(self.username, safe='')}:{quote(self.token, safe='')}@" if self.token else ""
         SECRETS.remember(self.token)
         return f"{scheme}://{who}{rest}/{project}.git"
 
     def environment(self) -> dict[str, str]:
-        """Return the environment of its programs."""
+        """Return the environment of the programs."""
         return {
             "PATH": os.pathsep.join([*map(str, self.programs), os.environ["PATH"]]),
             "HOME": str(self.home),
@@ -70,7 +70,7 @@ class GitClient:
         return running
 
     def run(self, *arguments: str) -> Done:
-        """Run a command, whatever comes of it."""
+        """Run a command, which may fail."""
         running = self.start(
             *arguments,
             stdin=subprocess.DEVNULL,
@@ -81,7 +81,7 @@ class GitClient:
         return Done(status=running.returncode, said=said.decode(errors="replace"))
 
     def do(self, *arguments: str) -> str:
-        """Run a command that has to succeed, and return what it printed."""
+        """Run a command that has to succeed, and return its output."""
         done = self.run(*arguments)
         assert done.status == 0, done.said
         return done.said
@@ -94,14 +94,14 @@ class GitClient:
     def new_work(
         self, files: dict[str, bytes], *, name: str = "work", branch: str = "main"
     ) -> Path:
-        """Make a repository with one commit of these files."""
+        """Create a repository with one commit of these files."""
         work = self.home / name
         self.do("init", "--quiet", f"--initial-branch={branch}", str(work))
         self.commit(work, files, message="Begin")
         return work
 
     def commit(self, work: Path, files: dict[str, bytes], *, message: str) -> str:
-        """Commit files, and return the name of the commit."""
+        """Commit files, and return the hash of the commit."""
         for path, content in files.items():
             file = work / path
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""git-credential-oauth on somebody's machine, and the browser that it opens there."""
+"""A user's machine with git-credential-oauth and the browser that it opens."""
 
 import re
 import subprocess
@@ -15,25 +15,26 @@ from tests.support.oauth.oauth_wire import ask_at, decide
 from tests.support.service.live import ROOT
 from tests.support.service.secrets_seen import SECRETS
 
-#: What scripts/ensure-git-clients has brought.
+#: Folder that scripts/ensure-git-clients fills.
 _UNPACKED = ROOT / ".git-clients"
 HELPER = _UNPACKED / "helper"
-#: A Git of its own that gives refresh tokens to helpers, which 2.41 began with.
+#: A newer Git that passes refresh tokens to helpers, which 2.41 introduced.
 NEWER_GIT = _UNPACKED / "git"
-#: Of git-credential-oauth on Linux and on macOS.
+#: Commands that git-credential-oauth runs on Linux and on macOS.
 _BROWSERS = ("xdg-open", "open")
-#: Writes the address into a file for the test, and ends at once, as a browser does that runs.
+#: Program that writes the URL into a file for the test and exits, as with a browser that already
+#: runs.
 _OPEN = '#!/bin/sh\nprintf %s "$1" >"$HOME/opened.new" && mv "$HOME/opened.new" "$HOME/opened"\n'
 _SECONDS = 60
-#: The commands of the documentation.
+#: Commands in the documentation.
 _COMMANDS = re.compile(r"```sh\n(git credential-oauth configure\n.*?)```", re.DOTALL)
 
-#: Does what a person does in the browser, from the address that was opened.
+#: Function that acts as the user in the browser, from the opened URL.
 Visit = Callable[[str], None]
 
 
 def is_installed() -> bool:
-    """Tell whether scripts/ensure-git-clients has brought both programs."""
+    """Return whether scripts/ensure-git-clients has installed both programs."""
     try:
         done = subprocess.run([str(NEWER_GIT / "git"), "version"], capture_output=True, check=False)
     except OSError:
@@ -43,7 +44,7 @@ def is_installed() -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Told(Done):
-    """What came of a command of Git."""
+    """Result of a Git command that may open a browser."""
 
     #: Whether a browser was opened.
     has_opened: bool
@@ -51,7 +52,7 @@ class Told(Done):
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """A machine with Git, git-credential-oauth, and a browser in which somebody is signed in."""
+    """A machine with Git, git-credential-oauth, and a browser in which a user is signed in."""
 
     git: GitClient
     browser: requests.Session
@@ -62,7 +63,7 @@ class Machine:
         return urlsplit(self.git.gatebell.url).netloc
 
     def set_up(self, application_id: str) -> None:
-        """Do what docs/git.md says."""
+        """Run the setup commands of docs/git.md."""
         self._install_browser()
         document = (ROOT / "docs" / "git.md").read_text(encoding="utf-8")
         found = _COMMANDS.search(document)
@@ -83,7 +84,7 @@ class Machine:
         self.git.do("config", "--global", "--replace-all", key, value)
 
     def run(self, *arguments: str, visit: Visit | None = None) -> Told:
-        """Run Git, and approve what the browser shows if one is opened."""
+        """Run Git, and approve the request if a browser is opened."""
         said = self.git.home / "said"
         with said.open("wb") as output:
             running = self.git.start(
@@ -97,7 +98,7 @@ class Machine:
         return Told(status=status, said=text, has_opened=bool(opened))
 
     def approve(self, url: str) -> None:
-        """Authorize the application, and follow the redirect to the helper."""
+        """Approve the application, and follow the redirect to the helper."""
         self.come_back(decide(self.browser, ask_at(self.browser, url)))
 
     def deny(self, url: str) -> None:
@@ -105,12 +106,12 @@ class Machine:
         self.come_back(decide(self.browser, ask_at(self.browser, url), "deny"))
 
     def come_back(self, answer: requests.Response) -> None:
-        """Follow a redirect to the helper, which tells the person to go on."""
+        """Follow a redirect to the helper, which shows that the user can return to Git."""
         page = self.browser.get(answer.headers["Location"])
         assert "You may close this page and return to Git" in page.text
 
     def kept(self) -> dict[str, str]:
-        """Return what the cache has, as it would give it to Git."""
+        """Return the cached credentials, as the cache passes them to Git."""
         asked = f"protocol={urlsplit(self.git.gatebell.url).scheme}\nhost={self.host}\n\n"
         lines = self._cache("get", asked).splitlines()
         found = dict(line.split("=", 1) for line in lines)
@@ -119,18 +120,18 @@ class Machine:
         return found
 
     def keep(self, **changes: str) -> None:
-        """Change what the cache has."""
+        """Change the cached credentials."""
         scheme = urlsplit(self.git.gatebell.url).scheme
         fields = {"protocol": scheme, "host": self.host, **self.kept(), **changes}
         lines = "".join(f"{name}={value}\n" for name, value in fields.items())
         self._cache("store", lines + "\n")
 
     def leave(self) -> None:
-        """End the cache, as the end of a working day does."""
+        """Stop the cache, as at the end of a working day."""
         self.git.run("credential-cache", "exit")
 
     def with_git(self, *programs: Path) -> "Machine":
-        """Return the machine with other programs in front."""
+        """Return the machine with other programs first in the path."""
         return replace(self, git=replace(self.git, programs=programs))
 
     def _cache(self, action: str, said: str) -> str:
@@ -148,7 +149,7 @@ class Machine:
             (directory / name).chmod(0o755)
 
     def _opened(self, running: subprocess.Popen[bytes]) -> str:
-        """Return the address that the helper opens, or nothing if Git ends without it."""
+        """Return the URL that the helper opens, or an empty text if Git exits without it."""
         file = self.git.home / "opened"
         deadline = monotonic() + _SECONDS
         while not file.exists():

@@ -1,4 +1,4 @@
-"""Requests of Git written byte by byte, by clients that do not behave."""
+"""Git requests that are written byte by byte, for misbehaving clients."""
 
 import socket
 import struct
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.kept_connection import asked
 
-#: Smaller than any pack of the tests.
+#: Smaller than any pack in the tests.
 _BUFFER = 4096
 
 
 def head(service: str, project: str, token: str, *lines: str) -> bytes:
-    """Return the head of a request for a service; without a token it is anonymous."""
+    """Return the headers of a request for a service; without a token it is anonymous."""
     basic = b64encode(f"x:{token}".encode()).decode()
     given = [f"Content-Type: application/x-{service}-request"]
     given += [f"Authorization: Basic {basic}"] if token else []
@@ -22,20 +22,20 @@ def head(service: str, project: str, token: str, *lines: str) -> bytes:
 
 
 def wants(commit: str) -> bytes:
-    """Return a body of version 0 that asks for everything below a commit."""
+    """Return a body of version 0 that requests everything below a commit."""
     line = f"want {commit} side-band-64k ofs-delta\n".encode()
     return b"%04x" % (len(line) + 4) + line + b"0000" + b"0009done\n"
 
 
 def clone_request(project: str, token: str, commit: str) -> bytes:
-    """Return a whole request for everything."""
+    """Return a complete request for everything."""
     body = wants(commit)
     return head("git-upload-pack", project, token, f"Content-Length: {len(body)}") + body
 
 
 @contextmanager
 def not_reading(live: LiveGatebell, request: bytes) -> Iterator[socket.socket]:
-    """Send a request, and read nothing of the response."""
+    """Send a request without reading the response."""
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         client.connect(("127.0.0.1", live.port))
@@ -44,6 +44,6 @@ def not_reading(live: LiveGatebell, request: bytes) -> Iterator[socket.socket]:
 
 
 def vanish(client: socket.socket) -> None:
-    """Reset a connection, as a machine does that was switched off and on again."""
+    """Reset a connection, as a machine does after a power failure."""
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()

@@ -1,1 +1,1 @@
-"""A mail server, and what waits to be sent to it."""
+"""A mail server, and messages that wait to be sent."""

@@ -1,4 +1,4 @@
-"""Links that confirm e-mail addresses, read in the outbox of a service."""
+"""Confirmation links for email addresses, read from the outbox of a service."""
 
 import re
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from sqlalchemy import delete, select
 
-from domain.accounts.email_addresses import Letterhead, request_change
+from domain.accounts.email_addresses import AccountMessageBuilder, request_change
 from domain.accounts.signing_in.actions import SignInLimits
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
@@ -36,7 +36,7 @@ def new_address() -> str:
 
 
 def messages_to(service: LiveGatebell, email: str) -> list[str]:
-    """Return the texts of all messages to an address, the newest first."""
+    """Return the texts of all messages to an address, newest first."""
     return [*reversed(texts_to(service, email))]
 
 
@@ -47,7 +47,7 @@ def link_to(service: LiveGatebell, email: str) -> str:
 
 
 def wish(service: LiveGatebell, person: Person, email: str) -> requests.Response:
-    """Ask for another address, on the page of the profile."""
+    """Request another address on the profile page."""
     browser = open_browser(service, person)
     page = browser.get(service.url + PROFILE)
     values = {"email": email, "current_password": person.password}
@@ -55,7 +55,7 @@ def wish(service: LiveGatebell, person: Person, email: str) -> requests.Response
 
 
 def follow(service: LiveGatebell, person: Person, link: str) -> requests.Response:
-    """Open a link as somebody and press its button; return the answer to the last of the two."""
+    """Open a link as a user and press its button; return the last response."""
     browser = signed_in(service, person)
     page = browser.get(link)
     if page.status_code != 200:
@@ -71,7 +71,7 @@ def stored(service: LiveGatebell, person: Person) -> tuple[str, bool]:
 
 
 def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
-    """Return what an application is told of somebody, alike by the ID token and by userinfo."""
+    """Return the claims about a user, which are the same in the ID token and at userinfo."""
     client = openid_application(service)
     code = landing(ask(open_browser(service, person), service, client, scope=SCOPES))["code"]
     answer = redeem(service, client, code)
@@ -83,9 +83,11 @@ def claims_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
 
 
 def waiting_link(service: LiveGatebell, person: Person, email: str) -> str:
-    """Let an address of somebody wait, and return the path of its link, without any message."""
+    """Store an unconfirmed address of a user, and return the path of its link without a message."""
     keyring = Keyring(settings_of(service).secret_key)
-    letterhead = Letterhead(instance_name="", base_url="", keyring=keyring, has_mail_server=True)
+    letterhead = AccountMessageBuilder(
+        instance_name="", base_url="", keyring=keyring, has_mail_server=True
+    )
     with database_of(service) as session:
         user = get_user(person.username, session=session)
         limits = SignInLimits(

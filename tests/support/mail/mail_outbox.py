@@ -1,4 +1,4 @@
-"""The outbox of a database of a test's own, and the mail server that its messages go to."""
+"""The outbox of a new database, and the mail server that receives its messages."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,14 +8,14 @@ from sqlalchemy.orm import Session
 
 from domain.accounts.users import NewUser, create_user
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import NewMessage, queue_messages
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.delivery.mail.outbox import NewEmail, queue_emails
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Mail, User
 from tests.support.mail.mail_server import Mailbox
 from tests.support.mail.stored_texts import stored_mails
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
-from web.jobs.mail import queue_mail, send_mail
+from web.jobs.mail import queue_expiry_mail, send_mail
 from web.settings.reader import Settings
 
 DAY = timedelta(days=1)
@@ -24,7 +24,7 @@ MADE = NOON - 60 * DAY
 
 
 class Outbox:
-    """The outbox of one database, with a clock that tests set."""
+    """The outbox of a database, with a clock that tests set."""
 
     def __init__(self, settings: Settings, mailbox: Mailbox, port: int) -> None:
         self.mailbox = mailbox
@@ -48,17 +48,17 @@ class Outbox:
             return user
 
     def token(self, user: User, *, days: float, name: str = "nightly", lifetime: int = 90) -> int:
-        """Make a token that ends so many days from now."""
+        """Create a token that expires in this number of days."""
         end = self.now + days * DAY
         details = TokenDetails(name=name, scopes="api", expires_at=end)
         with Session(self.engine) as session, session.begin():
-            made = create_token(
+            made = create_personal_token(
                 user.id, details, session=session, keyring=self.keyring, now=end - lifetime * DAY
             )
             return made.token.id
 
     def write(self, **changes: Any) -> int:
-        return queue_mail(replace(self.settings, **changes), clock=lambda: self.now)
+        return queue_expiry_mail(replace(self.settings, **changes), clock=lambda: self.now)
 
     def send(self, **changes: Any) -> None:
         send_mail(replace(self.settings, **changes), clock=lambda: self.now)
@@ -75,6 +75,6 @@ def write(outbox: Outbox, **changes: str) -> None:
         "subject": "Hi",
         "text": "Hello",
     }
-    message = NewMessage(**{**given, **changes})
+    message = NewEmail(**{**given, **changes})
     with Session(outbox.engine) as session, session.begin():
-        queue_messages([message], session=session, keyring=outbox.keyring, now=outbox.now)
+        queue_emails([message], session=session, keyring=outbox.keyring, now=outbox.now)

@@ -1,4 +1,4 @@
-"""A real mail server for tests: it keeps what it is handed, and refuses what it is told to."""
+"""A real mail server for tests: it keeps messages, and rejects them as a test configures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,16 +15,16 @@ from tests.support.service.ports import free_port
 
 @dataclass
 class Mailbox:
-    """What a server took, and what it answers."""
+    """Received messages, and responses to clients."""
 
     messages: list[EmailMessage] = field(default_factory=list)
     senders: list[str] = field(default_factory=list)
     recipients: list[list[str]] = field(default_factory=list)
-    #: Answers to what comes next, before anything is taken: `451 later`.
+    #: Responses to the next messages, such as `451 later`; then messages are accepted.
     recipient_answers: list[str] = field(default_factory=list)
     data_answers: list[str] = field(default_factory=list)
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
-    #: How many connections greeted the server.
+    #: Number of connections that sent a greeting.
     connections: int = 0
 
     async def handle_EHLO(  # noqa: N802 - aiosmtpd's name
@@ -64,7 +64,7 @@ class Mailbox:
         return "250 OK"
 
     def check(self, server: SMTP, session: Session, *given: Any) -> AuthResult:
-        """Take any user and password, and remember them."""
+        """Accept and store any user and password."""
         del server, session
         credentials = given[-1]
         assert isinstance(credentials, LoginPassword)
@@ -74,7 +74,7 @@ class Mailbox:
 
 @contextmanager
 def running_mail_server(mailbox: Mailbox, **options: Any) -> Iterator[int]:
-    """Run a server for as long as the block takes; give its port."""
+    """Run a server during the block and yield its port."""
     port = free_port()
     controller = Controller(mailbox, hostname="127.0.0.1", port=port, **options)
     controller.start()

@@ -1,4 +1,4 @@
-"""The texts of messages in an outbox, which are encrypted there."""
+"""Decrypts the texts of messages in an outbox."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,7 +13,7 @@ from tests.support.service.live import LiveGatebell
 
 
 def readable(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
-    """Return messages with their texts, which are encrypted in the database."""
+    """Return messages with decrypted texts."""
     keyring, found = Keyring(secret_key), list(mails)
     for each in found:
         if each.text_ciphertext is not None:
@@ -22,14 +22,14 @@ def readable(mails: Iterable[Mail], secret_key: str) -> list[Mail]:
 
 
 def stored_mails(session: Session, secret_key: str) -> list[Mail]:
-    """Return all messages with their texts, the oldest first, without the session."""
+    """Return all messages with decrypted texts, oldest first, detached from the session."""
     found = list(session.scalars(select(Mail).order_by(Mail.id)))
     session.expunge_all()
     return readable(found, secret_key)
 
 
 def texts_to(service: LiveGatebell, reader: Person | str) -> Sequence[str]:
-    """Return the texts of all messages to an address, the oldest first."""
+    """Return the texts of all messages to an address, oldest first."""
     email = reader if isinstance(reader, str) else reader.email
     with database_of(service) as session:
         mails = stored_mails(session, settings_of(service).secret_key)

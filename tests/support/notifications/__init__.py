@@ -1,1 +1,1 @@
-"""Contacts, pages, and the services that messages go to."""
+"""Contacts, pages, and the services that receive messages."""

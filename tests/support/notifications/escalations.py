@@ -1,4 +1,4 @@
-"""Policies, schedules and routes in a database of a test's own, with the worker that follows."""
+"""Policies, schedules and routes in a new database, with the worker that runs escalations."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Work
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.status import StatusChange, change_status
+from domain.access.actor import UnitOfWork
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.status import StatusChange, change_alert_status
 from domain.alerts.matching.parser import parse_matchers
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.paging.escalations.actions import create_policy, create_route
-from domain.paging.escalations.explanation import EscalationView, explain
+from domain.paging.escalations.explanation import EscalationView, explain_escalation
 from domain.paging.escalations.types import EscalationPolicy, NewPolicy, NewRoute
 from domain.paging.on_call.actions import create_schedule
 from domain.paging.on_call.change_actions import create_swap
@@ -30,9 +30,9 @@ from web.settings.reader import Settings
 
 
 class Escalated(Pages):
-    """A project whose alerts page people, and workers that run when they are told to.
+    """A project whose alerts page users, and workers that run on request.
 
-    Alice and Bob are members of it.
+    Alice and Bob are members of the project.
     """
 
     def __init__(self, settings: Settings, mail_port: int | None = None) -> None:
@@ -53,7 +53,7 @@ class Escalated(Pages):
         is_default: bool = True,
         pause: str = "5m",
     ) -> EscalationPolicy:
-        """Create a policy of steps as the command line takes them."""
+        """Create a policy; steps have the syntax of the command line."""
         given = {"name": name, "steps": steps, "repeats": repeats, "default": is_default}
         new = NewPolicy.model_validate({**given, "repeat_pause": pause})
         with self.session() as session:
@@ -62,13 +62,13 @@ class Escalated(Pages):
     def route(
         self, policy: EscalationPolicy | None, name: str = "Route", **conditions: Any
     ) -> None:
-        """Create a route behind the others."""
+        """Create a route after the other routes."""
         policy_id = policy.id if policy else None
         new = NewRoute(name=name, escalation_policy_id=policy_id, **conditions)
         with self.session() as session:
             create_route(self.work(session), self.project_view(session), new)
 
-    def work(self, session: Session) -> Work:
+    def work(self, session: Session) -> UnitOfWork:
         """Return a unit of work of the operator at the test's time."""
         return work_in(session, now=self.now)
 
@@ -81,7 +81,7 @@ class Escalated(Pages):
         return get_group("acme", Viewer(user_id=None, is_admin=True), session=session)
 
     def schedule(self, name: str, *people: Person) -> int:
-        """Create a schedule in which people are on call by day, the first one now."""
+        """Create a schedule with a daily rotation; the first user is on call now."""
         users = [each.username for each in people]
         rotation = {"type": "daily", "users": users, "starts_on": self.now.date()}
         rotations = [rotation] if people else []
@@ -93,7 +93,7 @@ class Escalated(Pages):
     def swap(
         self, schedule_id: int, mine: tuple[Person, float], other: tuple[Person, float]
     ) -> None:
-        """Exchange an hour of two people, which begin so many hours from now."""
+        """Swap an hour of two users; each hour begins at an offset from now."""
         (person, hours), (other_person, other_hours) = mine, other
         starts_at = self.now + timedelta(hours=hours)
         other_starts_at = self.now + timedelta(hours=other_hours)
@@ -109,7 +109,7 @@ class Escalated(Pages):
             create_swap(self.work(session), self.project_view(session), schedule_id, new)
 
     def silence(self, matchers: str, *, hours: float) -> int:
-        """Silence alerts from now on, and return the id of the silence."""
+        """Create a silence that starts now, and return its id."""
         new = NewSilence(
             matchers=parse_matchers(matchers),
             starts_at=self.now,
@@ -124,12 +124,12 @@ class Escalated(Pages):
             expire_silence(self.work(session), self.project_view(session), silence_id)
 
     def follow(self) -> None:
-        """Handle the changes of alerts that are due, and take the steps that are."""
+        """Process due changes of alerts and due escalation steps."""
         self.kept.get("changes", self.settings, self._make_changes).run_due()
         self.take_steps()
 
     def take_steps(self) -> int:
-        """Take the steps that are due, and return of how many escalations."""
+        """Process due steps, and return the number of escalations."""
         return self.kept.get("steps", self.settings, self._make_steps).run_due()
 
     def _make_changes(self, settings: Settings) -> AlertChanges:
@@ -142,27 +142,27 @@ class Escalated(Pages):
         return self.now
 
     def raise_severity(self, alert_id: int, severity: int) -> None:
-        """Give an alert another severity, as a further report does."""
+        """Change the severity of an alert, as another report does."""
         with self.session() as session:
             session.get_one(Alert, alert_id).severity = severity
 
     def notices(self) -> list[Mail]:
-        """Return what maintainers are told by e-mail."""
+        """Return the email messages to maintainers."""
         return self.rows(Mail)
 
     def pass_time(self, *, minutes: float = 0, seconds: float = 0) -> None:
-        """Let time pass, and do what is due then: pages leave a few seconds later."""
+        """Let time pass, and do the work that is due; pages are sent a few seconds later."""
         self.now += timedelta(minutes=minutes, seconds=seconds)
         self.follow()
         self.run_for(3)
         self.take_steps()
 
     def act(self, alert_id: int, status: str, by: Person) -> None:
-        """Give an alert a status, as its page does."""
-        change = StatusChange(status=status, by=Actor(id=by.id, name=by.username))
+        """Change the status of an alert, as its page does."""
+        change = StatusChange(status=status, by=EventActor(id=by.id, name=by.username))
         with self.session() as session:
             iid = session.get_one(Alert, alert_id).iid
-            change_status(self.project_id, iid, change, session=session, now=self.now)
+            change_alert_status(self.project_id, iid, change, session=session, now=self.now)
 
     def resolve(self, alert_ids: Sequence[int]) -> None:
         """Resolve alerts, as reports of a monitoring system do."""
@@ -171,7 +171,7 @@ class Escalated(Pages):
                 session.get_one(Alert, alert_id).status = "resolved"
 
     def paged(self, alert_id: int) -> list[tuple[str, int, int]]:
-        """Return who was paged for an alert: name, round and step."""
+        """Return the pages for an alert: name, round and step."""
         with self.session() as session:
             names = {user.id: user.username for user in session.query(User)}
         return [
@@ -181,12 +181,12 @@ class Escalated(Pages):
         ]
 
     def pages(self) -> list[EscalationPage]:
-        """Return whom steps paged, in order."""
+        """Return the pages of all escalation steps in order."""
         found: list[EscalationPage] = self.rows(EscalationPage)
         return found
 
     def outage(self, *, hours: float, severity: int) -> list[datetime]:
-        """Let an alert be open for 3 of every 3.5 minutes, and return when it opened."""
+        """Open an alert for 3 of every 3.5 minutes, and return the times when it opened."""
         opened = []
         for _ in range(int(hours * 60 / 3.5)):
             opened.append(self.now)
@@ -206,15 +206,15 @@ class Escalated(Pages):
         return row
 
     def explained(self, alert_id: int) -> EscalationView:
-        """Return how it stands with the paging for an alert, as its page shows it."""
+        """Return the state of the escalation of an alert, as its page shows it."""
         with self.session() as session:
-            reading = self.work(session).policy(Reading)
-            return explain(
+            reading = self.work(session).policy(ParserSettings)
+            return explain_escalation(
                 self.project_id, alert_id, session=session, now=self.now, reading=reading
             )
 
     def said(self, alert_id: int) -> list[str]:
-        """Return what escalations wrote into the activity of an alert."""
+        """Return the entries of escalations in the activity of an alert."""
         return [
             row.text
             for row in self.rows(AlertNote)

@@ -1,4 +1,4 @@
-"""People, alerts and pages in a database of a test's own, with a clock that tests set."""
+"""Users, alerts and pages in a new database, with a clock that tests set."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,16 +11,16 @@ from sqlalchemy.orm import Session
 
 from domain.access.roles import Role
 from domain.core.keyring import Keyring
-from domain.paging.notifications.contact_types.base import Address
-from domain.paging.notifications.contact_types.mail import email_address
+from domain.paging.notifications.contact_types.base import ContactAddress
+from domain.paging.notifications.contact_types.mail import parse_email_address
 from domain.paging.notifications.contacts import (
     Contact,
+    ContactOwner,
     NewContact,
-    Owner,
+    build_contact,
     create_contact,
-    view_of,
 )
-from domain.paging.notifications.paging import NewPage, queue_pages, withdraw_pages
+from domain.paging.notifications.paging import NewPage, cancel_pages, queue_pages
 from domain.projects.creation import create_group, create_project
 from models import Alert, AlertNote, Mail, Member, Page, PageMessage, User
 from models import Contact as ContactRow
@@ -28,10 +28,10 @@ from tests.support.database.kept_jobs import KeptJobs
 from tests.support.mail.mail_server import Mailbox
 from tests.support.mail.stored_texts import readable
 from web.database.engine import open_engine
-from web.jobs.pages import Paging
+from web.jobs.pages import PagingJob
 from web.settings.reader import Settings
 
-#: A clock that nobody mistakes for the present.
+#: Time that cannot be mistaken for the current time.
 EVENING = datetime(2026, 3, 1, 20, tzinfo=UTC)
 
 
@@ -43,9 +43,9 @@ class Person:
 
 
 class Pages:
-    """Projects with alerts, the people who are paged, and workers that run when they are told to.
+    """Projects with alerts, users who are paged, and workers that run on request.
 
-    One project, acme/shop, is there from the beginning.
+    The project acme/shop exists from the beginning.
     """
 
     def __init__(self, settings: Settings, mail_port: int | None = None) -> None:
@@ -84,7 +84,7 @@ class Pages:
     def person(
         self, username: str, *, role: Role | None = Role.DEVELOPER, has_contact: bool = True
     ) -> Person:
-        """Make a member of acme/shop, with a confirmed e-mail contact."""
+        """Create a member of acme/shop with a confirmed email contact."""
         with self.session() as session:
             user = User(
                 username=username,
@@ -108,19 +108,19 @@ class Pages:
         return Person(user.id, username, contact)
 
     def email_contact(self, user_id: int, address: str) -> Contact:
-        return self.contact(Owner(user_id=user_id), email_address(address))
+        return self.contact(ContactOwner(user_id=user_id), parse_email_address(address))
 
-    def contact(self, owner: Owner, address: Address, **changes: Any) -> Contact:
+    def contact(self, owner: ContactOwner, address: ContactAddress, **changes: Any) -> Contact:
         new = NewContact(owner=owner, address=address, **{"is_confirmed": True, **changes})
         with self.session() as session:
             return create_contact(new, session=session, keyring=self.keyring, now=self.now)
 
     def alert(self, title: str = "Disk full", **changes: Any) -> int:
-        """Store an alert that fires and return its id."""
+        """Store a firing alert and return its id."""
         return self.alerts(1, title=title, **changes)[0]
 
     def alerts(self, count: int, *, title: str = "Disk full {}", **changes: Any) -> list[int]:
-        """Store alerts that fire, with their numbers in the titles, and return their ids."""
+        """Store firing alerts with numbers in their titles, and return their ids."""
         rows = []
         for _ in range(count):
             self._iid += 1
@@ -140,7 +140,7 @@ class Pages:
         return [row.id for row in rows]
 
     def page(self, alert_ids: Sequence[int], *people: Person, **changes: Any) -> int:
-        """Queue a page of each alert for each person, and return how many are new."""
+        """Queue a page of each alert for each user, and return the number of new pages."""
         pages = [
             NewPage(
                 key=f"step 1 of {alert_id} to {person.id}",
@@ -159,7 +159,7 @@ class Pages:
             return queue_pages(pages, session=session, now=self.now)
 
     def set_status(self, alert_ids: Sequence[int], status: str, by: Person | None = None) -> None:
-        """Give alerts a status as the change of a user or a report does, and withdraw pages."""
+        """Change the status of alerts as a user or a report does, and cancel their pages."""
         with self.session() as session:
             session.execute(update(Alert).where(Alert.id.in_(alert_ids)).values(status=status))
             if by is not None:
@@ -175,24 +175,24 @@ class Pages:
                     for alert_id in alert_ids
                 )
             session.flush()
-            withdraw_pages(alert_ids, session=session, now=self.now)
+            cancel_pages(alert_ids, session=session, now=self.now)
 
-    def worker(self, **changes: Any) -> Paging:
-        """Make a worker, as each host has one."""
+    def worker(self, **changes: Any) -> PagingJob:
+        """Create a worker, as each host has one."""
         return self._make_worker(replace(self.settings, **changes))
 
-    def _make_worker(self, settings: Settings) -> Paging:
-        return Paging(settings, clock=lambda: self.now, share=lambda: 1.0)
+    def _make_worker(self, settings: Settings) -> PagingJob:
+        return PagingJob(settings, clock=lambda: self.now, share=lambda: 1.0)
 
-    def _kept_worker(self, **changes: Any) -> Paging:
+    def _kept_worker(self, **changes: Any) -> PagingJob:
         return self.kept.get("pages", replace(self.settings, **changes), self._make_worker)
 
     def run(self, **changes: Any) -> None:
-        """Gather and send what is due now."""
+        """Batch and send due pages."""
         self._kept_worker(**changes).run_due()
 
     def run_for(self, seconds: float, **changes: Any) -> None:
-        """Let time pass, second by second, with a worker that looks each second."""
+        """Let time pass with a worker that runs each second."""
         worker = self._kept_worker(**changes)
         for _ in range(round(seconds)):
             self.now += timedelta(seconds=1)
@@ -203,7 +203,7 @@ class Pages:
 
     def contact_state(self, contact: Contact) -> Contact:
         with self.session() as session:
-            return view_of(session.get_one(ContactRow, contact.id))
+            return build_contact(session.get_one(ContactRow, contact.id))
 
     def rows(self, table: type[Any]) -> list[Any]:
         with self.session() as session:
@@ -230,5 +230,5 @@ def subjects(mailbox: Mailbox) -> list[str]:
     return [str(each["Subject"]) for each in mailbox.messages]
 
 
-#: Makes the pages of a database, with or without a mail server.
+#: Function that creates the pages of a database, with or without a mail server.
 MakePages = Callable[..., Pages]

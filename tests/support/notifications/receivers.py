@@ -1,7 +1,7 @@
-"""A model of who may receive which message now, written from the documents alone.
+"""A model of the users who may receive a message, written only from the documents.
 
-It follows docs/notifications.md, docs/escalations.md, docs/silences.md and docs/on-call.md, uses
-none of the product's own decisions, and knows only what a history did.
+It follows docs/notifications.md, docs/escalations.md, docs/silences.md and docs/on-call.md. It uses
+no decisions of the product, and only knows the events of a history.
 """
 
 import re
@@ -13,49 +13,49 @@ from tests.support.notifications.paging import EVENING
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 ROOM = "room"
-#: An alert in a subject or a line of a message, as one that waits for somebody.
+#: An open alert in the subject or a line of a message.
 _FIRING = re.compile(r"^\[(?:critical|high|medium|low)\] .*?Alert (\d+) ", re.MULTILINE)
 _NEWS = re.compile(r"^(?:Acknowledged|Resolved|Ignored)(?: by @\w+)?: Alert (\d+) ", re.MULTILINE)
-#: Turns change at this time of day (UTC), the first one on the day of EVENING.
-HANDOVER = time(9)
+#: Time of day (UTC) of handoffs; the first one is on the day of EVENING.
+HANDOFF = time(9)
 
 
 @dataclass
 class Known:
-    """What the history did to an alert."""
+    """Known events of an alert."""
 
     opened_at: datetime
     severity: int
     status: str = "triggered"
     snoozed_until: datetime | None = None
-    #: Whether the severity ever was critical.
+    #: Whether the severity was ever critical.
     was_critical: bool = False
-    #: Who was paged by hand.
+    #: Users who were paged manually.
     asked: set[str] = field(default_factory=set)
-    #: Who may have been named by a step, from the people on call at all moments so far.
+    #: Users that a step may have named, given the users on call so far.
     named: set[str] = field(default_factory=set)
-    #: Who was outside of quiet hours at some moment.
+    #: Users who were outside of quiet hours at some time.
     not_quiet: set[str] = field(default_factory=set)
-    #: When the contacts received it.
+    #: Times at which contacts received it.
     received: dict[str, datetime] = field(default_factory=dict)
     mail_was_away: bool = False
 
 
 @dataclass
 class Rules:
-    """Who may receive what now, as the documents say."""
+    """Rules of the documents about users who may receive a message."""
 
     alerts: dict[int, Known] = field(default_factory=dict)
     members: dict[str, Role | None] = field(default_factory=dict)
     blocked: set[str] = field(default_factory=set)
     is_archived: bool = False
     group: str = "acme"
-    #: The title that is silenced (None: all alerts), where, and until when.
+    #: Silences: the project, the title (None for all alerts), and the end.
     silences: dict[int, tuple[int | None, str | None, datetime]] = field(default_factory=dict)
     windows: list[tuple[datetime, datetime]] = field(default_factory=list)
-    #: Minutes after midnight, by person.
+    #: Quiet hours by user, in minutes after midnight.
     quiet: dict[str, tuple[int, int]] = field(default_factory=dict)
-    #: From when to when who is on call, instead of the others.
+    #: Start and end of overrides, and the user who is on call instead of the others.
     exchanged: list[tuple[datetime, datetime, str]] = field(default_factory=list)
     has_rules: bool = False
     wrong: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Rules:
             # Overrides for users who cannot be on call have no effect.
             if begin <= at < end and self.may_see(name):
                 return name
-        first = datetime.combine(EVENING.date(), HANDOVER, UTC)
+        first = datetime.combine(EVENING.date(), HANDOFF, UTC)
         return ("alice", "carol")[((at - first) // DAY) % 2]
 
     def is_quiet(self, name: str, at: datetime) -> bool:
@@ -87,13 +87,13 @@ class Rules:
         return silenced or any(begin <= at < end for begin, end in self.windows)
 
     def pass_moment(self, at: datetime) -> None:
-        """Note who could be named and paged at a moment of the worker."""
+        """Record the users who could be named and paged at a run of the worker."""
         for known in self.alerts.values():
             known.named |= {"bob", self.on_call(at)}
             known.not_quiet |= {name for name in self.members if not self.is_quiet(name, at)}
 
     def receive(self, contact: str, text: str, at: datetime) -> None:
-        """Note what is wrong with a message to a contact at a moment."""
+        """Record the mistakes in a message to a contact."""
         name = {"second": "alice"}.get(contact, contact)
         for number in {int(each) for each in _FIRING.findall(text)}:
             problem = self._problem(number, name, contact, at)

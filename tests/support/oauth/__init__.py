@@ -1,1 +1,1 @@
-"""OAuth and OpenID Connect on the wire, a request at a time."""
+"""Requests of OAuth and OpenID Connect, one at a time."""

@@ -1,4 +1,4 @@
-"""A whole sign-in of an application, with all that the conformance suite checks of each."""
+"""Complete sign-ins of an application, with the checks of the conformance suite."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ from tests.support.oauth.openid_wire import IdToken, checked, openid_application
 from tests.support.service.live import LiveGatebell
 
 NONCE = "a nonce of a client"
-#: The claims that an ID token of a first sign-in has; those of scopes are told at userinfo only.
+#: Claims of an ID token of a first sign-in; only userinfo returns the claims of scopes.
 ID_TOKEN = {
     *("iss", "sub", "groups", "aud", "exp", "iat", "auth_time", "acr", "amr", "nonce", "sid"),
     "at_hash",
@@ -37,7 +37,7 @@ ID_TOKEN = {
 
 @dataclass(frozen=True)
 class Signed:
-    """What a client has after a whole flow."""
+    """Tokens of a client after a complete flow."""
 
     token: IdToken
     access: str
@@ -46,7 +46,7 @@ class Signed:
 
 
 def by_basic(gatebell: LiveGatebell, client: ClientCredentials, code: str) -> requests.Response:
-    """Redeem a code as the plan does, with the secret in a header."""
+    """Redeem a code as the test plan does, with the secret in a header."""
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -55,7 +55,7 @@ def by_basic(gatebell: LiveGatebell, client: ClientCredentials, code: str) -> re
     return post_token(gatebell, form, auth=HTTPBasicAuth(client.client_id, client.secret))
 
 
-#: How an application redeems a code.
+#: Function with which an application redeems a code.
 Redeem = Callable[[LiveGatebell, ClientCredentials, str], requests.Response]
 
 
@@ -65,7 +65,7 @@ def take(
     answer: requests.Response,
     redeem: Redeem = by_basic,
 ) -> Signed:
-    """Take the browser's way back, and check all that the suite checks of every flow."""
+    """Follow the browser's redirect, and make all checks of the suite for a flow."""
     brought = landing(answer)
     assert brought["state"] == STATE
     assert brought["iss"] == gatebell.url
@@ -93,7 +93,7 @@ def run(
     browser: requests.Session | None = None,
     **changes: Changes,
 ) -> Signed:
-    """Go through a whole flow in which nobody has to be asked."""
+    """Run a complete flow without a consent page."""
     wanted: dict[str, Changes] = {"scope": "openid", "nonce": NONCE, **changes}
     browser = browser or signed_in(gatebell, alice(gatebell))
     return take(gatebell, client, ask(browser, gatebell, client, **wanted))
@@ -102,7 +102,7 @@ def run(
 def run_past_a_sign_in(
     gatebell: LiveGatebell, browser: requests.Session, person: Person, **changes: Changes
 ) -> Signed:
-    """Go through a whole flow in which the person has to sign in once more."""
+    """Run a complete flow in which the user has to sign in again."""
     client = openid_application(gatebell)
     page = ask(browser, gatebell, client, scope="openid", nonce=NONCE, **changes)
     assert 'name="password"' in page.text
@@ -110,7 +110,7 @@ def run_past_a_sign_in(
 
 
 def age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> None:
-    """Let time pass for the sign-ins of a person."""
+    """Move the sign-ins of a user into the past."""
     user_id = select(User.id).where(User.username == person.username).scalar_subquery()
     with database_of(gatebell) as session:
         for row in session.scalars(select(SignIn).where(SignIn.user_id == user_id)):
@@ -118,21 +118,21 @@ def age_sign_ins(gatebell: LiveGatebell, person: Person, age: timedelta) -> None
 
 
 def supported(gatebell: LiveGatebell) -> dict[str, Any]:
-    """Return what the provider says of itself."""
+    """Return the metadata of the provider."""
     address = f"{gatebell.url}/.well-known/openid-configuration"
     document: dict[str, Any] = machine(gatebell).get(address).json()
     return document
 
 
 def unsigned(gatebell: LiveGatebell, client: ClientCredentials, **claims: str) -> str:
-    """Return a request object that nobody has signed."""
+    """Return an unsigned request object."""
     content = {"iss": client.client_id, "aud": gatebell.url, "response_type": "code", **claims}
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, content))
     return ".".join([*(base64.urlsafe_b64encode(each).decode().rstrip("=") for each in parts), ""])
 
 
 def used_code(gatebell: LiveGatebell, client: ClientCredentials) -> tuple[str, str]:
-    """Return a code that was redeemed, and the access token that it gave."""
+    """Return a redeemed code, and the access token that it returned."""
     browser = signed_in(gatebell, alice(gatebell))
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     return code, pair_in(by_basic(gatebell, client, code)).access

@@ -1,4 +1,4 @@
-"""Devices on the wire and on their page, a step at a time."""
+"""Device authorization step by step: requests of the device, and its page."""
 
 from functools import cache
 from typing import Any
@@ -22,7 +22,7 @@ def television(gatebell: LiveGatebell) -> ClientCredentials:
 def ask_for_codes(
     gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
 ) -> requests.Response:
-    """Ask as a device does: without a secret unless one is put in."""
+    """Request codes as a device does, without a secret unless one is given."""
     parameters = {"client_id": client.client_id, "scope": "read_user"}
     address = f"{gatebell.url}/oauth/authorize_device"
     return machine(gatebell).post(address, data=changed(parameters, changes))
@@ -31,7 +31,7 @@ def ask_for_codes(
 def codes(
     gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
 ) -> dict[str, Any]:
-    """Return what a device is told."""
+    """Return the response that a device gets."""
     answer = ask_for_codes(gatebell, client, **changes)
     assert answer.status_code == 200, answer.text
     body: dict[str, Any] = answer.json()
@@ -49,7 +49,7 @@ def poll_form(client: ClientCredentials, device_code: str) -> dict[str, str]:
 def poll(
     gatebell: LiveGatebell, client: ClientCredentials, device_code: str, /, **changes: Changes
 ) -> requests.Response:
-    """Ask whether somebody has decided."""
+    """Poll for the decision of the user."""
     return post_token(gatebell, changed(poll_form(client, device_code), changes))
 
 
@@ -67,12 +67,12 @@ def press(
 
 
 def approve(browser: requests.Session, gatebell: LiveGatebell, user_code: str) -> None:
-    """Type a code and approve what it stands for."""
+    """Enter a code and approve the request."""
     done = press(browser, type_code(browser, gatebell, user_code), "approve")
     assert done.status_code == 200, done.text
     assert "Device connected" in done.text
 
 
 def is_asking(page: requests.Response) -> bool:
-    """Tell whether a page shows a request to decide."""
+    """Return whether a page shows a request to approve or deny."""
     return page.status_code == 200 and 'name="decision"' in page.text

@@ -1,4 +1,4 @@
-"""Signing out at the wish of an application, for tests that look at single answers."""
+"""Logout requests of applications (OpenID Connect), for tests of single responses."""
 
 import base64
 import hmac
@@ -14,7 +14,7 @@ from tests.support.oauth.oauth_wire import ask, landing, pair_in, redeem
 from tests.support.oauth.openid_wire import IdToken, checked, keys_at, openid_application
 from tests.support.service.live import LiveGatebell
 
-#: Where the application of these tests wants people after they signed out; registered.
+#: Registered URL that the application redirects to after the sign-out.
 AFTER = "https://client.example/signed-out?a=b"
 
 
@@ -31,7 +31,7 @@ def is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> bool:
 
 
 def somebody(gatebell: LiveGatebell, person: Person) -> tuple[requests.Session, IdToken]:
-    """Return a browser in which the person signed in to the application, and the ID token."""
+    """Return a browser in which the user signed in to the application, and the ID token."""
     browser, client = open_browser(gatebell, person), openid_application(gatebell)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     return browser, checked(gatebell, pair_in(redeem(gatebell, client, code)).answer["id_token"])
@@ -50,7 +50,7 @@ def assert_refused(gatebell: LiveGatebell, browser: requests.Session, **paramete
 
 
 def with_hmac(secret: bytes, kid: str, body: str) -> str:
-    """Sign by hand: no library would take a public key for a secret."""
+    """Sign by hand, since libraries reject a public key as a secret."""
     head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": kid}).encode())
     signed = head.rstrip(b"=") + b"." + body.encode()
     signature = base64.urlsafe_b64encode(hmac.digest(secret, signed, "sha256")).rstrip(b"=")
@@ -58,7 +58,7 @@ def with_hmac(secret: bytes, kid: str, body: str) -> str:
 
 
 def forged(gatebell: LiveGatebell, token: IdToken, client: ClientCredentials) -> dict[str, str]:
-    """Return what attackers make of an ID token without having the key."""
+    """Return forgeries of an ID token that attackers can create without the key."""
     public = keys_at(gatebell).json()["keys"][-1]
     ours = RSAKey.import_key(public)
     theirs = RSAKey.generate_key(2048)

@@ -1,4 +1,4 @@
-"""Applications that act by themselves, and what they prove themselves with."""
+"""Applications that act on their own behalf, and their client assertions."""
 
 import json
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.support.accounts.people import (
 from tests.support.oauth.oauth_wire import post_token
 from tests.support.service.live import LiveGatebell
 
-ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # a name
+ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # Not a secret.
 ALL = "api read_api read_user read_alerts write_alerts openid"
 
 
@@ -44,7 +44,7 @@ def account_of(gatebell: LiveGatebell, client: ClientCredentials) -> str:
 def ask_as_machine(
     gatebell: LiveGatebell, client: ClientCredentials, **more: str
 ) -> requests.Response:
-    """Ask for a token of the application itself."""
+    """Request a token of the application itself."""
     form = {
         "grant_type": "client_credentials",
         "client_id": client.client_id,
@@ -61,7 +61,7 @@ def machine_token(gatebell: LiveGatebell, client: ClientCredentials, **more: str
 
 
 def public_part(key: Key) -> str:
-    """Return the public JWK of a key, as people enter it."""
+    """Return the public JWK of a key, as users enter it."""
     return json.dumps(key.as_dict(private=False))
 
 
@@ -79,7 +79,10 @@ def assertion(
     header: dict[str, Any] | None = None,
     **claims: Any,
 ) -> str:
-    """Return a client assertion; `claims` are in the place of good ones, None for left out."""
+    """Return a client assertion.
+
+    `claims` replace the valid ones; None removes a claim.
+    """
     moment = now()
     good = {
         "iss": client.client_id,
@@ -94,7 +97,7 @@ def assertion(
 
 
 def ask_with_assertion(gatebell: LiveGatebell, text: str, **more: str) -> requests.Response:
-    """Ask for a token of the application itself, with an assertion and no secret."""
+    """Request a token of the application itself, with an assertion and no secret."""
     form = {
         "grant_type": "client_credentials",
         "client_assertion_type": ASSERTION,

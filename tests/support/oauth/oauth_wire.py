@@ -1,4 +1,4 @@
-"""OAuth on the wire, a request at a time, for tests that look at single answers."""
+"""Single requests of OAuth, for tests of single responses."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -33,26 +33,26 @@ Changes = str | list[str] | None
 
 @cache
 def machine(gatebell: LiveGatebell) -> requests.Session:
-    """Return what clients send their own requests with."""
+    """Return a session for requests that clients send themselves."""
     return gatebell.http()
 
 
 @cache
 def server_application(gatebell: LiveGatebell) -> ClientCredentials:
-    """Return an application that keeps a secret and need not ask; tests do not change it."""
+    """Return a confidential, trusted application; tests do not change it."""
     return make_application(gatebell, bob(gatebell), name="Server App", trusted=True)
 
 
 @cache
 def phone_application(gatebell: LiveGatebell) -> ClientCredentials:
-    """Return a public application that need not ask; tests do not change it."""
+    """Return a public, trusted application; tests do not change it."""
     return make_application(
         gatebell, bob(gatebell), name="Phone App", trusted=True, confidential=False
     )
 
 
 def changed(parameters: dict[str, str], changes: dict[str, Changes]) -> list[tuple[str, str]]:
-    """Return parameters to send: a list repeats one, None leaves it out."""
+    """Return changed parameters: a list repeats a parameter, None removes it."""
     pairs: list[tuple[str, str]] = []
     for name, value in {**parameters, **changes}.items():
         texts = value if isinstance(value, list) else [value]
@@ -61,7 +61,7 @@ def changed(parameters: dict[str, str], changes: dict[str, Changes]) -> list[tup
 
 
 def authorization_url(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
-    """Return where a client sends the browser; public or not, it does so with state."""
+    """Return the authorization URL of a client; every client sends a state."""
     parameters = {
         "client_id": client.client_id,
         "redirect_uri": client.redirect_uri,
@@ -73,7 +73,7 @@ def authorization_url(gatebell: LiveGatebell, client: ClientCredentials, **chang
 
 
 def ask_at(browser: requests.Session, url: str) -> requests.Response:
-    """Open an address and follow where the service leads, but never out of it."""
+    """Open a URL and follow redirects within the service."""
     answer = browser.get(url, allow_redirects=False)
     for _ in range(10):
         location = urljoin(answer.url, answer.headers.get("Location", ""))
@@ -89,7 +89,7 @@ def ask(
     client: ClientCredentials,
     **changes: Changes,
 ) -> requests.Response:
-    """Go where a client sends the browser."""
+    """Open the authorization URL of a client in the browser."""
     return ask_at(browser, authorization_url(gatebell, client, **changes))
 
 
@@ -103,7 +103,7 @@ def decide(
 def sign_in_on(
     browser: requests.Session, page: requests.Response, person: Person
 ) -> requests.Response:
-    """Fill in the sign-in page and go on to where it leads."""
+    """Submit the sign-in page and follow its redirect."""
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=person.username, password=person.password)
     assert answer.status_code == 302, answer.text
@@ -120,7 +120,7 @@ def landing(answer: requests.Response) -> dict[str, str]:
 
 
 def new_code(gatebell: LiveGatebell, client: ClientCredentials, **changes: Changes) -> str:
-    """Let Alice approve an application, where she is asked; return the code."""
+    """Let Alice approve an application, if the service shows a consent page; return the code."""
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, client, **changes)
     if not answer.is_redirect:
@@ -129,14 +129,14 @@ def new_code(gatebell: LiveGatebell, client: ClientCredentials, **changes: Chang
 
 
 def post_token(gatebell: LiveGatebell, form: Any = None, **options: Any) -> requests.Response:
-    """Send a token request as it is."""
+    """Send a token request without changes."""
     return machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form, **options)
 
 
 def redeem(
     gatebell: LiveGatebell, client: ClientCredentials, code: str, /, **changes: Changes
 ) -> requests.Response:
-    """Exchange a code, with the secret in the body unless it is taken out."""
+    """Exchange a code, with the secret in the body unless it is removed."""
     parameters = {
         "grant_type": "authorization_code",
         "client_id": client.client_id,
@@ -165,7 +165,7 @@ class TokenPair:
 
 
 def pair_in(answer: requests.Response) -> TokenPair:
-    """Return the tokens of an answer that must have some."""
+    """Return the tokens of a successful response."""
     assert answer.status_code == 200, answer.text
     body = answer.json()
     return TokenPair(body["access_token"], body["refresh_token"], body)
@@ -185,7 +185,7 @@ def new_public_pair(gatebell: LiveGatebell, client: ClientCredentials) -> TokenP
 def refresh(
     gatebell: LiveGatebell, client: ClientCredentials, token: str, /, **changes: Changes
 ) -> requests.Response:
-    """Ask for a new pair."""
+    """Request a new pair of tokens."""
     parameters = {
         "grant_type": "refresh_token",
         "client_id": client.client_id,
@@ -196,7 +196,7 @@ def refresh(
 
 
 def age_refreshes(gatebell: LiveGatebell, by: timedelta) -> None:
-    """Let what was refreshed have been refreshed earlier."""
+    """Move past refreshes into the past."""
     with database_of(gatebell) as session:
         refreshed = session.scalars(
             select(AccessToken).where(AccessToken.refreshed_at.is_not(None))
@@ -209,7 +209,7 @@ def age_refreshes(gatebell: LiveGatebell, by: timedelta) -> None:
 def revoke(
     gatebell: LiveGatebell, client: ClientCredentials, token: str, /, **changes: Changes
 ) -> requests.Response:
-    """Ask to kill a token."""
+    """Request the revocation of a token."""
     parameters = {
         "client_id": client.client_id,
         "client_secret": client.secret,
@@ -219,37 +219,37 @@ def revoke(
 
 
 def token_info(gatebell: LiveGatebell, token: str) -> requests.Response:
-    """Ask what a token is good for."""
+    """Request information about a token."""
     return machine(gatebell).get(
         f"{gatebell.url}/oauth/token/info", headers={"Authorization": f"Bearer {token}"}
     )
 
 
 def is_live(gatebell: LiveGatebell, access_token: str) -> bool:
-    """Tell whether an access token opens anything."""
+    """Return whether an access token is valid."""
     status = token_info(gatebell, access_token).status_code
     assert status in {200, 401}
     return status == 200
 
 
 def told(answer: requests.Response) -> str:
-    """Return what an answer says, but for which request it was: that differs each time."""
+    """Return the text of a response without its request id, which differs each time."""
     return answer.text.replace(answer.headers["X-Request-Id"], "this one")
 
 
 def assert_explained(answer: requests.Response) -> None:
-    """Check that an error says which request it was, and where it is explained."""
+    """Check that an error contains its request id and the URL of its explanation."""
     body = answer.json()
     more = {"interval"} if body["error"] == "slow_down" else set()
     assert set(body) == {"error", "error_description", "error_uri", "request_id"} | more
     assert body["error_uri"].endswith(f"/help/errors#{body['error']}")
-    # What section 5.2 lets an address consist of.
+    # Section 5.2 allows only these characters in a URI.
     assert all("!" <= each <= "~" and each not in '"\\' for each in body["error_uri"])
     assert body["request_id"] == answer.headers["X-Request-Id"]
 
 
 def assert_refused(answer: requests.Response, error: str, status: int = 400) -> None:
-    """Check that an answer is an error of RFC 6749 section 5.2, of this code, fit to be cached."""
+    """Check that a response is an error of RFC 6749 section 5.2 with this code."""
     assert answer.status_code == status, answer.text
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["Cache-Control"] == "no-store"
@@ -257,12 +257,12 @@ def assert_refused(answer: requests.Response, error: str, status: int = 400) -> 
     body = answer.json()
     assert_explained(answer)
     assert body["error"] == error
-    # What section 5.2 lets a description consist of.
+    # Section 5.2 allows only these characters in a description.
     assert all(" " <= each <= "~" and each not in '"\\' for each in body["error_description"])
 
 
 def assert_refused_on_a_page(answer: requests.Response) -> None:
-    """Check that the browser stays here, with a page that is no redirect in disguise."""
+    """Check that the response is an error page and no redirect."""
     assert answer.status_code == 400, f"{answer.status_code}: {answer.headers.get('Location')}"
     assert answer.headers["Content-Type"].startswith("text/html")
     assert "Location" not in answer.headers
@@ -273,7 +273,7 @@ def assert_refused_on_a_page(answer: requests.Response) -> None:
 def exchange(
     gatebell: LiveGatebell, person: Person, /, *, auth: Any = None, **changes: Changes
 ) -> requests.Response:
-    """Send name and password, without a client unless there is one."""
+    """Send user name and password, without a client unless one is given."""
     parameters = {
         "grant_type": "password",
         "username": person.username,

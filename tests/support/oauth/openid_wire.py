@@ -1,4 +1,4 @@
-"""OpenID Connect on the wire, for tests that look at single answers."""
+"""OpenID Connect requests, for tests of single responses."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +17,7 @@ SCOPES = "openid profile email"
 
 @cache
 def openid_application(gatebell: LiveGatebell) -> ClientCredentials:
-    """Return an application that signs people in and need not ask; tests do not change it."""
+    """Return a trusted application that signs users in; tests do not change it."""
     return make_application(
         gatebell,
         bob(gatebell),
@@ -29,12 +29,12 @@ def openid_application(gatebell: LiveGatebell) -> ClientCredentials:
 
 
 def keys_at(gatebell: LiveGatebell, path: str = "/oauth/discovery/keys") -> requests.Response:
-    """Ask for the key set."""
+    """Request the key set."""
     return machine(gatebell).get(gatebell.url + path)
 
 
 def kids_of(gatebell: LiveGatebell) -> list[str]:
-    """Return the names of the published keys."""
+    """Return the ids of the published keys."""
     return [key["kid"] for key in keys_at(gatebell).json()["keys"]]
 
 
@@ -48,7 +48,7 @@ class IdToken:
 
 
 def checked(gatebell: LiveGatebell, text: str) -> IdToken:
-    """Check an ID token as any application does that knows nothing but the key set."""
+    """Check an ID token as an application does that only knows the key set."""
     keys = KeySet.import_key_set(keys_at(gatebell).json())
     token = jwt.decode(text, keys, algorithms=["RS256"])
     return IdToken(text, token.header, token.claims)
@@ -64,7 +64,7 @@ def sign_in_with(
 
 
 def userinfo(gatebell: LiveGatebell, token: str) -> requests.Response:
-    """Ask who signed in."""
+    """Request the claims of the signed-in user."""
     return machine(gatebell).get(
         f"{gatebell.url}/oauth/userinfo", headers={"Authorization": f"Bearer {token}"}
     )

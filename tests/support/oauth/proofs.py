@@ -1,4 +1,4 @@
-"""Proofs that a client has a key (RFC 9449), good ones and any other kind."""
+"""DPoP proofs that a client has a key (RFC 9449): valid and invalid ones."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -21,12 +21,12 @@ class _Absence(Enum):
     LEFT_OUT = "left out"
 
 
-#: In the place of a claim or a header that is left out.
+#: Placeholder for a claim or header that is left out.
 ABSENT = _Absence.LEFT_OUT
 
 
 def ath(access_token: str) -> str:
-    """Return the hash of a token that a proof for a resource carries."""
+    """Return the hash of an access token for a proof at a resource."""
     return _base64(sha256(access_token.encode()).digest())
 
 
@@ -35,12 +35,12 @@ def _base64(content: bytes) -> str:
 
 
 def encoded(part: Any) -> str:
-    """Return a part of a compact JWT; bytes are taken as they are."""
+    """Return an encoded part of a compact JWT; bytes are not serialized."""
     return _base64(part if isinstance(part, bytes) else json.dumps(part).encode())
 
 
 def _present(part: Any) -> Any:
-    """Leave out what is marked so."""
+    """Remove the members that are marked as absent."""
     if not isinstance(part, dict):
         return part
     return {name: value for name, value in part.items() if value is not ABSENT}
@@ -48,14 +48,14 @@ def _present(part: Any) -> Any:
 
 @dataclass(frozen=True)
 class Prover:
-    """A client's key; `algorithm` is what it signs with."""
+    """A client's key and its signature algorithm."""
 
     key: Key = field(default_factory=lambda: ECKey.generate_key("P-256"))
     algorithm: str = "ES256"
 
     @classmethod
     def with_algorithm(cls, algorithm: str) -> "Prover":
-        """Return one with a new key that fits an algorithm."""
+        """Return a prover with a new key that fits an algorithm."""
         kinds: dict[str, tuple[str, str | int]] = {
             "ES256": ("EC", "P-256"),
             "ES384": ("EC", "P-384"),
@@ -67,13 +67,13 @@ class Prover:
 
     @property
     def thumbprint(self) -> str:
-        """What tokens are bound to."""
+        """Thumbprint that tokens are bound to."""
         return self.key.thumbprint()
 
     def proof(
         self, method: str, url: str, *, header: dict[str, Any] | None = None, **claims: Any
     ) -> str:
-        """Return a good proof but for the changes."""
+        """Return a valid proof with changes."""
         payload: dict[str, Any] = {
             "jti": random_hex(16),
             "htm": method,
@@ -84,7 +84,7 @@ class Prover:
         return self.signed(payload, header or {})
 
     def signed(self, payload: Any, header: dict[str, Any]) -> str:
-        """Return anything, signed; bytes are taken as they are."""
+        """Return a signed proof with any content; bytes are not serialized."""
         members = {"typ": "dpop+jwt", "alg": self.algorithm, "jwk": self.key.as_dict(), **header}
         text = f"{encoded(_present(members))}.{encoded(_present(payload))}"
         model = JWSRegistry.algorithms[self.algorithm]
@@ -97,7 +97,7 @@ class Prover:
     def showing(
         self, token: str, url: str, *, method: str = "GET", scheme: str = "DPoP", **changes: Any
     ) -> dict[str, str]:
-        """Return the headers that show a bound token at a resource."""
+        """Return the headers that present a bound token at a resource."""
         claims = {"ath": ath(token), **changes}
         return {"Authorization": f"{scheme} {token}", "DPoP": self.proof(method, url, **claims)}
 
@@ -119,7 +119,7 @@ def redeem_with_key(
 def refresh_with_key(
     gatebell: LiveGatebell, client: ClientCredentials, token: str, prover: Prover | None
 ) -> requests.Response:
-    """Ask for a new pair, with the secret if there is one to be sent, and with a proof."""
+    """Request a new pair with a proof, and with the secret if the client has one."""
     form = {"grant_type": "refresh_token", "client_id": client.client_id, "refresh_token": token}
     headers = prover.for_token(gatebell) if prover else {}
     return post_token(gatebell, form, headers=headers)

@@ -1,4 +1,4 @@
-"""Authorization requests that an application pushes (RFC 9126), for tests."""
+"""Pushed authorization requests (RFC 9126)."""
 
 from urllib.parse import urlencode
 
@@ -26,13 +26,13 @@ def request_form(client: ClientCredentials, **changes: Changes) -> list[tuple[st
 def push(
     gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes
 ) -> requests.Response:
-    """Push a request, with the secret in the body unless it is taken out."""
+    """Push a request, with the secret in the body unless it is removed."""
     form = request_form(client, **changes)
     return machine(gatebell).post(f"{gatebell.url}/oauth/par", data=form)
 
 
 def pushed(gatebell: LiveGatebell, client: ClientCredentials, /, **changes: Changes) -> str:
-    """Push a good request; return the address to send the browser to."""
+    """Push a valid request; return the URL for the browser."""
     answer = push(gatebell, client, **changes)
     assert answer.status_code == 201, answer.text
     return address(gatebell, client, answer.json()["request_uri"])

@@ -1,4 +1,4 @@
-"""Clients that register themselves with an app in this process, for tests."""
+"""Dynamic client registration with an app in this process."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import select
 from werkzeug.test import TestResponse
 
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Application, User
 from web.extensions import db
 from web.services import now, services
@@ -21,7 +21,7 @@ Open = Callable[..., FlaskClient]
 
 
 def add_people(app: Flask) -> None:
-    """Give an app an administrator and somebody else."""
+    """Create an administrator and another user in an app."""
     with app.app_context():
         for name, is_admin in (("root", True), ("ada", False)):
             db.session.add(
@@ -43,7 +43,7 @@ def token_of(visitor: FlaskClient, name: str, scopes: str = "api") -> dict[str, 
         user_id = session.scalars(select(User.id).where(User.username == name)).one()
         details = TokenDetails(name="x", scopes=scopes, expires_at=now() + timedelta(days=9))
         keyring = services().keyring
-        made = create_token(user_id, details, session=session, keyring=keyring, now=now())
+        made = create_personal_token(user_id, details, session=session, keyring=keyring, now=now())
         session.commit()
         return {"Authorization": f"Bearer {made.clear}"}
 

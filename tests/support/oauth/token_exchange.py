@@ -1,4 +1,4 @@
-"""Token exchange (RFC 8693), a request at a time."""
+"""Token exchange (RFC 8693) request by request."""
 
 from functools import cache
 from typing import Any
@@ -10,13 +10,13 @@ from tests.support.accounts.people import ClientCredentials, bob, database_of, m
 from tests.support.oauth.oauth_wire import Changes, changed, post_token
 from tests.support.service.live import LiveGatebell
 
-TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"  # a name
-ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # a name
+TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"  # Not a secret.
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # Not a secret.
 
 
 @cache
 def exchanging_application(gatebell: LiveGatebell) -> ClientCredentials:
-    """Return an application that an administrator allows to exchange tokens."""
+    """Return an application that is allowed to exchange tokens."""
     client = make_application(
         gatebell, bob(gatebell), name="Workshop", trusted=True, scopes="api read_api read_user"
     )

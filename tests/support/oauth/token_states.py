@@ -1,4 +1,4 @@
-"""States of a client and its credential, stored as often as a test needs them."""
+"""States of a client and its credential, of which tests store any number of copies."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from sqlalchemy import insert
 
 from domain.core.keyring import CredentialType, Keyring
-from domain.core.randomness import random_credential, random_hex
-from domain.oauth.clients.assertions import TYPE as ASSERTION_TYPE
+from domain.core.randomness import generate_credential, random_hex
+from domain.oauth.clients.assertions import ASSERTION_TYPE
 from models import (
     AccessToken,
     Application,
@@ -24,20 +24,20 @@ from tests.support.oauth.proofs import Prover
 from web.extensions import db
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
-#: What lasts for this time more is still valid at NOW.
+#: Remaining lifetime of a credential that is still valid at NOW.
 MOMENT = timedelta(microseconds=1)
 URI = "https://client.example/callback"
 VERIFIER = "v" * 43
 CHALLENGE: str = create_s256_code_challenge(VERIFIER)
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 KEYRING = Keyring("the newest key", "an older key")
-#: What was stored before the newest key came.
+#: Key of credentials that were stored before the newest key was added.
 FORMER = Keyring("an older key")
 _numbers = count(1)
 
 
 class State:
-    """The rows and the request of a case, as each copy gets them."""
+    """Rows and request of a case, which each copy gets."""
 
     def __init__(self, form: Mapping[str, str]) -> None:
         self.user: dict[str, Any] = {"state": "active"}
@@ -47,10 +47,10 @@ class State:
         self.token: dict[str, Any] | None = None
         self.device: dict[str, Any] | None = None
         self.form: dict[str, Any] = dict(form)
-        #: Of the application's secrets, the one that the client sends; None: it sends none.
+        #: Index of the application's secret that the client sends; None if it sends none.
         self.sent_secret: int | None = 0
         self.headers: dict[str, str] = {}
-        #: Of the application that the credential was issued to.
+        #: Whether the credential was issued to another application.
         self.is_foreign = False
         self.credential_keyring = KEYRING
         self.prover: Prover | None = None
@@ -174,7 +174,7 @@ CLIENT_CHANGES: dict[str, Change] = {
     "a proof": proof,
     "scopes removed": in_rows("application", scopes="api"),
 }
-#: Of what a credential stands for.
+#: Changes of the grant behind a credential.
 GRANT_CHANGES: dict[str, Change] = {
     "a foreign client": foreign,
     "an older key of the credential": attribute("credential_keyring", FORMER),
@@ -202,7 +202,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "a malformed verifier": pkce("short", CHALLENGE),
         "a malformed verifier without a challenge": pkce("short", None),
         "another key": in_rows("grant", key_thumbprint="k"),
-        "unknown": form(code=random_credential(CredentialType.AUTHORIZATION_CODE)),
+        "unknown": form(code=generate_credential(CredentialType.AUTHORIZATION_CODE)),
         "malformed": form(code="\ud800"),
     },
     "refresh": {
@@ -226,7 +226,7 @@ CHANGES: dict[str, dict[str, Change]] = {
         "another address": form(redirect_uri="https://other.example"),
         "with a verifier": form(code_verifier=VERIFIER),
         "without replays": attribute("replay_seconds", 0),
-        "unknown": form(refresh_token=random_credential(CredentialType.REFRESH_TOKEN)),
+        "unknown": form(refresh_token=generate_credential(CredentialType.REFRESH_TOKEN)),
         "malformed": form(refresh_token="\ud800"),
     },
     "poll": {
@@ -265,7 +265,7 @@ _SERVED = {
 }
 _GRANTED = _SERVED | {"scopes removed", "an older key of the credential"}
 _ISSUED = _GRANTED | {"openid granted", "offline access granted", "a grant without scopes"}
-#: The changes after which a request still succeeds.
+#: Changes after which a request still succeeds.
 SERVED = {
     "code": _ISSUED | {"proved"},
     "refresh": _ISSUED
@@ -280,7 +280,7 @@ SERVED = {
 
 @dataclass
 class Copy:
-    """One of the two copies of a state, stored."""
+    """A stored copy of a state."""
 
     state: State
     user_id: int
@@ -289,7 +289,7 @@ class Copy:
 
 
 def stored(state: State) -> Copy:
-    """Store a state with numbers and secrets of its own."""
+    """Store a copy of a state with its own ids and secrets."""
     number = next(_numbers)
     name = f"user{number}"
     person = {"username": name, "email": f"{name}@example.org", "name": name, "password_hash": "x"}
@@ -300,7 +300,7 @@ def stored(state: State) -> Copy:
         for uid in ("own", "other")
     )
     sent = {"client_id": f"own{number}"}
-    secrets = [random_credential(CredentialType.CLIENT_SECRET) for _ in range(8)]
+    secrets = [generate_credential(CredentialType.CLIENT_SECRET) for _ in range(8)]
     for text, values in zip(secrets, state.secrets, strict=False):
         own = {key: value for key, value in values.items() if key != "keyring"}
         digest = values.get("keyring", KEYRING).digest(text)
@@ -317,9 +317,9 @@ def stored(state: State) -> Copy:
 
 
 def _credential(state: State, user_id: int, application_id: int) -> dict[str, str]:
-    """Store the credential and its grant, and return the parameter to send."""
+    """Store the credential and its grant, and return the request parameter."""
     digest, holder = state.credential_keyring.digest, {"application_id": application_id}
-    grant_id, code = None, random_credential(CredentialType.AUTHORIZATION_CODE)
+    grant_id, code = None, generate_credential(CredentialType.AUTHORIZATION_CODE)
     is_granted = state.device is None or state.device.get("approved_at") is not None
     if state.grant is not None and is_granted:
         values = {"auth_time": NOW, "code_digest": digest(code), **state.grant}
@@ -329,7 +329,7 @@ def _credential(state: State, user_id: int, application_id: int) -> dict[str, st
         _row(DeviceAuthorization, **holder, **digests, scopes="read_user", **state.device)
         return {"device_code": code}
     if state.token is not None:
-        refresh = random_credential(CredentialType.REFRESH_TOKEN)
+        refresh = generate_credential(CredentialType.REFRESH_TOKEN)
         digests = {"digest": digest(f"of {refresh}"), "refresh_digest": digest(refresh)}
         belongs = {**holder, "user_id": user_id, "authorization_id": grant_id}
         _row(AccessToken, **belongs, scopes="api", **digests, **state.token)

@@ -1,4 +1,4 @@
-"""Somebody whom an application sends to the service, and who answers its question."""
+"""Visits of users that an application redirects to the service."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from tests.support.service.live import LiveGatebell
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    """A browser in which somebody is signed in, and the application that sends it."""
+    """A browser in which a user is signed in, and the application that redirects it."""
 
     gatebell: LiveGatebell
     browser: requests.Session
     client: ClientCredentials
 
     def ask(self, **changes: Changes) -> requests.Response:
-        """Go where the application sends the browser."""
+        """Open the authorization URL of the application."""
         return ask(self.browser, self.gatebell, self.client, **changes)
 
     def decide(self, page: requests.Response, decision: str = "authorize") -> requests.Response:

@@ -1,4 +1,4 @@
-"""A project with on-call schedules in an app of this process, whose clock tests set."""
+"""A project with on-call schedules in an app of this process, with a clock that tests set."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from flask import Flask
 from sqlalchemy.orm import Session
 
-from domain.paging.on_call.shifts import on_call_and_next, who_is_on_call
+from domain.paging.on_call.shifts import find_current_and_next, find_users_on_call
 from tests.support.service.commands import operate
 from web.extensions import db
 
@@ -19,13 +19,13 @@ AT = "/api/v4/projects/acme%2Fshop/on_call/schedules"
 
 
 def berlin(text: str, *, fold: int = 0) -> datetime:
-    """Return a moment by the wall clock of Berlin; `fold` is 1 for the second of two."""
+    """Return a local time in Berlin; `fold` is 1 for the second of two equal times."""
     local = datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold)
     return local.astimezone(UTC)
 
 
 def wire(moment: datetime) -> str:
-    """Return a time as the API writes it."""
+    """Return a time in the format of the API."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -33,7 +33,7 @@ class Nights:
     """Alice, Bob and Carol, developers of a project, and Olga, who maintains it."""
 
     def __init__(self, app: Flask, start: datetime) -> None:
-        """Begin at a moment."""
+        """Start at a time."""
         self.app, self.now = app, start
         app.extensions["gatebell"] = replace(app.extensions["gatebell"], clock=lambda: self.now)
         operate(app, "groups", "create", "acme")
@@ -48,19 +48,19 @@ class Nights:
         self.schedule = 0
 
     def enter(self, name: str, role: str) -> None:
-        """Make somebody a member, with a token."""
+        """Make a user a member with a token."""
         made = operate(self.app, "users", "create", name, "--email", f"{name}@people.example")
         self.names[made["id"]] = name
         operate(self.app, "members", "add", PROJECT, name, role)
         self.give_token(name)
 
     def give_token(self, name: str) -> None:
-        """Give somebody another token: after a year the first one has expired."""
+        """Create another token for a user, since the first one expires after a year."""
         made = operate(self.app, "tokens", "create", name, "--name", "any", "--scopes", "api")
         self.tokens[name] = made["token"]
 
     def create(self, *rotations: str, zone: str = "Europe/Berlin", name: str = "Primary") -> int:
-        """Create a schedule by command, the one that is asked from now on."""
+        """Create a schedule by command; later calls use this schedule."""
         given = [word for each in rotations for word in ("--rotation", each)]
         made = operate(
             self.app,
@@ -72,7 +72,7 @@ class Nights:
     def call(
         self, name: str, method: str, path: str = "", *, status: int = 200, **sent: Any
     ) -> Any:
-        """Call the API below the schedule as somebody, and return what it says."""
+        """Call the API of the schedule as a user, and return the JSON of the response."""
         answer = self.app.test_client().open(
             f"{AT}/{self.schedule}{path}",
             method=method,
@@ -83,11 +83,11 @@ class Nights:
         return answer.get_json() if answer.data else None
 
     def on_call(self) -> list[str]:
-        """Return the names of those who are on call now, as the page that pages asks it."""
-        return self._names(who_is_on_call)
+        """Return the names of the users on call now, from the function that the worker uses."""
+        return self._names(find_users_on_call)
 
     def next(self) -> list[str]:
-        """Return the names of those who are on call next."""
+        """Return the names of the users who are on call next."""
         return self._names(_next_on_call)
 
     def _names(self, asked: Any) -> list[str]:
@@ -99,7 +99,7 @@ class Nights:
         return sorted(self.names[each] for each in found[self.schedule])
 
     def shifts(self, start: datetime, end: datetime) -> list[tuple[str, str, list[str]]]:
-        """Return who is on call from one moment to another, by the wall clock of Berlin."""
+        """Return the shifts between two times, in the time zone of Berlin."""
         query = {"from": wire(start), "until": wire(end)}
         found = self.call("alice", "GET", "/shifts", query_string=query)
         return [
@@ -123,5 +123,5 @@ def _local(text: str) -> str:
 def _next_on_call(
     schedule_ids: Collection[int], *, at: datetime, session: Session
 ) -> Mapping[int, tuple[int, ...]]:
-    found = on_call_and_next(schedule_ids, at=at, session=session)
+    found = find_current_and_next(schedule_ids, at=at, session=session)
     return {each: shown.next.user_ids if shown.next else () for each, shown in found.items()}

@@ -1,1 +1,1 @@
-"""The container registry: the programs themselves, images, and what both send."""
+"""The container registry: real programs, images, and their requests."""

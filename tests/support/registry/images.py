@@ -19,12 +19,12 @@ class Image(NamedTuple):
     directory: Path
     digest: str
     config_digest: str
-    #: Of configuration and layer, in bytes.
+    #: Size of configuration and layer in bytes.
     total_size: int
 
 
 def make_image(directory: Path, content: str = "hello") -> Image:
-    """Write an image with one file of this content."""
+    """Write an image that has one file with this content."""
     blobs = directory / "blobs" / "sha256"
     blobs.mkdir(parents=True)
     layer = _layer(content)

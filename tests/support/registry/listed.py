@@ -1,15 +1,15 @@
-"""Repositories of a registry as python-gitlab lists them."""
+"""Repositories of a registry in the lists of python-gitlab."""
 
 from typing import Any
 
 from tests.support.alerts.monitoring import wait_until
 from tests.support.service.live import LiveGatebell
-from web.jobs.repositories import remove_from_registry
-from web.settings.reader import read_settings
+from web.jobs.repositories import run_registry_removals
+from web.settings.reader import parse_settings
 
 
 def tags_of(repository: Any) -> list[str]:
-    """Return the names of its tags."""
+    """Return the names of a repository's tags."""
     return [tag.name for tag in repository.tags.list(get_all=True)]
 
 
@@ -19,5 +19,5 @@ def wait_for_tags(repository: Any, *expected: str) -> None:
 
 
 def work(service: LiveGatebell) -> int:
-    """Do what the worker does every minute."""
-    return remove_from_registry(read_settings(service.environment))
+    """Run the worker's job that removes images from the registry."""
+    return run_registry_removals(parse_settings(service.environment))

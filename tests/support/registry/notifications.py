@@ -1,4 +1,4 @@
-"""Notifications as Docker's registry sends them."""
+"""Notifications in the format of Docker's registry."""
 
 import itertools
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ def digest_of(content: str) -> str:
 
 
 def _event(action: str, at: datetime | None, target: dict[str, Any]) -> dict[str, Any]:
-    # Go writes nanoseconds.
+    # Go writes times with nanoseconds.
     moment = (at or now()).isoformat().replace("+00:00", "123Z")
     return {
         "id": f"event-{next(_ids)}",
@@ -60,7 +60,7 @@ def pushed(
 def deleted(
     repository: str, *, at: datetime | None = None, content: str = "", tag: str = ""
 ) -> dict[str, Any]:
-    """Return the event of a deleted manifest, or tag, or of the whole repository."""
+    """Return the event of a deleted manifest, a deleted tag or a deleted repository."""
     target = {
         "repository": repository,
         "digest": digest_of(content) if content else "",
@@ -71,7 +71,7 @@ def deleted(
 
 @cache
 def authorization(gatebell: LiveGatebell) -> str:
-    """Return the header of the ready configuration."""
+    """Return the Authorization header of the generated configuration."""
     ready = yaml.safe_load(gatebell.cli("registry", "configuration")["configuration"])
     header = ready["notifications"]["endpoints"][0]["headers"]["Authorization"][0]
     assert isinstance(header, str)
@@ -91,5 +91,5 @@ def notify(gatebell: LiveGatebell, *events: Any, **options: Any) -> requests.Res
 
 
 def seconds(number: float) -> datetime:
-    """Return a time of a test's own."""
+    """Return a time that is this number of seconds after an hour ago."""
     return now() - timedelta(hours=1) + timedelta(seconds=number)

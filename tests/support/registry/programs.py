@@ -1,4 +1,4 @@
-"""Docker's registry and skopeo themselves, as Debian has them, on loopback."""
+"""Real processes of Docker's registry and skopeo from Debian, on loopback."""
 
 import os
 import subprocess
@@ -20,12 +20,12 @@ _START_SECONDS = 30
 
 
 def is_installed() -> bool:
-    """Tell whether scripts/ensure-registry has brought them."""
+    """Return whether scripts/ensure-registry has installed them."""
     return (PROGRAMS / "docker-registry").exists() and _skopeo("--version").is_done
 
 
 class Done(NamedTuple):
-    """What came of a command of skopeo."""
+    """Result of a skopeo command."""
 
     is_done: bool
     said: str
@@ -36,7 +36,7 @@ def _skopeo(*arguments: str) -> Done:
     try:
         done = subprocess.run(
             [str(PROGRAMS / "skopeo"), "--insecure-policy", *arguments],
-            # No proxy between us, and no credentials of the person who runs the tests.
+            # No proxy is used, and no credentials of the user who runs the tests.
             env={"LD_LIBRARY_PATH": libraries, "HOME": "/nonexistent", "PATH": os.environ["PATH"]},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -50,17 +50,17 @@ def _skopeo(*arguments: str) -> Done:
 
 
 def skopeo(*arguments: str, token: str | None = None, side: str = "") -> Done:
-    """Run skopeo; `side` is `src-` or `dest-` where a command has two."""
+    """Run skopeo; `side` is `src-` or `dest-` for commands with two sides."""
     credentials = ["--no-creds"] if token is None else ["--creds", f"anybody:{token}"]
     flags = [each.replace("--", f"--{side}", 1) for each in ("--tls-verify=false", *credentials)]
     return _skopeo(arguments[0], *flags, *arguments[1:])
 
 
 class Registry:
-    """A registry with the configuration that the service shows, on a port of its own."""
+    """A registry with the configuration that the service generates, on its own port."""
 
     def __init__(self, directory: Path) -> None:
-        """Choose a port; the service may need to know it before it starts."""
+        """Choose a port, since the service may need it before the registry starts."""
         self._directory = directory
         directory.mkdir(parents=True)
         self.port = free_port()
@@ -69,7 +69,7 @@ class Registry:
         self._process: subprocess.Popen[bytes] | None = None
 
     def connect(self, gatebell: LiveGatebell, configuration: str, *, deletes: bool = True) -> None:
-        """Store a configuration of the service's and the certificates that it names."""
+        """Store a configuration of the service and the certificates that it names."""
         made: dict[str, Any] = yaml.safe_load(configuration)
         bundle = self._directory / "bundle.pem"
         fetched = machine(gatebell).get(f"{gatebell.url}/jwt/certificates")
@@ -79,12 +79,12 @@ class Registry:
         made["storage"]["delete"]["enabled"] = deletes
         made["http"]["addr"] = self.host
         made["auth"]["token"]["rootcertbundle"] = str(bundle)
-        # Where operators wait ten seconds.
+        # The configuration for operators waits ten seconds.
         made["notifications"]["endpoints"][0]["backoff"] = "300ms"
         (self._directory / "config.yml").write_text(yaml.safe_dump(made))
 
     def start(self) -> None:
-        """Start it, and wait until it asks for a token."""
+        """Start the registry, and wait until it requests a token."""
         with (self._directory / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [str(PROGRAMS / "docker-registry"), "serve", str(self._directory / "config.yml")],
@@ -100,14 +100,14 @@ class Registry:
             sleep(0.05)
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the registry."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(_START_SECONDS)
             self._process = None
 
     def log_text(self) -> str:
-        """Return what it logged."""
+        """Return the registry's log."""
         return (self._directory / "log").read_text(encoding="utf-8", errors="replace")
 
     def push(self, image: Image, name: str, token: str | None) -> Done:
@@ -120,7 +120,7 @@ class Registry:
         return skopeo("inspect", f"docker://{self.host}/{name}", token=token)
 
     def tags(self, name: str, token: str | None) -> Done:
-        """List the tags that the registry itself has."""
+        """List the tags that the registry itself stores."""
         return skopeo("list-tags", f"docker://{self.host}/{name}", token=token)
 
     def _is_ready(self) -> bool:

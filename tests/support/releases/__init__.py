@@ -1,1 +1,1 @@
-"""Releases and what is recorded of calls."""
+"""Releases and recorded calls."""

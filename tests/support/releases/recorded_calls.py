@@ -1,4 +1,4 @@
-"""A service in this process, whose calls are recorded: people, tokens, and what is stored."""
+"""A service in this process that records calls: its users, tokens and stored calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,21 +15,21 @@ from werkzeug.test import TestResponse
 
 from blueprints.accounts.signing_in.attempts import sign_in_as
 from domain.access.roles import Role
-from domain.accounts.signing_in.sessions import BY_PASSWORD, Authentication
+from domain.accounts.signing_in.sessions import PASSWORD_METHODS, Authentication
 from domain.accounts.users import NewUser, UserView, create_user
 from domain.core.keyring import CredentialType, Keyring
 from domain.oauth.clients.applications import store_application
 from domain.oauth.clients.types import ApplicationDetails
-from domain.oauth.personal_tokens.resource_tokens import TokenRequest, create_resource_token
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.oauth.personal_tokens.resource_tokens import ResourceTokenRequest, create_resource_token
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from domain.projects import creation
-from domain.projects.members import OPERATOR
+from domain.projects.members import OPERATOR_VIEWER
 from domain.releases.usage.storing import Consumer, Shape
 from models import AccessToken, CallCount, CallShape, InstanceSetting
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.signing_in.password_rules import RULES
 from web.database.engine import open_engine
-from web.http.transactions import begin_to_write
+from web.http.transactions import allow_writes
 from web.settings.reader import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -37,7 +37,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who calls the API with a token."""
+    """A user or application that calls the API with a token."""
 
     service: "RecordedService"
     token: str = field(repr=False)
@@ -50,10 +50,10 @@ class Caller:
 
 
 class RecordedService:
-    """The app with a clock of its own."""
+    """The app with a clock that tests set."""
 
     def __init__(self, app: Flask, settings: Settings) -> None:
-        """Begin at noon."""
+        """Start at noon."""
         self.app = app
         self.settings = settings
         self.keyring = Keyring(settings.secret_key)
@@ -64,7 +64,7 @@ class RecordedService:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Open the database; what was done is committed in the end."""
+        """Open the database; changes are committed at the end."""
         with Session(self.engine) as session, session.begin():
             yield session
 
@@ -73,13 +73,13 @@ class RecordedService:
         self.now += timedelta(**time)
 
     def change_release(self, release: str) -> None:
-        """Change the release as another host does, and let the app read it at once."""
+        """Change the release as another host does, and let the app read it immediately."""
         with self.session() as session:
             session.merge(InstanceSetting(name="release", value=release, updated_at=self.now))
         self.app.extensions["gatebell"].live_settings._read_at = float("-inf")  # noqa: SLF001 - quicker than a second
 
     def person(self, username: str, *, admin: bool = False) -> UserView:
-        """Give somebody an account."""
+        """Create a user."""
         new = NewUser(
             username=username,
             email=f"{username}@people.example",
@@ -91,11 +91,11 @@ class RecordedService:
             return create_user(new, session=session, now=self.now, rules=RULES)
 
     def token_of(self, person: UserView, name: str = "nightly") -> Caller:
-        """Give somebody a personal access token."""
+        """Create a personal access token for a user."""
         scopes = "api admin_mode" if person.is_admin else "api"
         details = TokenDetails(name=name, scopes=scopes, expires_at=self.now + timedelta(days=360))
         with self.session() as session:
-            made = create_token(
+            made = create_personal_token(
                 person.id, details, session=session, keyring=self.keyring, now=self.now
             )
             return Caller(self, made.clear)
@@ -116,7 +116,7 @@ class RecordedService:
             return made.id
 
     def grant(self, application_id: int, person: UserView) -> Caller:
-        """Give an application an access token of somebody."""
+        """Issue an access token of a user to an application."""
         made = self.keyring.issue(CredentialType.ACCESS_TOKEN)
         with self.session() as session:
             session.add(
@@ -132,10 +132,10 @@ class RecordedService:
         return Caller(self, made.clear)
 
     def project_of(self, owner: UserView, group: str = "acme") -> int:
-        """Create a group and a project in it, which somebody owns; return the project's id."""
+        """Create a project in a new group, both owned by a user; return the project's id."""
         with self.session() as session:
             made = creation.create_group(group, reserved=frozenset(), session=session, now=self.now)
-            creation.make_owner(made, owner.id, session=session, now=self.now)
+            creation.add_owner(made, owner.id, session=session, now=self.now)
             project = creation.create_project(
                 f"{group}/shop",
                 visibility="private",
@@ -147,13 +147,13 @@ class RecordedService:
             return project.id
 
     def resource_token_of(self, path: str, name: str = "exporter") -> Caller:
-        """Give a project an access token."""
+        """Create an access token for a project."""
         details = TokenDetails(name=name, scopes="api", expires_at=self.now + timedelta(days=360))
         with self.session() as session:
             made = create_resource_token(
                 get_namespace(path, session=session),
-                TokenRequest(details=details, role=Role.MAINTAINER),
-                by=OPERATOR,
+                ResourceTokenRequest(details=details, role=Role.MAINTAINER),
+                by=OPERATOR_VIEWER,
                 session=session,
                 keyring=self.keyring,
                 now=self.now,
@@ -163,18 +163,18 @@ class RecordedService:
     def count(
         self, caller: Consumer, method: str, route: str, *changes: str, calls: int = 1
     ) -> None:
-        """Count calls as if they had come, with the changes that concern their values."""
+        """Count calls without sending them, with the changes that concern their values."""
         shape = Shape(method, route, (), changes)
         for _ in range(calls):
             counter = self.app.extensions["gatebell"].calls
             counter.count(caller, shape, address="192.0.2.7", now=self.now)
 
     def browser_of(self, person: UserView) -> FlaskClient:
-        """Sign somebody in, as after a right password."""
+        """Sign a user in, as after a correct password."""
         with self.app.test_request_context(environ_overrides={"REMOTE_ADDR": "127.0.0.1"}):
             self.app.preprocess_request()
-            begin_to_write()
-            proof = Authentication(user_id=person.id, methods=BY_PASSWORD)
+            allow_writes()
+            proof = Authentication(user_id=person.id, methods=PASSWORD_METHODS)
             answer = self.app.process_response(self.app.make_response(sign_in_as(proof)))
         client = self.app.test_client()
         for line in answer.headers.getlist("Set-Cookie"):
@@ -183,12 +183,12 @@ class RecordedService:
         return client
 
     def flush(self) -> bool:
-        """Store what was counted."""
+        """Store the counted calls."""
         stored: bool = self.app.extensions["gatebell_calls"].flush()
         return stored
 
     def rows(self) -> list[tuple[CallShape, CallCount]]:
-        """Return what is stored, by route."""
+        """Return the stored calls, ordered by route."""
         with Session(self.engine) as session:
             found = session.execute(
                 select(CallShape, CallCount)

@@ -1,1 +1,1 @@
-"""The service as a program, its settings and commands, and what may stand before it."""
+"""The service as a program, its settings and commands, and proxies in front of it."""

@@ -1,4 +1,4 @@
-"""Certificates that only tests trust: good ones, and those that must be refused."""
+"""Certificates that only tests trust: valid ones, and ones that must be rejected."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -12,19 +12,22 @@ from cryptography.x509.oid import NameOID
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 _EXPONENT = 65_537
-#: Exponents of Mersenne primes: whoever multiplies two has an RSA key of any size at once.
+#: Exponents of Mersenne primes, whose products are RSA keys of any size without a search.
 _MERSENNE = {7_640: (3_217, 4_423), 8_676: (4_253, 4_423), 14_112: (4_423, 9_689)}
 
 
 def make_certificate(directory: Path) -> Path:
-    """Write a key and its certificate for 127.0.0.1 into one file, and return where."""
+    """Write a key and its certificate for 127.0.0.1 into one file, and return the file."""
     return write_certificate(directory / "mail.pem", ec.generate_private_key(ec.SECP256R1()))
 
 
 def write_certificate(
     file: Path, key: Key, *, host: str = "127.0.0.1", days: float = 30, begins: float = -400
 ) -> Path:
-    """Write a key and its own certificate into one file; it is valid for these days from now."""
+    """Write a key and its self-signed certificate into one file.
+
+    `begins` and `days` limit its validity, in days from now.
+    """
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Gatebell tests")])
     now = datetime.now(UTC)
     certificate = (
@@ -63,7 +66,7 @@ def private_pem(key: Key, password: bytes = b"") -> bytes:
 
 
 def rsa_key(bits: int) -> rsa.RSAPrivateKey:
-    """Return an RSA key; one of 7,640, 8,676 or 14,112 bits at once."""
+    """Return an RSA key; keys of 7,640, 8,676 and 14,112 bits need no search for primes."""
     if bits not in _MERSENNE:
         return rsa.generate_private_key(_EXPONENT, bits)
     p, q = (2**exponent - 1 for exponent in _MERSENNE[bits])

@@ -1,4 +1,4 @@
-"""Commands of the operator's, in an app of this process."""
+"""Commands of the operator in an app of this process."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from flask import Flask
 
 
 def operate(app: Flask, *arguments: str) -> dict[str, Any]:
-    """Do what `gatebell …` does and return the object that it prints."""
+    """Run `gatebell …` and return the object that it prints."""
     done = app.test_cli_runner().invoke(args=arguments)
     assert done.exit_code == 0, done.output or repr(done.exception)
     made = app.json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""Many who do something at the same moment."""
+"""Runs actions and sends requests at the same moment."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ Send = Callable[[requests.Session], requests.Response]
 
 
 def together(actions: Sequence[Callable[[], Returned]]) -> list[Returned]:
-    """Do all at the same moment."""
+    """Run all actions at the same moment."""
     barrier = Barrier(len(actions))
 
     def act(action: Callable[[], Returned]) -> Returned:
@@ -26,7 +26,7 @@ def together(actions: Sequence[Callable[[], Returned]]) -> list[Returned]:
 
 
 def sent_together(gatebell: LiveGatebell, sends: Sequence[Send]) -> list[requests.Response]:
-    """Send each request at the same moment, on a connection of its own that is open already."""
+    """Send all requests at the same moment, each on its own connection, which is already open."""
     barrier = Barrier(len(sends))
 
     def send(one: Send) -> requests.Response:

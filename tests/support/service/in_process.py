@@ -1,7 +1,7 @@
-"""A service without processes of its own: its app answers in the process of the tests.
+"""A service without its own processes: its app runs in the process of the tests.
 
-It is for settings that few tests need and whose effect the app alone shows, since programs take
-seconds to start. Nobody listens at its URL: what `requests` sends there is given to the app.
+It is for settings that few tests need and that only concern the app, since programs take seconds to
+start. No server listens at its URL: requests that `requests` sends there go to the app.
 """
 
 import logging
@@ -24,22 +24,22 @@ from werkzeug.test import run_wsgi_app
 from tests.support.service.live import LiveGatebell
 from web.logging import JsonFormatter
 
-#: Those that run now, by host and port.
+#: Running services by host and port.
 _running: dict[str, "InProcessGatebell"] = {}
 
 
 class InProcessGatebell(LiveGatebell):
-    """A service whose requests are answered where they are sent."""
+    """A service that processes requests in the process of their sender."""
 
     def start(self) -> None:
-        """Take the requests that are sent to its URL from now on."""
+        """Take the requests to its URL from now on."""
         self._log.touch()
         self._records = _Shared(partial(_records_in, self._log))
         self._lines = _Shared(partial(_standard_error_in, self._log))
         _running[urlsplit(self.url).netloc] = self
 
     def stop(self) -> int:
-        """Take no more requests; nothing can go wrong."""
+        """Take no more requests, and return a successful status."""
         del _running[urlsplit(self.url).netloc]
         for session in self._sessions:
             session.close()
@@ -51,11 +51,11 @@ class InProcessGatebell(LiveGatebell):
         return self in _running.values()
 
     def keep_log(self) -> AbstractContextManager[None]:
-        """Keep what is logged meanwhile: jobs of the worker may run in threads of this process."""
+        """Keep log records during the block, for jobs of the worker in threads of this process."""
         return self._records.used()
 
     def answer(self, request: requests.PreparedRequest) -> HTTPResponse:
-        """Answer a request as a web server does (PEP 3333), and keep what was logged."""
+        """Process a request as a web server does (PEP 3333), and keep its log records."""
         with self.keep_log(), self._lines.used():
             body, status, headers = run_wsgi_app(self.app(), _environ_of(request), buffered=True)
         number, _, reason = status.partition(" ")
@@ -71,7 +71,7 @@ class InProcessGatebell(LiveGatebell):
 
 
 def take_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let services of this process answer whoever uses `requests`, while the patch lasts."""
+    """Let services of this process receive requests of `requests` while the patch is active."""
     send = HTTPAdapter.send
 
     def sent(
@@ -86,7 +86,7 @@ def take_requests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Original:
-    """What `requests` asks for the cookies of an answer."""
+    """Response object from which `requests` reads cookies."""
 
     def __init__(self, headers: Iterable[Any]) -> None:
         self.msg = Message()
@@ -97,7 +97,7 @@ class _Original:
         return True
 
     def close(self) -> None:
-        """Do nothing: the body is here."""
+        """Do nothing, since the body is complete."""
 
 
 def _environ_of(request: requests.PreparedRequest) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _bytes_of(body: Any) -> bytes:
 
 
 class _Shared:
-    """What several threads need at once: the first of them begins it, and the last one ends it."""
+    """A context that several threads share: the first one enters it, the last one exits it."""
 
     def __init__(self, begin: Callable[[], AbstractContextManager[object]]) -> None:
         self._begin = begin
@@ -163,7 +163,7 @@ class _Shared:
 
 @contextmanager
 def _records_in(path: Path) -> Iterator[None]:
-    """Write the records of this process to a file."""
+    """Write the log records of this process to a file."""
     root = logging.getLogger()
     level = root.level
     with path.open("a", encoding="utf-8") as log:
@@ -180,6 +180,6 @@ def _records_in(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _standard_error_in(path: Path) -> Iterator[None]:
-    """Write standard error to a file: lines about requests are no records."""
+    """Write standard error to a file, because lines about requests are not log records."""
     with path.open("a", encoding="utf-8") as log, redirect_stderr(log):
         yield

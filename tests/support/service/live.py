@@ -1,4 +1,4 @@
-"""The service as its users have it: `make run`'s own program on a port of loopback."""
+"""The complete service as users run it: the program of `make run` on a port of loopback."""
 
 import json
 import os
@@ -27,19 +27,19 @@ from tests.support.signing_in.password_rules import ENVIRONMENT as CHEAP_PASSWOR
 from web.database.engine import open_engine
 from web.extensions import db
 from web.services import services
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 ROOT = Path(__file__).parents[3]
-#: Of services on Postgres that are given no other.
+#: Secret key of services on Postgres without another one.
 SECRET_KEY = "the key of tests that give no other, which everybody knows"
-#: As docs/scaling-out.md starts it where a host has a supervisor of its own.
+#: Command of docs/scaling-out.md for hosts with their own supervisor.
 WEB_SERVER = (str(Path(sys.executable).parent / "gunicorn"), "--config", "gunicorn.conf.py")
 _START_SECONDS = 180
 _STOP_SECONDS = 120
 
 
 class Done(NamedTuple):
-    """What came of a command."""
+    """Result of a command."""
 
     returncode: int
     stdout: str
@@ -53,9 +53,9 @@ def _object_in(done: Done, arguments: tuple[str, ...]) -> dict[str, Any]:
     return printed
 
 
-#: The services that run now.
+#: Running services.
 _running: set["LiveGatebell"] = set()
-#: Lines of a log that say that something went wrong.
+#: Log lines that report a problem.
 _COMPLAINT = re.compile(r'"level":"(?:WARNING|ERROR|CRITICAL)"|"status":5\d\d|^(?!\{)')
 _MOST_COMPLAINTS = 30
 _LONGEST_COMPLAINT = 3_000
@@ -67,7 +67,7 @@ def complaints() -> dict[str, str]:
 
 
 class LiveGatebell:
-    """A running service, with a database and a directory of its own."""
+    """A running service with its own database and directory."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class LiveGatebell:
         self.database_url = database_url or f"sqlite:///{instance_path / 'gatebell.db'}"
         self.port = free_port()
         self.url = f"{'https' if 'TLS_CERTIFICATE' in settings else 'http'}://{host}:{self.port}"
-        # On Postgres one has to be given; on SQLite `make run` makes one.
+        # Postgres needs a secret key; on SQLite `make run` generates one.
         key = {"SECRET_KEY": SECRET_KEY} if database_url or only else {}
         self.environment = _environment_without_settings() | {
             "PORT": str(self.port),
@@ -93,24 +93,25 @@ class LiveGatebell:
             "SIGN_IN_ATTEMPTS_PER_ADDRESS": "100000",
             "USER_CODE_ATTEMPTS_PER_ADDRESS": "100000",
             "OAUTH_RATE_LIMIT": "1000000/minute",
-            # Browsers of tests stay signed in for as long as they run.
+            # Browsers of tests stay signed in for the whole run.
             "ADMINISTRATOR_PROOF_SECONDS": "86400",
-            # Receivers of tests listen there.
+            # Receivers of tests listen at this address.
             "OUTGOING_PRIVATE_ADDRESSES": "127.0.0.0/8",
             "OUTGOING_CONTACT_HOSTS": "127.0.0.1:1-65535",
-            # A busy machine may take its time to let somebody in.
+            # A busy machine needs more time to accept connections.
             "DATABASE_CONNECT_TIMEOUT_SECONDS": "30",
             **CHEAP_PASSWORDS,
             **key,
             **settings,
         }
-        #: The web server alone, without what `make run` does around it, starts in half the time.
-        self.program = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
-        #: Where the code lies that it runs, and what runs it; they and the environment may change
+        #: Program of the service; the web server without the wrapper of `make run` starts twice as
+        #: fast.
+        self.program: tuple[str, ...] = WEB_SERVER if only == "web" else ("-m", "web.server.serve")
+        #: Folder of the code and Python interpreter; tests may change both and the environment
         #: between starts.
         self.code = ROOT
         self.python = sys.executable
-        #: A file descriptor to write to instead of the log file.
+        #: File descriptor that is used instead of the log file.
         self.output: int | None = None
         self._log = instance_path / "log"
         self._sessions: list[requests.Session] = []
@@ -119,7 +120,7 @@ class LiveGatebell:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the service, and wait until it responds."""
         self.instance_path.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -139,7 +140,7 @@ class LiveGatebell:
             sleep(0.05)
 
     def stop(self) -> int:
-        """Stop it as an operator would, and return the exit status."""
+        """Stop the service as an operator would, and return the exit status."""
         for session in self._sessions:
             session.close()
         assert self._process is not None
@@ -148,20 +149,20 @@ class LiveGatebell:
         return self.wait()
 
     def engine(self) -> Engine:
-        """Return its database, opened beside it once: to do so for each look costs more than it."""
+        """Return an engine for its database; one engine is reused, because opening it is slow."""
         if self._engine is None:
-            self._engine = open_engine(read_settings(self.environment))
+            self._engine = open_engine(parse_settings(self.environment))
         return self._engine
 
     def app(self) -> Flask:
-        """Return an app of this process with its settings: made once for each environment."""
+        """Return an app of this process with the service's settings, cached by environment."""
         environment = tuple(sorted(self.environment.items()))
         if environment not in self._apps:
-            self._apps[environment] = create_app(read_settings(self.environment))
+            self._apps[environment] = create_app(parse_settings(self.environment))
         return self._apps[environment]
 
     def wait(self) -> int:
-        """Wait until it has stopped, and return the exit status."""
+        """Wait until the service has stopped, and return the exit status."""
         assert self._process is not None
         self.close()
         try:
@@ -172,7 +173,7 @@ class LiveGatebell:
             raise
 
     def close(self) -> None:
-        """Close what was opened beside it, or instead of it where it was never started."""
+        """Close apps and connections that tests opened for the service."""
         for app in self._apps.values():
             close_app(app)
         self._apps.clear()
@@ -181,50 +182,50 @@ class LiveGatebell:
             self._engine = None
 
     def is_running(self) -> bool:
-        """Return whether it was started and has not ended."""
+        """Return whether the service was started and has not ended."""
         return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """The process that supervises all others."""
+        """Id of the process that supervises all others."""
         assert self._process is not None
         return self._process.pid
 
     def http(self) -> requests.Session:
-        """Return a client with cookies of its own, like a browser that was just opened."""
+        """Return a client with its own cookies, like a new browser."""
         session = requests.Session()
-        session.trust_env = False  # no proxy between us
+        session.trust_env = False  # Requests to loopback use no proxy.
         if certificate := self.environment.get("TLS_CERTIFICATE"):
             session.verify = certificate
         self._sessions.append(session)
         return session
 
     def cli(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
-        """Do what `gatebell …` does, in this process, and return the object that it prints.
+        """Run `gatebell …` in this process, and return the object that it prints.
 
-        A program of its own takes seconds to start: `printed` and `run_program` show that it does
-        the same.
+        A separate program takes seconds to start. Tests with `printed` and `run_program` show that
+        it behaves the same.
         """
         return _object_in(self.run_cli(*arguments, stdin=stdin), arguments)
 
     def run_cli(self, *arguments: str, stdin: str = "") -> Done:
-        """Do what `gatebell …` does, in this process, whatever comes of it."""
+        """Run `gatebell …` in this process; the command may fail."""
         app = self.app()
         try:
             done = app.test_cli_runner().invoke(args=arguments, input=stdin)
         finally:
             close_app(app)
-        # The next command is to know them at once; a restoration brings another secret key.
+        # The next command needs them immediately; a restored backup has another secret key.
         if {"settings", "restore"} & set(arguments):
             self._apps.clear()
         return Done(done.exit_code, done.stdout, done.stderr)
 
     def printed(self, *arguments: str, stdin: str = "") -> dict[str, Any]:
-        """Run `gatebell …` beside the running service and return the object that it prints."""
+        """Run `gatebell …` as a program and return the object that it prints."""
         return _object_in(self.run_program(*arguments, stdin=stdin), arguments)
 
     def run_program(self, *arguments: str, stdin: str = "") -> Done:
-        """Run `gatebell …` beside the running service, whatever comes of it."""
+        """Run `gatebell …` as a program; the command may fail."""
         done = subprocess.run(
             [self.python, "gatebell.py", *arguments],
             cwd=self.code,
@@ -238,7 +239,7 @@ class LiveGatebell:
         return Done(done.returncode, done.stdout, done.stderr)
 
     def keep_log(self) -> AbstractContextManager[None]:
-        """Keep what is logged meanwhile: its own processes do so anyway."""
+        """Do nothing: the processes of the service write their log anyway."""
         return nullcontext()
 
     def complaints(self) -> str:
@@ -248,13 +249,13 @@ class LiveGatebell:
         return "\n".join(found[-_MOST_COMPLAINTS:])
 
     def log_text(self) -> str:
-        """Return everything that was logged so far."""
+        """Return the complete log so far."""
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def logged_line(self, words: str) -> str:
-        """Return the first line of the log with these words, once it is written.
+        """Wait for a log line with these words and return the first one.
 
-        Lines are written after the answer.
+        Lines are written after the response.
         """
         deadline = monotonic() + 10
         while not (found := [each for each in self.log_text().splitlines() if words in each]):
@@ -263,7 +264,7 @@ class LiveGatebell:
         return found[0]
 
     def _answers(self) -> bool:
-        # Without `requests`: asking it a hundred times takes as long as half of the start.
+        # With `requests`, a hundred attempts would take half as long as the start itself.
         place = urlsplit(self.url)
         connection = _connection(place, timeout=5)
         try:
@@ -275,13 +276,13 @@ class LiveGatebell:
             connection.close()
 
 
-#: Makes a service for a kind of database and the settings that follow.
+#: Function that creates a service for a database, with settings.
 NewService = Callable[..., LiveGatebell]
 
 
 @contextmanager
 def running(live: LiveGatebell) -> Iterator[LiveGatebell]:
-    """Run a service; in the end it has to stop in peace, with no secret in its log."""
+    """Run a service; at the end it has to stop cleanly, without a secret in its log."""
     live.start()
     try:
         yield live
@@ -292,7 +293,7 @@ def running(live: LiveGatebell) -> Iterator[LiveGatebell]:
 
 
 def close_app(app: Flask) -> None:
-    """Close what an app in this process has opened."""
+    """Close the connections of an app in this process."""
     with app.app_context():
         services().connections.close()
         db.session.remove()

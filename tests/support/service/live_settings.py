@@ -1,6 +1,6 @@
-"""Settings of a service that runs already, changed for a while.
+"""Temporary changes of a running service's settings.
 
-A service of one's own takes seconds of a processor to start; this takes two of waiting.
+A separate service takes seconds of processor time to start; a change takes two seconds of waiting.
 """
 
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from models import InstanceSetting
 from tests.support.accounts.people import database_of, now
 from tests.support.service.live import LiveGatebell
 
-#: Every process has a setting within a second.
+#: Seconds after which every process uses a changed setting.
 _PICKED_UP = 1.1
 
 
 @contextmanager
 def changed_settings(gatebell: LiveGatebell, **values: str) -> Iterator[LiveGatebell]:
-    """Change settings as `gatebell settings set` does; afterwards they are as they were."""
+    """Change settings as `gatebell settings set` does, and restore them afterwards."""
     before = _stored(gatebell)
     _store(gatebell, before | values)
     try:
@@ -44,5 +44,5 @@ def _store(gatebell: LiveGatebell, values: dict[str, str]) -> None:
 
 
 def let_every_process_read() -> None:
-    """Wait until every process has what was stored before."""
+    """Wait until every process has read the stored settings."""
     sleep(_PICKED_UP)

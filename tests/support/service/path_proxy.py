@@ -1,4 +1,4 @@
-"""A reverse proxy that gives the service a path of a host that has other things as well."""
+"""A reverse proxy that serves Gatebell below a path of a host with other content."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -9,29 +9,29 @@ from threading import Thread
 from typing import Any
 
 PATH = "/gate"
-#: What a proxy does not hand on (RFC 9110 section 7.6.1).
+#: Headers that a proxy does not forward (RFC 9110 section 7.6.1).
 _OF_ONE_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "date", "server"})
 
 
 @dataclass
 class PathProxy:
-    """What is below `/gate` of 127.0.0.1 goes to a port, and what clients ask of it."""
+    """Forwards requests below `/gate` of 127.0.0.1 to a port, and records other requests."""
 
-    #: Whether the service is told the path, or finds it gone.
+    #: Whether the proxy keeps the path or removes it.
     keeps_path: bool
-    #: Where the service listens; set before the first request.
+    #: Port of the service; set before the first request.
     target: int = 0
-    #: What was asked for elsewhere on the host: links and redirects that lead out of the path.
+    #: Requests outside of the path, from links and redirects that lead there.
     strays: list[str] = field(default_factory=list)
     port: int = 0
 
     @property
     def url(self) -> str:
-        """The address that people and clients know."""
+        """Public URL of the service."""
         return f"http://127.0.0.1:{self.port}{PATH}"
 
     def inside(self, asked: str) -> str | None:
-        """Return what the service is asked for; well-known documents are handed on as they are."""
+        """Return the path that the service gets; paths of well-known documents stay the same."""
         if asked.startswith("/.well-known/"):
             return asked
         if asked.partition("?")[0] != PATH and not asked.startswith(f"{PATH}/"):
@@ -49,7 +49,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Hands on one request and its answer."""
+    """Forwards one request and its response."""
 
     server: _Server
 
@@ -60,7 +60,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(404)
             return
         behind = HTTPConnection("127.0.0.1", self.server.proxy.target, timeout=30)
-        # A browser that leaves a page hangs up on what it had asked for.
+        # A browser closes the connection when it leaves a page that is still loading.
         with closing(behind), suppress(BrokenPipeError, ConnectionResetError):
             self._ask(behind, inside)
             self._answer(behind.getresponse())
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
         behind.putrequest(self.command, inside, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
             if name.lower() not in _OF_ONE_HOP:
-                # As many proxies do it: the service is not told which host was asked for.
+                # Like many proxies, this one does not forward the name of the requested host.
                 behind.putheader(name, "inside.example" if name.lower() == "host" else value)
         behind.endheaders(body)
 
@@ -87,12 +87,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *arguments: Any) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @contextmanager
 def running_proxy(*, keeps_path: bool) -> Iterator[PathProxy]:
-    """Run a proxy on a port of its own."""
+    """Run a proxy on its own port."""
     proxy = PathProxy(keeps_path=keeps_path)
     server = _Server(proxy)
     thread = Thread(target=server.serve_forever)

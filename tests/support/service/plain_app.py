@@ -1,4 +1,4 @@
-"""What a web server may have to serve, and the service has no view for."""
+"""A WSGI app with responses that web servers have to support, but Gatebell does not use."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -6,14 +6,14 @@ from os import environ as process_environment
 from pathlib import Path
 from typing import Any
 
-#: Longer than what is sent with its head, and than what a socket takes at once.
+#: Body that is longer than the buffer with the headers and the buffer of a socket.
 LONG = bytes(range(256)) * 4096
-#: Where the same is kept as a file.
+#: Environment variable with the path of a file that has the same content.
 FILE_VARIABLE = "FILE_OF_PLAIN_APP"
 
 
 def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer as the path says (PEP 3333)."""
+    """Return the response for the path (PEP 3333)."""
     return _ANSWERS.get(environ["PATH_INFO"], _echo)(environ, start_response)
 
 
@@ -46,7 +46,7 @@ def _breaks_later(_environ: dict[str, Any], start_response: Any) -> Iterator[byt
 
 
 def _echo(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Read the request, and answer with what it was."""
+    """Read the request, and return it as JSON."""
     body = environ["wsgi.input"].read()
     seen = {
         "method": environ["REQUEST_METHOD"],
@@ -59,7 +59,7 @@ def _echo(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
 
 
 def _tell(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Answer with all requests that /echo has had since the last time."""
+    """Return all requests to /echo since the last call."""
     told = _seen.copy()
     _seen.clear()
     return _json(told, start_response)

@@ -1,4 +1,4 @@
-"""Gatebell's web server, as it is configured, with the plain app in Gatebell's place."""
+"""Gatebell's web server with its configuration, and the plain app instead of Gatebell."""
 
 import os
 import socket
@@ -29,7 +29,7 @@ class PlainServer(NamedTuple):
 def running_plain_server(
     directory: Path, *arguments: str, listener: socket.socket | None = None, **settings: str
 ) -> Iterator[PlainServer]:
-    """Start it in one web process, on a free port or a socket, and wait until that is ready.
+    """Start one web process on a free port or a socket, and wait until it is ready.
 
     The port of another socket is 0.
     """

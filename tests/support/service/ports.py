@@ -3,14 +3,14 @@
 import socket
 from random import SystemRandom
 
-#: Below those that clients get (from 32,768 on Linux, from 49,152 on macOS): else a client may take
-#: one before the server listens.
+#: Ports below those of clients (from 32,768 on Linux, from 49,152 on macOS): otherwise a client may
+#: take one before the server listens.
 _PORTS = range(15_000, 32_000)
 _random = SystemRandom()
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
+    """Return a free port of loopback."""
     while True:
         port = _random.choice(_PORTS)
         with socket.socket() as probe:

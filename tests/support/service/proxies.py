@@ -1,4 +1,4 @@
-"""nginx and Caddy with the files of deploy/, on ports and with a certificate of a test."""
+"""nginx and Caddy with the configuration of deploy/, with ports and a certificate of a test."""
 
 import re
 import shutil
@@ -16,7 +16,7 @@ _PATIENCE_SECONDS = 30
 
 
 def find(name: str) -> str | None:
-    """Return the program: that of scripts/ensure-proxies, or the one of this machine."""
+    """Return the program from scripts/ensure-proxies, or the installed one."""
     ours = ROOT / ".proxies" / _PROGRAMS[name]
     return str(ours) if ours.exists() else shutil.which(name)
 
@@ -44,7 +44,7 @@ def running_proxy(
 
 
 def await_port(port: int, log: Path) -> None:
-    """Wait until somebody listens there."""
+    """Wait until the port accepts connections."""
     deadline = monotonic() + _PATIENCE_SECONDS
     while True:
         try:
@@ -60,7 +60,7 @@ def _nginx(
     folder: Path, certificate: Path | None, port: int, service_ports: Sequence[int]
 ) -> list[str]:
     site = (ROOT / "deploy/nginx/gatebell.conf").read_text(encoding="utf-8")
-    # Further hosts have the options that the file shows.
+    # More hosts use the options that are comments in the file.
     further = r"# (?=server 10\.0\.0\.12:8000)" if len(service_ports) > 1 else r"(?=\Z)"
     for pattern, replacement in (
         (r"listen (?:80|\[::\]:80|\[::\]:443 ssl);\n", ""),

@@ -1,4 +1,4 @@
-"""Another service that takes requests: it answers as told, and keeps what came."""
+"""A receiver of messages: it returns configured responses and keeps the requests."""
 
 import ssl
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ _PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Received:
-    """A request that came."""
+    """A received request."""
 
     path: str
     headers: Mapping[str, str]
@@ -26,28 +26,28 @@ class Received:
 
     @property
     def message_id(self) -> str:
-        """What tells a message from others, however often it comes."""
+        """Id of the message, which is the same for each attempt."""
         return self.headers["webhook-id"]
 
     @property
     def event(self) -> dict[str, Any]:
-        """The body, read as JSON."""
+        """JSON of the body."""
         read = orjson.loads(self.body)
         assert isinstance(read, dict)
         return read
 
     @property
     def type(self) -> str:
-        """The kind of the event."""
+        """Type of the event."""
         return str(self.event["type"])
 
     @property
     def subject(self) -> str:
-        """What the event is about."""
+        """Subject of the event."""
         return str(self.event["data"]["details"]["target_details"])
 
     def verified_by(self, secret: str) -> dict[str, Any]:
-        """Read the body as a receiver does that verifies the signature by a library."""
+        """Return the JSON of the body after a library has verified the signature."""
         read = Webhook(secret).verify(self.body, dict(self.headers))
         assert isinstance(read, dict)
         return read
@@ -55,29 +55,29 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What a receiver does and has got."""
+    """A receiver's configuration and its received requests."""
 
     url: str = ""
     port: int = 0
-    #: Status and headers of the answer to a request.
+    #: Function that returns status and headers of a response.
     answer: Callable[[Received], tuple[int, Mapping[str, str]]] = lambda _request: (204, {})
-    #: The body of each answer that may have one.
+    #: Body of the responses.
     words: bytes = b""
     received: list[Received] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     @property
     def contact_url(self) -> str:
-        """The URL of a contact that is read here; title and message are JSON."""
+        """URL of a contact that this receiver can read; title and message are JSON."""
         return f"ntfy://127.0.0.1:{self.port}/alerts"
 
     @property
     def subjects(self) -> list[str]:
-        """What the received events are about."""
+        """Subjects of the received events."""
         return [each.subject for each in self.received]
 
     def note(self, request: Received) -> tuple[int, Mapping[str, str]]:
-        """Decide on the answer, and keep what is answered by a success."""
+        """Choose the response, and keep requests with a successful response."""
         with self._lock:
             status, headers = self.answer(request)
             if status < 300:
@@ -90,7 +90,7 @@ class Receiver:
             return [each for each in self.received if each.type in types]
 
     def wait_for(self, count: int, *types: str) -> list[Received]:
-        """Wait until so many messages of these types have come, and return them."""
+        """Wait until this number of messages of these types has arrived, and return them."""
         deadline = monotonic() + _PATIENCE_SECONDS
         while len(found := self.of(*types)) < count:
             assert monotonic() < deadline, f"{len(found)} of {count} came"
@@ -104,7 +104,7 @@ class _Server(ThreadingHTTPServer):
     receiver: Receiver
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about clients that have gone."""
+        """Ignore clients that have closed the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(self.server.receiver.words)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @contextmanager
@@ -155,5 +155,5 @@ def running_receiver(
 
 
 def running_telephone() -> AbstractContextManager[Receiver]:
-    """Run a receiver on a port of loopback that takes messages as ntfy does."""
+    """Run a receiver on a port of loopback that accepts messages as ntfy does."""
     return running_receiver(Receiver(answer=lambda _request: (200, {})))

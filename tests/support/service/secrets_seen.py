@@ -1,8 +1,7 @@
-"""Remembers every secret that goes over the wire while tests run, to look for it in the logs.
+"""Remembers every secret in the traffic of the tests, to search for it in logs.
 
-All traffic of `requests` is watched, whoever sends it: our own clients, Authlib, requests-oauthlib
-and python-gitlab. What goes another way is told by `remember` or `remember_in`: the program in
-JavaScript, the cookies of a real browser.
+All traffic of `requests` is watched: our own clients, Authlib, requests-oauthlib and python-gitlab.
+Other clients, such as programs in JavaScript and real browsers, call `remember` or `remember_in`.
 """
 
 import base64
@@ -16,41 +15,41 @@ import pytest
 import requests
 from requests.adapters import HTTPAdapter
 
-#: What this service issues says by its beginning what it is, wherever it stands.
+#: Pattern of credentials of this service, which have a prefix.
 CREDENTIAL = re.compile(r"\bgb[a-z]-[0-9A-Za-z]{8,}")
-#: The seed of a second factor, in the address that an application for codes reads.
+#: Seed of a second factor in the URL that an authenticator app reads.
 _SEED = re.compile(r"[?&;]secret=([A-Z2-7]{16,})")
-#: Fields of answers in JSON whose values nobody else may read.
+#: Fields of JSON responses whose values are secret.
 _ISSUED = frozenset(
     {
         *("access_token", "refresh_token", "id_token", "registration_access_token", "token"),
         *("client_secret", "secret", "seed", "device_code", "user_code", "code"),
     }
 )
-#: Parameters by which somebody proves who they are. They count when they were accepted: what is
-#: refused may be any word, and garbage of a test is no secret.
+#: Parameters that authenticate a user or client. Only accepted values count, since rejected values
+#: may be any word.
 _PROOFS = frozenset(
     {"password", "new_password", "current_password", "client_secret", "code_verifier"}
 )
-#: A shorter value may stand in a log by accident.
+#: Minimum length of a secret: a shorter value may be in a log by accident.
 _SHORTEST = 9
-#: What a line of a log falls into; most secrets are one such word.
+#: Words of a log line; most secrets are a single word.
 _WORD = re.compile(r"[\w\-.~+/=%]{9,}")
 
 
 class SecretsSeen:
-    """The secrets of one process of the tests."""
+    """The secrets of a process of the tests."""
 
     def __init__(self) -> None:
         self.all: set[str] = set()
 
     def remember(self, secret: str | None) -> None:
-        """Remember one."""
+        """Remember a secret."""
         if secret and len(secret) >= _SHORTEST:
             self.all.add(secret)
 
     def remember_in(self, value: Any) -> None:
-        """Remember all that are somewhere in a value made of JSON."""
+        """Remember all secrets anywhere in a JSON value."""
         for name, text in _texts(value):
             if name in _ISSUED:
                 self.remember(text)
@@ -58,7 +57,7 @@ class SecretsSeen:
             self.all.update(_SEED.findall(text))
 
     def see(self, answer: requests.Response) -> None:
-        """Remember what an answer issued, and what the request proved by."""
+        """Remember the credentials that a response issued and the request used."""
         self.remember_in(_content(_text_of(answer.content), answer.headers.get("Content-Type", "")))
         for cookie in answer.cookies:
             self.remember(cookie.value)
@@ -76,7 +75,7 @@ class SecretsSeen:
             self.remember(_password_in(credentials))
 
     def in_log(self, log: str) -> list[str]:
-        """Return the lines of a log in which a secret can be read, with the secret's beginning."""
+        """Return the lines of a log that contain a secret, with the start of the secret."""
         words = "\n".join({word for line in log.splitlines() for word in _WORD.findall(line)})
         found = {
             secret for secret in self.all if secret in (words if _WORD.fullmatch(secret) else log)
@@ -98,7 +97,7 @@ def _parameters(query: str) -> dict[str, str]:
 
 
 def _content(text: str, kind: str) -> Any:
-    """Return a body as what it says it is, or as its text."""
+    """Return a body parsed by its content type, or its text."""
     if kind.startswith("application/x-www-form-urlencoded"):
         return _parameters(text)
     if kind.startswith("application/json"):
@@ -117,7 +116,7 @@ def _password_in(encoded: str) -> str | None:
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in a value made of JSON, with the name that it has there."""
+    """Yield every text in a JSON value with its name."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from _texts(each, str(key))
@@ -128,12 +127,12 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-#: Those of this process.
+#: Secrets of this process.
 SECRETS = SecretsSeen()
 
 
 def watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """See every answer that anybody gets by `requests`, for as long as the patch lasts."""
+    """Watch all responses to `requests` while the patch is active."""
     send = HTTPAdapter.send
 
     def watched(self: HTTPAdapter, *args: Any, **options: Any) -> requests.Response:

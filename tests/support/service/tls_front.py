@@ -1,4 +1,4 @@
-"""TLS in front of a running service, as a reverse proxy has it, for clients that insist on it."""
+"""A TLS proxy in front of a running service, for clients that require TLS."""
 
 import socket
 import ssl
@@ -12,7 +12,7 @@ _PIECE = 65_536
 
 @contextmanager
 def tls_front(port: int, certificate: Path) -> Iterator[str]:
-    """Hand on what comes by TLS to a port of loopback; yield the URL."""
+    """Forward TLS connections to a port of loopback; yield the URL."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -1,4 +1,4 @@
-"""A TLS server of another maker's settings, which answers each connection with a word."""
+"""A TLS server with arbitrary settings, which sends a word on each connection."""
 
 import socket
 import ssl
@@ -11,7 +11,7 @@ WORD = b"hello"
 
 
 def lax_context(certificate: Path) -> ssl.SSLContext:
-    """Return a context that any protocol, key and cipher suite is good enough for."""
+    """Return a context that accepts any protocol, key and cipher suite."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.load_cert_chain(certificate)
@@ -41,7 +41,7 @@ def _serve(listener: socket.socket, answer: Callable[[socket.socket], None]) -> 
 
 @contextmanager
 def running_tls_server(context: ssl.SSLContext) -> Iterator[int]:
-    """Say a word to all who shake hands; yield the port."""
+    """Send a word to each client after the handshake; yield the port."""
 
     def answer(client: socket.socket) -> None:
         with context.wrap_socket(client, server_side=True) as wrapped:

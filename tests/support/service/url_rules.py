@@ -1,26 +1,26 @@
 """URL rules that are compiled once for all apps of a process.
 
-Werkzeug compiles two functions for each rule, which is nearly all that making an app costs: a fifth
-of a second for more than five hundred rules, and thousands of tests have an app of their own.
+Werkzeug compiles two functions for each rule, which takes nearly all the time of creating an app: a
+fifth of a second for more than five hundred rules, and thousands of tests create their own app.
 """
 
 from typing import Any, Final
 
 from werkzeug.routing import Rule
 
-#: Of the rule itself, not of what was compiled for it.
+#: Attribute that belongs to a rule itself and is not shared.
 _OWN: Final = "map"
 _compiled: dict[tuple[object, ...], dict[str, Any]] = {}
 
 
 class RememberedRule(Rule):
-    """A rule that takes over what was compiled for an equal one of another app.
+    """A rule that reuses the compiled functions of an equal rule in another app.
 
     Only apps with the same converters may share rules.
     """
 
     def compile(self) -> None:
-        """Take over what an equal rule has, or compile."""
+        """Reuse the functions of an equal rule, or compile them."""
         key = (
             *(self.rule, self.endpoint, self.subdomain, self.host, repr(self.defaults)),
             *(self.methods and frozenset(self.methods), repr(sorted(vars(self)))),

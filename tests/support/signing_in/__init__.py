@@ -1,1 +1,1 @@
-"""Passwords, passkeys and second factors in the hands of people."""
+"""Sign-in with passwords, passkeys, second factors and providers."""

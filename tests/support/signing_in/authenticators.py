@@ -1,4 +1,4 @@
-"""An authenticator made of software: it keeps passkeys and signs as Web Authentication wants."""
+"""A software authenticator: it keeps passkeys and signs challenges of Web Authentication."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -22,10 +22,10 @@ def base64url(raw: bytes) -> str:
 
 @dataclass
 class Authenticator:
-    """A security key with one passkey; it counts its uses unless it is told otherwise."""
+    """A security key with one passkey; it counts its uses unless `counts` is false."""
 
     origin: str
-    #: Whether it makes sure, by a PIN or a finger, who uses it.
+    #: Whether it verifies the user with a PIN or a finger.
     verifies: bool = True
     counts: bool = True
     uses: int = 0
@@ -37,7 +37,10 @@ class Authenticator:
     def make(
         self, question: dict[str, Any], statement: dict[str, Any] | None = None, **changes: Any
     ) -> str:
-        """Answer navigator.credentials.create(); `statement` says that it was packed."""
+        """Return the response of navigator.credentials.create().
+
+        `statement` is a packed attestation statement.
+        """
         length = len(self.credential_id).to_bytes(2)
         attested = bytes(16) + length + self.credential_id + cbor2.dumps(self.cose())
         data = self._data(question["rp"]["id"], _HAS_KEY) + attested
@@ -52,7 +55,7 @@ class Authenticator:
         )
 
     def cose(self) -> dict[int, Any]:
-        """Return the public key as COSE has it (RFC 9052)."""
+        """Return the public key in the format of COSE (RFC 9052)."""
         if isinstance(self.key, rsa.RSAPrivateKey):
             numbers = self.key.public_key().public_numbers()
             modulus = numbers.n.to_bytes((numbers.n.bit_length() + 7) // 8)
@@ -61,7 +64,10 @@ class Authenticator:
         return {1: 2, 3: -7, -1: 1, -2: public.x.to_bytes(32), -3: public.y.to_bytes(32)}
 
     def use(self, question: dict[str, Any], **changes: Any) -> str:
-        """Answer navigator.credentials.get(); `changes` are what a browser would never say."""
+        """Return the response of navigator.credentials.get().
+
+        `changes` are values that a browser would never send.
+        """
         self.uses += self.counts
         data = self._data(changes.pop("rp_id", question["rpId"]))
         client = self._client("webauthn.get", question, changes)

@@ -1,6 +1,6 @@
-"""A GitHub Enterprise Server of the outside world, which behaves well until a test says otherwise.
+"""A fake GitHub Enterprise Server that behaves correctly unless a test changes it.
 
-It is a provider of OAuth 2.0 and no OpenID provider; the tests have the same words for both.
+It is a provider of OAuth 2.0 and no OpenID provider; tests use the same names for both.
 """
 
 import json
@@ -27,26 +27,26 @@ from tests.support.signing_in.openid_provider import (
 
 USER, EMAILS, ORGS, TEAMS = (f"/api/v3/user{each}" for each in ("", "/emails", "/orgs", "/teams"))
 TOKENS = "/login/oauth/access_token"
-#: What it answers, with 403, to whom it has suspended.
+#: Response with status 403 to suspended users.
 SUSPENDED = b'{"message": "Sorry. Your account was suspended."}'
-#: What a token needs to see a list.
+#: Scopes that the lists require.
 _SCOPES = {EMAILS: "user:email", ORGS: "read:org", TEAMS: "read:org"}
 
 
 @dataclass
 class FakeGitHub(FakeProvider):
-    """What it says of people, and what is wrong with that."""
+    """Data of users, and deliberate mistakes."""
 
     authorize: str = "/login/oauth/authorize"
     emails: list[dict[str, Any]] = field(default_factory=list)
     orgs: list[str] = field(default_factory=list)
-    #: Each as `organization/team`.
+    #: Teams as `organization/team`.
     teams: list[str] = field(default_factory=list)
-    #: Those that are valid, with their scopes.
+    #: Scopes of valid tokens.
     tokens: dict[str, str] = field(default_factory=dict)
 
     def is_about(self, **person: Any) -> None:
-        """Let somebody sign in there from now on."""
+        """Use a new user for the next sign-ins."""
         name = unique("octo")
         number = str(randbelow(2**40) + 1)
         usual = {"sub": number, "preferred_username": name, "name": "Mona"}
@@ -57,11 +57,11 @@ class FakeGitHub(FakeProvider):
         ]
 
     def response_to(self, asked: str, **changes: str | None) -> str:
-        """Return the URL of the response to an authorization request: somebody signed in."""
+        """Return the URL of the authorization response after a sign-in."""
         return super().response_to(asked, **{"iss": None, **changes})
 
     def tokens_for(self, sent: Mapping[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
-        """Answer a request to the token endpoint: with 200, even to say no."""
+        """Return the response of the token endpoint, which has status 200 even for errors."""
         assert not authorization
         if (sent["client_id"], sent["client_secret"]) != (CLIENT_ID, CLIENT_SECRET):
             return 200, {"error": "incorrect_client_credentials"}
@@ -92,7 +92,7 @@ class FakeGitHub(FakeProvider):
     def api(
         self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
     ) -> tuple[int, Any]:
-        """Answer a request to its API."""
+        """Return a response of the API."""
         if path == "/api/v3":
             return 200, {"current_user_url": f"{self.url}{USER}"}
         scope = self.tokens.get(headers.get("Authorization", "").removeprefix("Bearer "))
@@ -147,5 +147,5 @@ def running_github() -> Iterator[FakeGitHub]:
 
 
 def add_github(gatebell: LiveGatebell, github: FakeGitHub, *more: str) -> str:
-    """Let people sign in through an Enterprise Server, and return the slug of the provider."""
+    """Add an Enterprise Server as an identity provider, and return the slug of the provider."""
     return add_provider(gatebell, github.url, "--preset", "github", "--creates-accounts", *more)

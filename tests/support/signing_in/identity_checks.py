@@ -1,4 +1,4 @@
-"""The hourly check of who signs in through a provider, without the hour."""
+"""Runs the hourly check of users of identity providers without waiting."""
 
 from datetime import timedelta
 
@@ -8,11 +8,11 @@ from models import Identity
 from tests.support.accounts.people import database_of, now
 from tests.support.service.live import LiveGatebell
 from web.jobs.identities import check_identities
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 
 def check_in_an_hour(service: LiveGatebell) -> None:
-    """Let the worker check everybody, as if nobody had been checked for two hours."""
+    """Let the worker check all users, as if the last checks were two hours old."""
     with database_of(service) as session:
         session.execute(update(Identity).values(checked_at=now() - timedelta(hours=2)))
-    check_identities(read_settings(service.environment))
+    check_identities(parse_settings(service.environment))

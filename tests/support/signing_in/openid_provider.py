@@ -1,4 +1,4 @@
-"""An OpenID provider of the outside world, which behaves well until a test tells it otherwise."""
+"""A fake OpenID provider that behaves correctly unless a test changes it."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -28,33 +28,33 @@ Answer = tuple[int, Mapping[str, str], bytes]
 
 @dataclass
 class FakeProvider:
-    """What it says of people, and what is wrong with that."""
+    """Data of users, and deliberate mistakes."""
 
     url: str = ""
     authorize: str = "/authorize"
     key: RSAKey = field(default_factory=lambda: RSAKey.generate_key(2048, auto_kid=True))
-    #: Of whoever signs in next.
+    #: Claims of the user who signs in next.
     person: dict[str, Any] = field(default_factory=dict)
-    #: What an ID token has instead of what belongs there; None leaves it out.
+    #: Changed claims of the ID token; None removes a claim.
     claims: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    #: Instead of the usual answer, by path.
+    #: Functions that return other responses, by path.
     answers: dict[str, Callable[[], Answer]] = field(default_factory=dict)
-    #: Makes the ID token from its claims.
+    #: Function that creates the ID token from its claims.
     sign: Callable[[dict[str, Any]], str] | None = None
-    #: None if it gives no refresh token.
+    #: Refresh token; None if the provider issues none.
     refresh_token: str | None = None
-    #: In answers to refresh requests.
+    #: Whether responses to refresh requests contain an ID token.
     gives_id_tokens: bool = True
-    #: What userinfo says beside the ID token.
+    #: Additional claims at userinfo.
     userinfo: dict[str, Any] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    #: Of PKCE, as they came to the token endpoint.
+    #: PKCE verifiers that the token endpoint received.
     verifiers: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def begin_anew(self) -> None:
-        """Behave well again."""
+        """Reset all deliberate mistakes."""
         self.claims, self.metadata, self.answers, self.userinfo = {}, {}, {}, {}
         self.sign = self.refresh_token = None
         self.asked.clear()
@@ -62,7 +62,7 @@ class FakeProvider:
         self.is_about()
 
     def is_about(self, **person: Any) -> None:
-        """Let somebody sign in there from now on."""
+        """Use a new user for the next sign-ins."""
         name = unique("dana")
         self.person = {
             "sub": name,
@@ -81,7 +81,7 @@ class FakeProvider:
         return jwt.encode(header, claims, self.key)
 
     def response_to(self, asked: str, **changes: str | None) -> str:
-        """Return the URL of the response to an authorization request: somebody signed in."""
+        """Return the URL of the authorization response after a sign-in."""
         query = dict(parse_qsl(urlsplit(asked).query))
         code = unique("code")
         self.codes[code] = query
@@ -90,7 +90,7 @@ class FakeProvider:
         return f"{query['redirect_uri']}?{urlencode(sent)}"
 
     def tokens_for(self, sent: Mapping[str, str], authorization: str) -> tuple[int, dict[str, Any]]:
-        """Answer a request to the token endpoint."""
+        """Return the response of the token endpoint."""
         assert authorization.startswith("Basic "), authorization
         if sent["grant_type"] == "refresh_token":
             if sent["refresh_token"] != self.refresh_token:
@@ -131,7 +131,7 @@ class FakeProvider:
         return {name: value for name, value in pair.items() if value is not None}
 
     def document(self, path: str) -> dict[str, Any] | None:
-        """Answer a GET."""
+        """Return the document at a path."""
         if path == "/.well-known/openid-configuration":
             usual = {
                 "issuer": self.url,
@@ -154,11 +154,11 @@ class _Server(ThreadingHTTPServer):
     provider: FakeProvider
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing about clients that have gone."""
+        """Ignore clients that have closed the connection."""
 
 
 class ProviderHandler(BaseHTTPRequestHandler):
-    """Hands requests to the provider, and notes which they were."""
+    """Passes requests to the provider, and records them."""
 
     protocol_version = "HTTP/1.1"
     server: _Server
@@ -174,12 +174,12 @@ class ProviderHandler(BaseHTTPRequestHandler):
         self._answer(path, *self.document(path, query))
 
     def document(self, path: str, _query: str) -> tuple[int, Any]:
-        """Answer a GET."""
+        """Return the response to a GET request."""
         found = self.server.provider.document(path)
         return (404, {}) if found is None else (200, found)
 
     def written(self, found: Any) -> bytes:
-        """Write an answer."""
+        """Return a response as bytes."""
         return json.dumps(found).encode()
 
     def do_POST(self) -> None:
@@ -205,7 +205,7 @@ class ProviderHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @contextmanager
@@ -229,13 +229,13 @@ def running_provider(
 
 
 def slowly(seconds: float) -> Answer:
-    """Answer late."""
+    """Respond after a delay."""
     sleep(seconds)
     return 200, {}, b"{}"
 
 
 def add_provider(gatebell: LiveGatebell, issuer: str, *more: str, title: str = "") -> str:
-    """Let people sign in through a provider, and return its slug."""
+    """Add an identity provider, and return its slug."""
     slug = unique("idp")
     arguments = ("--slug", slug, "--title", title or slug, "--issuer", issuer)
     client = ("--client-id", CLIENT_ID, "--client-secret", CLIENT_SECRET)
@@ -252,7 +252,7 @@ def ask_to_sign_in(
 
 
 def come_back(browser: requests.Session, url: str) -> requests.Response:
-    """Open the URL of a response, and follow nothing."""
+    """Open the URL of a response without following redirects."""
     return browser.get(url, allow_redirects=False)
 
 
@@ -265,7 +265,7 @@ def sign_in_through(
     at: str = "/users/sign_in",
     **changes: str | None,
 ) -> requests.Response:
-    """Sign in through a provider, and return what the service answers in the end."""
+    """Sign in through a provider, and return the last response of the service."""
     browser = browser or gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug, at=at)
     assert begun.status_code == 302, begun.text
@@ -281,7 +281,7 @@ def landing_page(browser: requests.Session, answer: requests.Response) -> reques
 
 
 def last_failure(gatebell: LiveGatebell, slug: str) -> str:
-    """Return why the last sign-in through a provider failed, as the audit log has it."""
+    """Return the reason of the last failed sign-in through a provider, from the audit log."""
     event = events_with_subject(gatebell, slug)[0]
     assert event.kind == EventKind.SIGN_IN_FAILED.value, event.kind
     return str(event.details["reason"])

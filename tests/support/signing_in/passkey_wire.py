@@ -1,4 +1,4 @@
-"""Passkeys on the wire: what the script of a page asks the service, and what it sends."""
+"""Passkey requests that the scripts of pages send to the service."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def csrf_of(page: requests.Response) -> str:
 def question(
     browser: requests.Session, page: requests.Response, path: str, **more: str
 ) -> dict[str, Any]:
-    """Ask the service what to ask the authenticator, as the script of the page does."""
+    """Request the options for the authenticator, as the script of the page does."""
     origin = "/".join(page.url.split("/")[:3])
     answer = browser.post(f"{origin}{path}", {"csrf_token": csrf_of(page), **more})
     assert answer.status_code == 200, answer.text
@@ -37,7 +37,7 @@ def question(
 def send(
     browser: requests.Session, page: requests.Response, path: str, credential: str, **more: str
 ) -> requests.Response:
-    """Send what the authenticator answered, as the script of the page does."""
+    """Send the response of the authenticator, as the script of the page does."""
     form = HtmlForm(action=path, method="post", fields=[("csrf_token", csrf_of(page))])
     return submit(browser, page, form, credential=credential, **more)
 
@@ -52,7 +52,7 @@ def add(
 
 
 def give_passkey(gatebell: LiveGatebell, person: Person, **about: Any) -> Authenticator:
-    """Let the person add a passkey to an account that has no second step yet."""
+    """Let the user add a passkey to an account without a second factor."""
     key = authenticator_for(gatebell, **about)
     answer = add(gatebell, open_browser(gatebell, person), person, key, "Blue key")
     assert answer.headers["Location"] == f"{SECURITY}/recovery_codes", answer.text
@@ -62,7 +62,7 @@ def give_passkey(gatebell: LiveGatebell, person: Person, **about: Any) -> Authen
 def after_password(
     gatebell: LiveGatebell, person: Person
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
-    """Take the first step, and ask what the second one is to sign."""
+    """Submit the password, and request the options for the second step."""
     browser, page = give_password(gatebell, person)
     return browser, page, question(browser, page, f"{TWO_FACTOR}/passkey.json")
 
@@ -70,7 +70,7 @@ def after_password(
 def at_the_door(
     gatebell: LiveGatebell, **query: str
 ) -> tuple[requests.Session, requests.Response, dict[str, Any]]:
-    """Open the sign-in page and ask for any passkey."""
+    """Open the sign-in page and request the options for any passkey."""
     browser = gatebell.http()
     page = browser.get(gatebell.url + SIGN_IN, params=query)
     return browser, page, question(browser, page, f"{SIGN_IN}/passkey.json")

@@ -1,4 +1,4 @@
-"""Roles that follow from groups at a provider."""
+"""Roles that depend on groups at an identity provider."""
 
 from sqlalchemy import ScalarSelect, delete, select, update
 
@@ -10,24 +10,24 @@ from tests.support.signing_in.openid_provider import FakeProvider
 
 
 def new_group(gatebell: LiveGatebell) -> str:
-    """Return the path of a group that somebody owns."""
+    """Return the path of a new group with an owner."""
     return make_project(gatebell, make_user(gatebell)).partition("/")[0]
 
 
 def person_of(provider: FakeProvider) -> Person:
-    """Return whom the provider signs in, as the account is called that it made."""
+    """Return the user of the provider, with the name of the created account."""
     name = provider.person["preferred_username"]
     return Person(username=name, email=provider.person["email"], password="")
 
 
 def role_of(gatebell: LiveGatebell, provider: FakeProvider, group: str) -> Role | None:
-    """Return the role that whom the provider signs in has in a group."""
+    """Return the role of the provider's current user in a group."""
     mine = select(Identity.user_id).where(Identity.subject == provider.person["sub"])
     return _role(gatebell, mine.scalar_subquery(), group)
 
 
 def role_in(gatebell: LiveGatebell, username: str, group: str) -> Role | None:
-    """Return the role that somebody has in a group."""
+    """Return the role of a user in a group."""
     mine = select(User.id).where(User.username == username)
     return _role(gatebell, mine.scalar_subquery(), group)
 
@@ -44,7 +44,7 @@ def _role(gatebell: LiveGatebell, user_id: ScalarSelect[int], group: str) -> Rol
 
 
 def set_role(gatebell: LiveGatebell, username: str, group: str, role: Role | None) -> None:
-    """Give somebody a role in a group, or take it away, as its owner would."""
+    """Set the role of a user in a group, or remove the user, as an owner would."""
     with database_of(gatebell) as session:
         user_id = session.scalars(select(User.id).where(User.username == username)).one()
         group_id = session.scalars(select(Group.id).where(Group.path == group)).one()

@@ -1,4 +1,4 @@
-"""Authenticator apps and recovery codes in the hands of Alice, Bob and Charlie."""
+"""Authenticator apps and recovery codes of users."""
 
 import re
 from datetime import timedelta
@@ -10,8 +10,8 @@ import pyotp
 import requests
 from sqlalchemy import select
 
-from domain.accounts.factors.recovery_codes import renew_codes
-from domain.accounts.factors.totp import new_seed
+from domain.accounts.factors.recovery_codes import replace_recovery_codes
+from domain.accounts.factors.totp import generate_seed
 from domain.accounts.users import get_user
 from domain.core.keyring import Keyring
 from models import AuditEvent, SignIn, TotpDevice
@@ -24,8 +24,8 @@ TWO_FACTOR = "/users/two_factor"
 
 
 def give_app(gatebell: LiveGatebell, person: Person) -> pyotp.TOTP:
-    """Put a key into the person's app, as if they had set it up long ago."""
-    seed = new_seed()
+    """Store a key of an authenticator app for the user."""
+    seed = generate_seed()
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         since = now() - timedelta(days=30)
@@ -42,17 +42,17 @@ def give_app(gatebell: LiveGatebell, person: Person) -> pyotp.TOTP:
 
 
 def give_recovery_codes(gatebell: LiveGatebell, person: Person) -> tuple[str, ...]:
-    """Make recovery codes for the person."""
+    """Create recovery codes for the user."""
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         keyring = Keyring(settings_of(gatebell).secret_key)
-        return renew_codes(user.id, session=session, keyring=keyring, now=now())
+        return replace_recovery_codes(user.id, session=session, keyring=keyring, now=now())
 
 
 def code_of(app: pyotp.TOTP, *, steps: int = 0) -> str:
-    """Return the code of so many half minutes from now.
+    """Return the code of an offset of half minutes from now.
 
-    One that is old already is given with time enough to use it before it is older still.
+    If it is a past code, enough time remains to use it before it gets older.
     """
     left = app.interval - time() % app.interval
     if steps < 0 and left < 10:
@@ -61,7 +61,7 @@ def code_of(app: pyotp.TOTP, *, steps: int = 0) -> str:
 
 
 def wrong_code_of(app: pyotp.TOTP) -> str:
-    """Return six digits that are no code of the app these minutes."""
+    """Return six digits that are no code of the app for some minutes."""
     taken = {app.at(now(), counter_offset=steps) for steps in range(-9, 10)}
     return next(code for number in range(30) if (code := f"{number:06}") not in taken)
 
@@ -69,7 +69,7 @@ def wrong_code_of(app: pyotp.TOTP) -> str:
 def give_password(
     gatebell: LiveGatebell, person: Person, **query: str
 ) -> tuple[requests.Session, requests.Response]:
-    """Take the first step in a new browser; return it with the page that comes after."""
+    """Submit the password in a new browser; return the browser and the next page."""
     browser = gatebell.http()
     page = browser.get(f"{gatebell.url}/users/sign_in", params=query)
     form = form_with(page, "password")
@@ -79,14 +79,14 @@ def give_password(
 
 
 def give_code(browser: requests.Session, page: requests.Response, code: str) -> requests.Response:
-    """Take the second step."""
+    """Submit the code of the second step."""
     return submit(browser, page, form_with(page, "code"), code=code)
 
 
 def sign_in_with(
     gatebell: LiveGatebell, person: Person, code: str, **query: str
 ) -> requests.Response:
-    """Take both steps in a new browser."""
+    """Submit password and code in a new browser."""
     return give_code(*give_password(gatebell, person, **query), code)
 
 
@@ -105,14 +105,14 @@ def assert_must_begin_again(answer: requests.Response) -> None:
 
 
 def text_of(page: requests.Response, element_id: str) -> str:
-    """Return what an element of a page says."""
+    """Return the text of an element of a page."""
     found = re.search(rf'id="{element_id}">([^<]*)<', page.text)
     assert found, page.text
     return unescape(found[1])
 
 
 def methods_of(gatebell: LiveGatebell, person: Person) -> str:
-    """Return how the person proved who they are when they signed in last."""
+    """Return the authentication methods of the user's last sign-in."""
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         newest = select(SignIn.methods).where(SignIn.user_id == user.id)
@@ -120,7 +120,7 @@ def methods_of(gatebell: LiveGatebell, person: Person) -> str:
 
 
 def events_of(gatebell: LiveGatebell, person: Person) -> list[str]:
-    """Return what was written down about the person's account, the oldest first."""
+    """Return the kinds of events about the user's account, oldest first."""
     with database_of(gatebell) as session:
         user = get_user(person.username, session=session)
         kinds = select(AuditEvent.kind).where(AuditEvent.user_id == user.id)

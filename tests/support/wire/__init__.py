@@ -1,1 +1,1 @@
-"""Every address with its parameters, forms of pages, and values that nobody expects."""
+"""All endpoints with their parameters, forms of pages, and unusual values."""

@@ -1,4 +1,4 @@
-"""The addresses of the service and who may call them, as `addresses.txt` says beside this."""
+"""The addresses of the service and their access decorators, read from `addresses.txt`."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,19 +8,19 @@ _INDENT = "    "
 
 
 class Address(NamedTuple):
-    """A method and a rule of the URL map, with the words of its mark (web/access/decorators.py)."""
+    """A method and a rule of the URL map, with its access (web/access/decorators.py)."""
 
     method: str
     rule: str
     mark: str
 
     def __str__(self) -> str:
-        """Return it as the list has it, below the words of its mark."""
+        """Return the address as in the list, below its access."""
         return f"{self.mark}\n{_INDENT}{self.method:6} {self.rule}"
 
 
 def listed_addresses() -> list[Address]:
-    """Return what the list says, in its order."""
+    """Return all addresses of the list in its order."""
     found, mark = [], ""
     introduction, _, rest = _LIST.read_text(encoding="utf-8").partition("\n\n")
     assert introduction

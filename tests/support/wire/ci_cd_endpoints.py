@@ -1,4 +1,4 @@
-"""The endpoints of what external CI reports: name, method, path, parameters."""
+"""The endpoints for reports of external CI systems: name, method, path, parameters."""
 
 from tests.support.wire.group_endpoints import PAGES, TOKEN
 

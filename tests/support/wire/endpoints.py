@@ -106,7 +106,7 @@ ALERTS_TOGETHER = (*PAGES, "search", "status", "severity", "environment", "servi
 
 
 class Endpoint(NamedTuple):
-    """What can be asked, and by which parameters."""
+    """An endpoint and its parameters."""
 
     name: str
     method: str

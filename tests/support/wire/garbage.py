@@ -1,4 +1,4 @@
-"""Values that nobody thought of, and how many of them are tried.
+"""Unusual values, and the number of examples that are tried.
 
 `make test` tries a few of each; `make properties` tries many (the profile "fuzz" of
 tests/conftest.py).
@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 Test = TypeVar("Test", bound=Callable[..., object])
-#: What the profiles' numbers of examples are measured by.
+#: Usual number of examples, which profiles are relative to.
 USUAL_EXAMPLES = 100
 FUZZ_EXAMPLES = 3000
 NASTY = (
@@ -42,20 +42,20 @@ NASTY = (
     "1e400",
     "a" * 1500,
 )
-#: One of each class, where many parameters are to hold each of them.
+#: One value of each class, for tests of many parameters.
 FEW_NASTY = (
     *("", "a\x00b", "🔔", "\ufffe", "' OR 1=1 --", "%s%n", "{{7*7}}", "<script>alert(1)</script>"),
     *("\r\nX-Injected: y", "[]", "9" * 40, "a" * 1500),
 )
-#: A lone surrogate cannot be sent as UTF-8; everything else can.
+#: Texts without lone surrogates, which UTF-8 cannot encode.
 TEXT = st.sampled_from(NASTY) | st.text(st.characters(codec="utf-8"), max_size=200)
 
 
 def bounded(examples: int) -> Callable[[Test], Test]:
-    """Try so many examples, and as many times more as the profile wants.
+    """Limit the number of examples, multiplied as in the current profile.
 
-    The live services are shared: Hypothesis may use them again and again. How long an example
-    takes says nothing on a machine that has other things to do.
+    Live services are shared, so Hypothesis may use them repeatedly. Duration does not matter,
+    because the machine may be busy.
     """
     return settings(
         max_examples=examples * settings().max_examples // USUAL_EXAMPLES,

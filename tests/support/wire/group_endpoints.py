@@ -2,7 +2,7 @@
 
 PAGES = ("page", "per_page", "pagination", "order_by", "sort", "id_after", "cursor", "access_token")
 TOKEN = ("access_token",)
-#: Of lists of what projects also use of the groups above.
+#: Parameter of lists that can include objects of ancestor groups.
 ABOVE = "include_ancestor_groups"
 GROUPS = (
     *PAGES,

@@ -1,4 +1,4 @@
-"""Reads the forms of a page as a browser does, and sends them back."""
+"""Reads the forms of a page as a browser does, and submits them."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -11,7 +11,7 @@ Pairs = list[tuple[str, str]]
 
 @dataclass
 class HtmlForm:
-    """A form: where it goes, what it would send, and its buttons."""
+    """A form: its URL, its fields with their values, and its buttons."""
 
     action: str
     method: str
@@ -25,7 +25,7 @@ class HtmlForm:
         return next(value for known, value in self.fields if known == name)
 
     def filled(self, **values: str | list[str] | None) -> Pairs:
-        """Return what is sent; a list makes several pairs, None leaves the field out."""
+        """Return the pairs to submit; a list makes several pairs, None removes the field."""
         kept = [pair for pair in self.fields if pair[0] not in values]
         for name, value in values.items():
             texts = [value] if isinstance(value, str) else value or []
@@ -102,7 +102,7 @@ def form_with(page: requests.Response, name: str) -> HtmlForm:
 
 
 def form_to(page: requests.Response, ending: str) -> HtmlForm:
-    """Return the form of a page that is sent to an address with this ending."""
+    """Return the form of a page that is sent to a URL with this ending."""
     for form in forms_in(page.text):
         if urljoin(page.url, form.action).partition("?")[0].endswith(ending):
             return form
@@ -115,6 +115,6 @@ def submit(
     form: HtmlForm,
     **values: str | list[str] | None,
 ) -> requests.Response:
-    """Send a form with some fields filled in; where it leads is not followed."""
+    """Submit a form with some fields filled in, without following a redirect."""
     address = urljoin(page.url, form.action)
     return browser.post(address, data=form.filled(**values), allow_redirects=False)

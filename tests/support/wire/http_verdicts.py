@@ -1,4 +1,4 @@
-"""How servers divide bytes into requests: gunicorn's own parser, and a running server."""
+"""Reports how servers divide bytes into requests: gunicorn's own parser, and a running server."""
 
 import json
 import re
@@ -21,7 +21,7 @@ from gunicorn.http.parser import RequestParser
 from tests.support.wire.kept_connection import KeptConnection
 
 _PATIENCE_SECONDS = 30
-#: After so long a silence, a proxy waits for the rest of a request.
+#: Seconds without data after which a proxy waits for the rest of a request.
 _WAITING_SECONDS = 3
 _STATUSES = (
     (LimitRequestLine, 414),
@@ -33,11 +33,11 @@ _STATUSES = (
 
 
 class Verdict(NamedTuple):
-    """What a server makes of the bytes of a connection."""
+    """A server's interpretation of the bytes of a connection."""
 
-    #: The whole requests, each as `METHOD target body`.
+    #: Complete requests as `METHOD target body`.
     requests: tuple[str, ...]
-    #: The status with which the next one is rejected, or None.
+    #: Status with which the next request is rejected, or None.
     status: int | None = None
 
     def __str__(self) -> str:
@@ -46,19 +46,19 @@ class Verdict(NamedTuple):
 
 
 def described(method: str, target: str, body: bytes) -> str:
-    """Return how a verdict names a request."""
+    """Return the text for a request in a verdict."""
     return f"{method} {target} {body.decode('latin-1')}".rstrip()
 
 
 def gunicorn_requests(pieces: Iterable[bytes]) -> Iterator[tuple[Request, bytes]]:
     """Yield the requests that gunicorn's own parser finds, each with its body.
 
-    Raises the errors of that parser. A body that is cut short ends the iteration.
+    Errors of that parser are raised. A truncated body ends the iteration.
     """
     config = Config()
     for name, limit in (("line", 8190), ("fields", 100), ("field_size", 16_380)):
         config.set(f"limit_request_{name}", limit)
-    # The one that is written in Python: the other is not installed with it.
+    # The parser in Python, because the other one is not installed with gunicorn.
     config.set("http_parser", "python")
     for request in RequestParser(config, iter(pieces), ("127.0.0.1", 50_000)):
         declared = dict(request.headers).get("CONTENT-LENGTH", "0")
@@ -82,21 +82,21 @@ def verdict_of_gunicorn(given: bytes) -> Verdict:
     except ParseException as error:
         status = next(status for kind, status in _STATUSES if isinstance(error, kind))
         return Verdict(tuple(found), status)
-    except OSError:  # the end comes in the middle of a head
+    except OSError:  # The data ends in the middle of the headers.
         pass
     return Verdict(tuple(found))
 
 
 def verdict_of_server(port: int, given: bytes, *, piece: int = 65_536) -> Verdict:
-    """Return the verdict of a server of `plain_app`, which gets the bytes in pieces and the end."""
+    """Return the verdict of a server of `plain_app` that receives the bytes in pieces."""
     return verdict_of_responses(_exchange(port, given, piece=piece))
 
 
 def verdict_of_proxy(port: int, given: bytes) -> Verdict:
     """Return the verdict of a proxy in front of such a server, and of both together.
 
-    A proxy drops the requests of clients that have closed their side, so one more request asks for
-    the end.
+    A proxy drops the requests of clients that have closed their side, so one more request ends the
+    connection.
     """
     last = b"GET /echo?last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     expected = verdict_of_gunicorn(given + last)
@@ -106,14 +106,14 @@ def verdict_of_proxy(port: int, given: bytes) -> Verdict:
 
 
 def verdict_of_responses(received: bytes) -> Verdict:
-    """Return the verdict that responses of the path /echo show."""
+    """Return the verdict that the responses of /echo show."""
     responses = list(_responses(received))
     seen = [json.loads(body) for status, body in responses if status < 400]
     return Verdict(_whole(seen), next((code for code, _ in responses if code >= 400), None))
 
 
 def requests_since_the_last_time(port: int) -> tuple[str, ...]:
-    """Return the whole requests that the path /echo of a server has had meanwhile."""
+    """Return the complete requests that /echo of a server has received since the last call."""
     with KeptConnection(port) as connection:
         return _whole(json.loads(connection.get("/tell").body))
 
@@ -127,13 +127,13 @@ def _whole(seen: Iterable[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def _exchange(port: int, given: bytes, *, piece: int = 65_536, patience: float = 0) -> bytes:
-    """Send all bytes, and return what comes until the server closes.
+    """Send all bytes, and return all data until the server closes the connection.
 
-    With patience, the client does not close its side, and waits for so many seconds at most.
+    With patience, the client does not close its side, and waits for this number of seconds at most.
     """
     received, timeout = b"", patience or _PATIENCE_SECONDS
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as client:
-        # A server that rejects the beginning may be gone before the end is sent.
+        # A server that rejects the beginning may close the connection before the end is sent.
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with suppress(ConnectionError):
             for begin in range(0, len(given), piece):
@@ -155,5 +155,5 @@ def _responses(received: bytes) -> Iterator[tuple[int, bytes]]:
         received = received[len(body) :]
         if not head.startswith(b"HTTP/1.1 100 "):
             yield int(head.split()[1]), body
-    if received:  # HTTP/0.9 had no head
+    if received:  # HTTP/0.9 had no headers.
         yield 200, received

@@ -1,4 +1,4 @@
-"""A connection on which requests are written, and answers read, byte by byte."""
+"""A connection for writing requests and reading responses byte by byte."""
 
 import socket
 import struct
@@ -7,12 +7,12 @@ from http.client import parse_headers
 from types import TracebackType
 from typing import NamedTuple, Self
 
-#: Answers that end with their head (RFC 9110, section 6.4.1).
+#: Statuses of responses without a body (RFC 9110, section 6.4.1).
 _WITHOUT_BODY = {204, 304}
 
 
 class Answer(NamedTuple):
-    """One answer, whole."""
+    """A complete response."""
 
     status: int
     headers: dict[str, str]
@@ -20,7 +20,7 @@ class Answer(NamedTuple):
 
 
 def asked(path: str, *lines: str, method: str = "GET", version: str = "1.1") -> bytes:
-    """Return the head of a request, which is all of it where no body follows."""
+    """Return the headers of a request, which is complete if no body follows."""
     head = (f"{method} {path} HTTP/{version}", "Host: localhost", *lines, "", "")
     return "\r\n".join(head).encode("latin-1")
 
@@ -45,12 +45,12 @@ class KeptConnection:
         self.socket.close()
 
     def get(self, path: str, *lines: str) -> Answer:
-        """Ask, and return the answer."""
+        """Send a GET request, and return the response."""
         self.socket.sendall(asked(path, *lines))
         return self.answer()
 
     def answer(self, *, to: str = "GET") -> Answer:
-        """Return the next answer, to a request with this method."""
+        """Return the next response to a request with this method."""
         status = int(self._read.readline().split()[1])
         headers = {name.lower(): text for name, text in parse_headers(self._read).items()}
         if to == "HEAD" or status in _WITHOUT_BODY or status < 200:
@@ -61,19 +61,19 @@ class KeptConnection:
         return Answer(status, headers, self._read.read(length))
 
     def rest(self) -> bytes:
-        """Return all that comes until the server closes."""
+        """Return all data until the server closes the connection."""
         return self._read.read()
 
     @property
     def segments(self) -> int:
-        """How many pieces have come that held something of an answer (linux/tcp.h, tcp_info)."""
+        """Number of received segments with data of a response (linux/tcp.h, tcp_info)."""
         known = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        (count,) = struct.unpack_from("I", known, offset=152)  # tcpi_data_segs_in
+        (count,) = struct.unpack_from("I", known, offset=152)  # The field is tcpi_data_segs_in.
         assert isinstance(count, int)
         return count
 
     def vanish(self) -> None:
-        """Close without a goodbye, as a client does whose network is gone."""
+        """Reset the connection, as happens when a client loses its network."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._read.close()
         self.socket.close()

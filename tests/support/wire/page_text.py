@@ -1,4 +1,4 @@
-"""What a person reads on a page."""
+"""Visible text of pages."""
 
 import re
 from html import unescape
@@ -13,6 +13,6 @@ def words(page: requests.Response) -> str:
 
 
 def shown_words(page: requests.Response) -> str:
-    """Return the text of a page that is no error."""
+    """Return the text of a successful page."""
     assert page.status_code == 200, page.text
     return words(page)

@@ -1,8 +1,8 @@
-"""Endpoints of what holds pages back, with all their parameters."""
+"""The endpoints of silences, maintenance windows and flap settings, with all their parameters."""
 
 from tests.support.wire.group_endpoints import PAGES, TOKEN
 
-#: Lists what groups above have as well.
+#: Parameter of lists that can include objects of ancestor groups.
 ANCESTORS = "include_ancestor_groups"
 SILENCES_AT = "/api/v4/{project}/silences"
 WINDOWS_AT = "/api/v4/{project}/maintenance_windows"

@@ -1,8 +1,8 @@
 """Descriptions of views that are not operations of the API.
 
     @token.post("/token")
-    @Description(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
-    @checks_its_client
+    @ViewDescription(name="oauth.token", tag=OAUTH, body=TokenRequest, returns=TokenResponse, …)
+    @authenticates_client
 
 OAuth endpoints, receivers and metadata read and write data with their own code. The schemas here
 only document that data, and tests generate requests from them. They have no effect on requests.
@@ -58,10 +58,10 @@ class Caller(Enum):
     @property
     def security(self) -> tuple[Requirement, ...]:
         """Alternative security requirements in the description."""
-        return _SECURITY[self]
+        return _SECURITY_REQUIREMENTS[self]
 
 
-_SECURITY: Mapping[Caller, tuple[Requirement, ...]] = {
+_SECURITY_REQUIREMENTS: Mapping[Caller, tuple[Requirement, ...]] = {
     Caller.ANYONE: (),
     Caller.CLIENT: ({"client_credentials": ()}, {}),
     Caller.OAUTH_TOKEN: ({"oauth_token": ()},),
@@ -74,7 +74,7 @@ _SECURITY: Mapping[Caller, tuple[Requirement, ...]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class DescribedResponse:
     """Response other than success and errors."""
 
     text: str
@@ -84,7 +84,7 @@ class Answer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Description:
+class ViewDescription:
     """Description of a view, which is also the decorator that attaches it."""
 
     #: Value of `operationId`. The name of the method is appended for further methods of a view.
@@ -103,7 +103,7 @@ class Description:
     #: Error statuses in addition to 503. Pages have none; they use `others`.
     errors: tuple[int, ...] = ()
     #: Responses by status that are not errors in the endpoint's format.
-    others: Mapping[int, Answer] = field(default_factory=dict)
+    others: Mapping[int, DescribedResponse] = field(default_factory=dict)
     #: `True` if the response has an ETag.
     is_conditional: bool = False
     #: Variables of alternative URLs of the same view, which the description omits.
@@ -111,10 +111,10 @@ class Description:
 
     def __call__(self, view: View) -> View:
         """Attach the description to a view."""
-        return _saying("gatebell_description", self)(view)
+        return _set_view_attribute("gatebell_description", self)(view)
 
 
-def _saying(name: str, value: object) -> Callable[[View], View]:
+def _set_view_attribute(name: str, value: object) -> Callable[[View], View]:
     """Return a decorator that sets an attribute of a view."""
 
     def decorate(view: View) -> View:
@@ -124,20 +124,20 @@ def _saying(name: str, value: object) -> Callable[[View], View]:
     return decorate
 
 
-def answers_with(**media_types: str) -> Callable[[View], View]:
+def responds_with(**media_types: str) -> Callable[[View], View]:
     """Declare the media types of an operation whose responses are not JSON of a schema.
 
     The keys are values of `<any(…):…>` in the URL, or `file`.
     """
-    return _saying("gatebell_media_types", media_types)
+    return _set_view_attribute("gatebell_media_types", media_types)
 
 
-def refuses_with(*statuses: int) -> Callable[[View], View]:
+def rejects_with(*statuses: int) -> Callable[[View], View]:
     """Declare additional error statuses of an operation of the API."""
-    return _saying("gatebell_refusals", statuses)
+    return _set_view_attribute("gatebell_refusals", statuses)
 
 
-def find_refusals(view: Callable[..., Any]) -> tuple[int, ...]:
+def find_additional_errors(view: Callable[..., Any]) -> tuple[int, ...]:
     """Return the additional error statuses that an operation declares."""
     return getattr(view, "gatebell_refusals", ())
 
@@ -147,6 +147,6 @@ def find_media_types(view: Callable[..., Any]) -> Mapping[str, str]:
     return getattr(view, "gatebell_media_types", {})
 
 
-def find_description(view: Callable[..., Any]) -> Description | None:
+def find_description(view: Callable[..., Any]) -> ViewDescription | None:
     """Return the description of a view, or None."""
     return getattr(view, "gatebell_description", None)

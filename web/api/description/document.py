@@ -10,13 +10,17 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core.core_schema import WithDefaultSchema
 
-from domain.access.scopes import SCOPES
 from domain.core.types.base import GitLabQuery
-from web.access.bearer_token import PRIVATE_TOKEN
-from web.api.description.described import FORM, JSON, TEXT, Answer
-from web.api.description.views import DescribedView, described_views, is_linked, is_numbered
-from web.api.idempotency import HEADER
-from web.api.list_headers import IGNORED_PARAMETERS
+from web.api.description.described import FORM, JSON, TEXT, DescribedResponse
+from web.api.description.security_schemes import build_security_schemes
+from web.api.description.views import (
+    DescribedView,
+    has_linked_pages,
+    has_numbered_pages,
+    list_described_views,
+)
+from web.api.idempotency import IDEMPOTENCY_KEY_HEADER
+from web.api.list_headers import IGNORED_PARAMETERS_HEADER
 from web.api.schemas.errors import (
     Conflict,
     EventRefusal,
@@ -29,73 +33,90 @@ from web.api.schemas.errors import (
     UnreadRequest,
 )
 from web.api.schemas.registry import RegistryErrors
-from web.api.schemas.webhook_messages import MESSAGES
+from web.api.schemas.webhook_messages import WEBHOOK_MESSAGES
 from web.http.endpoints import ErrorFormat
 
 #: Function that returns the reference to the schema of a response.
-Referred = Callable[[type[BaseModel]], dict[str, Any]]
+ReferenceFinder = Callable[[type[BaseModel]], dict[str, Any]]
 
-_Schemas = tuple[type[BaseModel], ...]
-_Special = Mapping[int, _Schemas]
-_WHOLE = {"type": "integer", "minimum": 0}
-_RATES = ("RateLimit-Limit", "RateLimit-Observed", "RateLimit-Remaining", "RateLimit-Reset")
+_ModelTypes = tuple[type[BaseModel], ...]
+_ModelTypesByStatus = Mapping[int, _ModelTypes]
+_NON_NEGATIVE_INTEGER = {"type": "integer", "minimum": 0}
+_RATE_LIMIT_HEADERS = (
+    "RateLimit-Limit",
+    "RateLimit-Observed",
+    "RateLimit-Remaining",
+    "RateLimit-Reset",
+)
 
 
-def _header(description: str, **schema: Any) -> dict[str, Any]:
+def _describe_header(description: str, **schema: Any) -> dict[str, Any]:
     return {"description": description, "schema": schema or {"type": "string"}}
 
 
-HEADERS: Mapping[str, dict[str, Any]] = {
-    "RateLimit-Limit": _header("Requests allowed in the window.", **_WHOLE),
-    "RateLimit-Observed": _header("Requests in this window, including rejected ones.", **_WHOLE),
-    "RateLimit-Remaining": _header("Requests left in this window.", **_WHOLE),
-    "RateLimit-Reset": _header("End of the window, in seconds since 1970.", **_WHOLE),
-    "Retry-After": _header("Seconds to wait.", **_WHOLE),
-    "ETag": _header(
+RESPONSE_HEADERS: Mapping[str, dict[str, Any]] = {
+    "RateLimit-Limit": _describe_header(
+        "Number of requests allowed in the current window.", **_NON_NEGATIVE_INTEGER
+    ),
+    "RateLimit-Observed": _describe_header(
+        "Number of requests in the current window, including rejected requests.",
+        **_NON_NEGATIVE_INTEGER,
+    ),
+    "RateLimit-Remaining": _describe_header(
+        "Number of remaining requests in the current window.", **_NON_NEGATIVE_INTEGER
+    ),
+    "RateLimit-Reset": _describe_header(
+        "End of the current window, in seconds since 1970.", **_NON_NEGATIVE_INTEGER
+    ),
+    "Retry-After": _describe_header(
+        "Number of seconds to wait before the next request.", **_NON_NEGATIVE_INTEGER
+    ),
+    "ETag": _describe_header(
         "Version of the response for `If-None-Match`. If nothing has changed, the response is 304 "
         "without a body."
     ),
-    "Link": _header('The pages around this one (RFC 8288), such as `rel="next"`.'),
-    "X-Total": _header("The number of items.", **_WHOLE),
-    "X-Total-Pages": _header("The number of pages.", **_WHOLE),
-    "X-Page": _header("The number of this page.", **_WHOLE),
-    "X-Per-Page": _header("Items of a page.", **_WHOLE),
-    "X-Next-Page": _header("The number of the next page, or empty."),
-    "X-Prev-Page": _header("The number of the page before, or empty."),
-    IGNORED_PARAMETERS: _header(
-        "The parameters of the request that this list does not know and has ignored, "
-        "percent-encoded, separated by commas."
+    "Link": _describe_header('Links to other pages of the list (RFC 8288), such as `rel="next"`.'),
+    "X-Total": _describe_header("Total number of items.", **_NON_NEGATIVE_INTEGER),
+    "X-Total-Pages": _describe_header("Total number of pages.", **_NON_NEGATIVE_INTEGER),
+    "X-Page": _describe_header("Number of the current page.", **_NON_NEGATIVE_INTEGER),
+    "X-Per-Page": _describe_header("Number of items per page.", **_NON_NEGATIVE_INTEGER),
+    "X-Next-Page": _describe_header("Number of the next page. Empty on the last page."),
+    "X-Prev-Page": _describe_header("Number of the previous page. Empty on the first page."),
+    IGNORED_PARAMETERS_HEADER: _describe_header(
+        "Unknown parameters of the request, which were ignored. The names are percent-encoded and "
+        "separated by commas."
     ),
-    "Allow": _header("The methods that are allowed; none for such a token."),
-    "WWW-Authenticate": _header(
-        "Scheme to authenticate with (RFC 6750, RFC 7617), and the reason for the rejection."
+    "Allow": _describe_header("Allowed methods. Empty if the token cannot use the endpoint."),
+    "WWW-Authenticate": _describe_header(
+        "Authentication scheme (RFC 6750, RFC 7617), and the reason for the rejection."
     ),
-    "Idempotency-Replayed": _header(
-        "Set to `true` for the stored response to an earlier request with this key.", const="true"
+    "Idempotency-Replayed": _describe_header(
+        "`true` if this is the stored response to an earlier request with the same key.",
+        const="true",
     ),
-    "Location": _header("The URL to continue at."),
+    "Location": _describe_header("Target URL of the redirect."),
 }
-_NUMBERED = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
-_OF_NUMBERED = (*_NUMBERED, "X-Prev-Page")
+_SHARED_PAGE_HEADERS = ("Link", "X-Total", "X-Total-Pages", "X-Page", "X-Per-Page", "X-Next-Page")
+_NUMBERED_PAGE_HEADERS = (*_SHARED_PAGE_HEADERS, "X-Prev-Page")
 
-_MEANINGS = {
-    400: "The request is malformed, or a parameter is wrong.",
-    401: "No token, or one that is unknown, expired or revoked.",
+_ERROR_DESCRIPTIONS = {
+    400: "The request is malformed, or a parameter is invalid.",
+    401: "The token is missing, unknown, expired or revoked.",
     403: "The scopes of the token or the role of its user are not sufficient.",
     404: "The resource does not exist, or the caller has no access to it.",
     405: "The method is not allowed with this kind of token, or at a former path of the project "
     "or group.",
     408: "The body did not arrive in time.",
     409: "The request conflicts with existing data.",
-    410: "A release has removed the operation; the message names what to use instead.",
+    410: "A release has removed the operation. The message names the replacement.",
     413: "The body is too large.",
     414: "The URL is too long.",
     415: "The body has an unsupported media type.",
-    422: "No alert can be read from the body.",
+    422: "The body does not contain a valid alert.",
     429: "The client sent too many requests.",
     503: "The service is temporarily unavailable. Nothing was changed. Try again later.",
 }
-_NAMES = {
+_ERROR_NAMES = {
     400: "BadRequest",
     401: "Unauthorized",
     403: "Forbidden",
@@ -111,7 +132,7 @@ _NAMES = {
     429: "TooManyRequests",
     503: "Unavailable",
 }
-_BEFORE = {
+_FORMAT_PREFIXES = {
     ErrorFormat.API: "",
     ErrorFormat.OAUTH: "OAuth",
     ErrorFormat.MESSAGE: "Receiver",
@@ -120,45 +141,52 @@ _BEFORE = {
     ErrorFormat.EVENTS: "Event",
 }
 #: Error schemas of a format for statuses that differ from the usual schema.
-_API: _Special = {
+_API_ERROR_SCHEMAS: _ModelTypesByStatus = {
     400: (ParameterError, Taken, Message, TokenRefusal),
     401: (Message, TokenRefusal),
     403: (Message, TokenRefusal),
     409: (Conflict,),
     414: (UnreadRequest,),
 }
-_RECEIVER: _Special = {422: (Refusal,)}
-_EXTRA = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
+_RECEIVER_ERROR_SCHEMAS: _ModelTypesByStatus = {422: (Refusal,)}
+_ERROR_HEADERS = {
+    401: ("WWW-Authenticate",),
+    405: ("Allow",),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 
 #: Schemas of all errors.
-ERRORS: _Schemas = (
+ERROR_SCHEMAS: _ModelTypes = (
     *(Message, Conflict, Taken, ParameterError, TokenRefusal),
     *(OAuthError, Refusal, RegistryErrors, EventRefusal, UnreadRequest),
 )
 
 
-def _headers(*names: str) -> dict[str, Any]:
+def _refer_to_headers(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def responses_of(view: DescribedView, referred: Referred) -> dict[str, Any]:
+def describe_responses(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
     """Return the responses of a view by status."""
-    found: dict[str, Any] = {str(int(view.status)): _success(view, referred)}
+    found: dict[str, Any] = {str(int(view.status)): _describe_success(view, referred)}
     if view.is_conditional:
         found["304"] = {"$ref": "#/components/responses/NotModified"}
     for status, answer in view.others.items():
-        found[str(int(status))] = _other(answer, referred)
+        found[str(int(status))] = _describe_other_response(answer, referred)
     for status in view.errors:
-        found[str(int(status))] = {"$ref": f"#/components/responses/{_name(status, view)}"}
+        found[str(int(status))] = {
+            "$ref": f"#/components/responses/{_get_response_name(status, view)}"
+        }
     return dict(sorted(found.items()))
 
 
-def _name(status: int, view: DescribedView) -> str:
-    return f"{_BEFORE[view.error_format]}{_NAMES[status]}"
+def _get_response_name(status: int, view: DescribedView) -> str:
+    return f"{_FORMAT_PREFIXES[view.error_format]}{_ERROR_NAMES[status]}"
 
 
 #: Descriptions of successful responses by status.
-_SUCCESSES: Mapping[int, str] = {
+_SUCCESS_DESCRIPTIONS: Mapping[int, str] = {
     HTTPStatus.OK: "The request succeeded.",
     HTTPStatus.CREATED: "The resource was created.",
     HTTPStatus.ACCEPTED: "The request was accepted and is processed in the background.",
@@ -169,93 +197,103 @@ _SUCCESSES: Mapping[int, str] = {
 }
 
 
-def _success(view: DescribedView, referred: Referred) -> dict[str, Any]:
-    found: dict[str, Any] = {"description": _SUCCESSES[view.status]}
-    headers = _headers_of(view)
+def _describe_success(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
+    found: dict[str, Any] = {"description": _SUCCESS_DESCRIPTIONS[view.status]}
+    headers = _list_success_headers(view)
     if headers:
         found["headers"] = headers
     if view.content_type is not None:
-        found["content"] = {view.content_type: {"schema": _schema(view, referred)}}
+        found["content"] = {view.content_type: {"schema": _get_response_schema(view, referred)}}
     return found
 
 
-def _schema(view: DescribedView, referred: Referred) -> dict[str, Any]:
+def _get_response_schema(view: DescribedView, referred: ReferenceFinder) -> dict[str, Any]:
     if not view.returns:  # a file
         return {} if view.content_type == JSON else {"type": "string"}
-    schema = _any_of(view.returns, referred)
+    schema = _build_any_of(view.returns, referred)
     return schema if view.paging is None else {"type": "array", "items": schema}
 
 
-def _other(answer: Answer, referred: Referred) -> dict[str, Any]:
+def _describe_other_response(
+    answer: DescribedResponse, referred: ReferenceFinder
+) -> dict[str, Any]:
     found: dict[str, Any] = {"description": answer.text}
     if answer.headers:
-        found["headers"] = _headers(*answer.headers)
+        found["headers"] = _refer_to_headers(*answer.headers)
     if answer.content_type is not None:
         schema = referred(answer.returns) if answer.returns else {"type": "string"}
         found["content"] = {answer.content_type: {"schema": schema}}
     return found
 
 
-def _headers_of(view: DescribedView) -> dict[str, Any]:
+def _list_success_headers(view: DescribedView) -> dict[str, Any]:
     names: tuple[str, ...] = ("ETag",) if view.is_conditional else ()
     names += ("Idempotency-Replayed",) if view.is_repeatable else ()
     if view.query is not None and issubclass(view.query, GitLabQuery):
-        names += (IGNORED_PARAMETERS,)
-    if is_numbered(view.paging):
-        names += _OF_NUMBERED
-    elif is_linked(view.paging):
+        names += (IGNORED_PARAMETERS_HEADER,)
+    if has_numbered_pages(view.paging):
+        names += _NUMBERED_PAGE_HEADERS
+    elif has_linked_pages(view.paging):
         names += ("Link",)
-    return _headers(*names, *(_RATES if HTTPStatus.TOO_MANY_REQUESTS in view.errors else ()))
+    return _refer_to_headers(
+        *names, *(_RATE_LIMIT_HEADERS if HTTPStatus.TOO_MANY_REQUESTS in view.errors else ())
+    )
 
 
-def shared_responses(views: Sequence[DescribedView], referred: Referred) -> dict[str, Any]:
+def describe_shared_responses(
+    views: Sequence[DescribedView], referred: ReferenceFinder
+) -> dict[str, Any]:
     """Return the shared responses that views refer to."""
-    used = {_name(status, view) for view in views for status in view.errors}
-    formats: Mapping[ErrorFormat, tuple[_Special, _Schemas]] = {
-        ErrorFormat.API: (_API, (Message,)),
+    used = {_get_response_name(status, view) for view in views for status in view.errors}
+    formats: Mapping[ErrorFormat, tuple[_ModelTypesByStatus, _ModelTypes]] = {
+        ErrorFormat.API: (_API_ERROR_SCHEMAS, (Message,)),
         ErrorFormat.OAUTH: ({}, (OAuthError,)),
-        ErrorFormat.MESSAGE: (_RECEIVER, (Message,)),
+        ErrorFormat.MESSAGE: (_RECEIVER_ERROR_SCHEMAS, (Message,)),
         ErrorFormat.REGISTRY: ({}, (RegistryErrors,)),
         ErrorFormat.TEXT: ({}, ()),
         ErrorFormat.EVENTS: ({}, (EventRefusal,)),
     }
     not_modified = {
         "description": "The resource has not changed since the response with this ETag.",
-        "headers": _headers("ETag"),
+        "headers": _refer_to_headers("ETag"),
     }
     return {"NotModified": not_modified} | {
-        f"{_BEFORE[each]}{name}": _error(status, special.get(status, usual), referred)
+        f"{_FORMAT_PREFIXES[each]}{name}": _describe_error(
+            status, special.get(status, usual), referred
+        )
         for each, (special, usual) in formats.items()
-        for status, name in _NAMES.items()
-        if f"{_BEFORE[each]}{name}" in used
+        for status, name in _ERROR_NAMES.items()
+        if f"{_FORMAT_PREFIXES[each]}{name}" in used
     }
 
 
-def _error(status: int, schemas: _Schemas, referred: Referred) -> dict[str, Any]:
+def _describe_error(status: int, schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
     return {
-        "description": _MEANINGS[status],
-        "headers": _headers(*_EXTRA.get(status, ()), *_RATES),
-        "content": {JSON: {"schema": _any_of(schemas, referred)}} if schemas else _SENTENCE,
+        "description": _ERROR_DESCRIPTIONS[status],
+        "headers": _refer_to_headers(*_ERROR_HEADERS.get(status, ()), *_RATE_LIMIT_HEADERS),
+        "content": {JSON: {"schema": _build_any_of(schemas, referred)}}
+        if schemas
+        else _PLAIN_TEXT_CONTENT,
     }
 
 
 #: Content of errors that are not JSON.
-_SENTENCE = {TEXT: {"schema": {"type": "string"}}}
+_PLAIN_TEXT_CONTENT = {TEXT: {"schema": {"type": "string"}}}
 
 
-def _any_of(schemas: _Schemas, referred: Referred) -> dict[str, Any]:
+def _build_any_of(schemas: _ModelTypes, referred: ReferenceFinder) -> dict[str, Any]:
     references = [referred(each) for each in schemas]
     return references[0] if len(references) == 1 else {"anyOf": references}
 
 
-_TEMPLATE = "#/components/schemas/{model}"
+_REFERENCE_TEMPLATE = "#/components/schemas/{model}"
 #: Modes of a schema, which may differ: requests are validated and responses are serialized.
-READ: Literal["validation"] = "validation"
-WRITTEN: Literal["serialization"] = "serialization"
-Mode = Literal["validation", "serialization"]
+VALIDATION_MODE: Literal["validation"] = "validation"
+SERIALIZATION_MODE: Literal["serialization"] = "serialization"
+SchemaMode = Literal["validation", "serialization"]
 
 
-class _Writer(GenerateJsonSchema):
+class _SchemaGenerator(GenerateJsonSchema):
     """Generator that omits the titles of fields and defaults that stand for an absent field.
 
     These are all defaults in responses, and empty strings in requests.
@@ -268,25 +306,25 @@ class _Writer(GenerateJsonSchema):
 
     def default_schema(self, schema: WithDefaultSchema) -> dict[str, Any]:
         """Return the schema of a field with a default."""
-        if self.mode == WRITTEN or schema.get("default") == "":
+        if self.mode == SERIALIZATION_MODE or schema.get("default") == "":
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
 
 
-class Schemas:
+class ModelSchemas:
     """Schemas of all models in the description."""
 
-    def __init__(self, models: Iterable[tuple[type[BaseModel], Mode]]) -> None:
+    def __init__(self, models: Iterable[tuple[type[BaseModel], SchemaMode]]) -> None:
         """Generate the schemas of request and response models."""
         wanted = list(dict.fromkeys(models))
         references, written = models_json_schema(
-            wanted, ref_template=_TEMPLATE, schema_generator=_Writer
+            wanted, ref_template=_REFERENCE_TEMPLATE, schema_generator=_SchemaGenerator
         )
         self._references = references
         self._written: dict[str, Any] = written["$defs"]
         self._in_parameters: set[str] = set()
 
-    def reference(self, model: type[BaseModel], mode: Mode) -> dict[str, Any]:
+    def reference(self, model: type[BaseModel], mode: SchemaMode) -> dict[str, Any]:
         """Return the reference to a schema."""
         return self._references[model, mode]
 
@@ -300,7 +338,7 @@ class Schemas:
         self._in_parameters.add(self._name(model))
         properties, required = self.properties(model)
         return [
-            _parameter(name, schema, is_required=name in required)
+            _describe_query_parameter(name, schema, is_required=name in required)
             for name, schema in properties.items()
         ]
 
@@ -313,11 +351,13 @@ class Schemas:
         }
 
     def _name(self, model: type[BaseModel]) -> str:
-        reference: str = self._references[model, READ]["$ref"]
+        reference: str = self._references[model, VALIDATION_MODE]["$ref"]
         return reference.rpartition("/")[2]
 
 
-def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> dict[str, Any]:
+def _describe_query_parameter(
+    name: str, schema: Mapping[str, Any], *, is_required: bool
+) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": name,
         "in": "query",
@@ -332,75 +372,28 @@ def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> di
     return found
 
 
-def security_schemes(base_url: str) -> dict[str, Any]:
-    """Return the security schemes of the description."""
-    scopes = {scope.name: scope.description for scope in SCOPES}
-    return {
-        "oauth2": {
-            "type": "oauth2",
-            "description": (
-                "An application acts for a user. Devices without a browser ask at "
-                f"{base_url}/oauth/authorize_device (RFC 8628); metadata of the server is at "
-                f"{base_url}/.well-known/oauth-authorization-server."
-            ),
-            "flows": {
-                "authorizationCode": {
-                    "authorizationUrl": f"{base_url}/oauth/authorize",
-                    "tokenUrl": f"{base_url}/oauth/token",
-                    "refreshUrl": f"{base_url}/oauth/token",
-                    "scopes": scopes,
-                },
-            },
-        },
-        "access_token": _bearer(
-            "Any access token: OAuth, personal, of a project or of a group.",
-        ),
-        "oauth_token": _bearer("An access token of an application, not a personal one."),
-        "private_token": {
-            "type": "apiKey",
-            "in": "header",
-            "name": PRIVATE_TOKEN,
-            "description": "The same in the header that clients of GitLab's API send.",
-        },
-        "client_credentials": _basic("The client_id and the client secret of an application."),
-        "registration_access_token": _bearer("Registration access token of the client (RFC 7592)."),
-        "token_as_password": _basic("An access token as the password, with any user name."),
-        "notification_secret": _bearer("Secret from the configuration of the container registry."),
-        "integration_key": _bearer("The key of an integration."),
-        "integration_key_as_password": _basic("The same as the password, with an empty user name."),
-    }
+_INTRODUCTION = """\
+The operations of Gatebell for programs. The scopes of the token and the role of its user determine
+what a request can do. Each operation lists its requirements.
 
-
-def _bearer(text: str) -> dict[str, str]:
-    return {"type": "http", "scheme": "bearer", "description": text}
-
-
-def _basic(text: str) -> dict[str, str]:
-    return {"type": "http", "scheme": "basic", "description": text}
-
-
-_ABOUT = """\
-All operations of this service for programs. What a request can do depends on the scopes
-of its token and on the role of the token's user; each operation lists what it requires.
-
-- **Tokens** go into `Authorization: Bearer …` or `PRIVATE-TOKEN: …`, never into two places.
-- **Administrators** need the scope `admin_mode` for what only they can do. With a personal access
-token that has the scope `sudo`, the header `Sudo` or the parameter `sudo` names the user to act as.
-- **Lists** have pages: `page` and `per_page` (at most 100) with `X-Total` and its kin, or a `Link`
-to the next page. Lists of what GitLab has as well take the parameters that GitLab documents, and
-name those that they do not know in `Gatebell-Ignored-Parameters`; for all other lists, such as
-alerts, an unknown parameter is an error.
-- **Bodies** are JSON objects or forms. Fields that are not known are ignored.
-- **ETag**: a GET with `If-None-Match` is answered 304 without a body while nothing has changed.
+- **Tokens**: send the token in the header `Authorization: Bearer …` or `PRIVATE-TOKEN: …`.
+- **Administrators** also need the scope `admin_mode`. To act as another user, send a personal
+access token with the scope `sudo`, and name the user in the header `Sudo` or the parameter `sudo`.
+- **Lists** are paginated. Use `page` and `per_page` (at most 100) with the headers `X-Total` and
+`X-Total-Pages`, or follow the `Link` to the next page. Lists that GitLab also has accept the
+parameters that GitLab documents. They ignore unknown parameters, and name them in the header
+`Gatebell-Ignored-Parameters`. All other lists, such as alerts, reject unknown parameters.
+- **Bodies** are JSON objects or forms. Unknown fields are ignored.
+- **ETag**: a GET request with `If-None-Match` returns 304 without a body if nothing has changed.
 - **Times** are in UTC with milliseconds.
-- **Errors** are `{"message": …}`, `{"error": …}` for parameters, with all wrong fields of a body
-in `errors`, and RFC 6749's for OAuth.
-- **Releases**: the header `Platform-Release: 17.0` previews what another release answers.
+- **Errors** have the format `{"message": …}`, or `{"error": …}` for invalid parameters, with all
+invalid fields of a body in `errors`. OAuth errors have the format of RFC 6749.
+- **Releases**: send the header `Platform-Release: 17.0` to preview another release.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edition:
+class InstanceDetails:
     """Values of the instance that appear in its description."""
 
     base_url: str
@@ -409,32 +402,36 @@ class Edition:
     release: str
 
 
-def openapi_document(app: Flask, edition: Edition) -> dict[str, Any]:
+def build_openapi_document(app: Flask, edition: InstanceDetails) -> dict[str, Any]:
     """Return the OpenAPI document of all described views."""
-    views = sorted(described_views(app), key=lambda each: (each.path.template, each.method))
-    schemas = Schemas(_models(views))
+    views = sorted(list_described_views(app), key=lambda each: (each.path.template, each.method))
+    schemas = ModelSchemas(_list_models(views))
     paths: dict[str, Any] = {}
     for view in views:
         path = paths.setdefault(view.path.template, {})
-        path[view.method.lower()] = _operation(view, schemas)
+        path[view.method.lower()] = _describe_operation(view, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
             "title": edition.instance_name,
             "version": edition.release,
-            "description": _ABOUT,
+            "description": _INTRODUCTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": edition.base_url}],
         "tags": [{"name": each} for each in sorted({view.tag for view in views})],
         "paths": paths,
-        "webhooks": {name: {"post": _message(name, schemas)} for name in MESSAGES},
+        "webhooks": {
+            name: {"post": _describe_webhook_message(name, schemas)} for name in WEBHOOK_MESSAGES
+        },
         "components": {
             "schemas": schemas.components(),
-            "responses": shared_responses(views, lambda model: schemas.reference(model, WRITTEN)),
-            "headers": dict(HEADERS),
+            "responses": describe_shared_responses(
+                views, lambda model: schemas.reference(model, SERIALIZATION_MODE)
+            ),
+            "headers": dict(RESPONSE_HEADERS),
             "parameters": _SHARED_PARAMETERS,
-            "securitySchemes": security_schemes(edition.base_url),
+            "securitySchemes": build_security_schemes(edition.base_url),
         },
     }
 
@@ -443,39 +440,42 @@ _SHARED_PARAMETERS = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "The ETag of a response that the client has.",
+        "description": "ETag of the response that the client has stored.",
         "schema": {"type": "string"},
     },
     "IdempotencyKey": {
-        "name": HEADER,
+        "name": IDEMPOTENCY_KEY_HEADER,
         "in": "header",
-        "description": "Key that the client chooses. A request that is repeated with the same key "
-        "is executed once.",
+        "description": "Unique key that the client chooses. A request that is repeated with the "
+        "same key is executed only once.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
 }
 
 
-def _models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], Mode]]:
+def _list_models(views: Sequence[DescribedView]) -> Iterable[tuple[type[BaseModel], SchemaMode]]:
     for view in views:
         answers = (*view.returns, *(other.returns for other in view.others.values()))
-        yield from ((each, READ) for each in (view.query, view.body) if each is not None)
-        yield from ((each, WRITTEN) for each in answers if each is not None)
-    yield from ((each, WRITTEN) for each in (*ERRORS, *dict.fromkeys(MESSAGES.values())))
+        yield from ((each, VALIDATION_MODE) for each in (view.query, view.body) if each is not None)
+        yield from ((each, SERIALIZATION_MODE) for each in answers if each is not None)
+    yield from (
+        (each, SERIALIZATION_MODE)
+        for each in (*ERROR_SCHEMAS, *dict.fromkeys(WEBHOOK_MESSAGES.values()))
+    )
 
 
-def _message(name: str, schemas: Schemas) -> dict[str, Any]:
+def _describe_webhook_message(name: str, schemas: ModelSchemas) -> dict[str, Any]:
     """Return the description of a request to a project's webhook."""
     headers = (
-        ("webhook-id", "The same at each attempt.", "string"),
+        ("webhook-id", "Id of the message, the same for each attempt.", "string"),
         ("webhook-timestamp", "Time of the attempt, in seconds since 1970.", "integer"),
-        ("webhook-signature", "`v1,` and a signature, once for each secret in force.", "string"),
+        ("webhook-signature", "`v1,` and a signature, for each valid secret.", "string"),
     )
     return {
         "operationId": f"webhook.{name}",
         "tags": ["Webhooks"],
-        "summary": f"The event {name}",
-        "description": "Signed as in Standard Webhooks; see docs/webhooks.md.",
+        "summary": f"Event {name}",
+        "description": "Messages are signed as in Standard Webhooks. See docs/webhooks.md.",
         "parameters": [
             {
                 "name": header,
@@ -488,17 +488,19 @@ def _message(name: str, schemas: Schemas) -> dict[str, Any]:
         ],
         "requestBody": {
             "required": True,
-            "content": {JSON: {"schema": schemas.reference(MESSAGES[name], WRITTEN)}},
+            "content": {
+                JSON: {"schema": schemas.reference(WEBHOOK_MESSAGES[name], SERIALIZATION_MODE)}
+            },
         },
         "responses": {
             "2XX": {"description": "The message was accepted."},
             "410": {"description": "The receiver no longer exists. The webhook is paused."},
-            "default": {"description": "The message was not accepted. It is sent again."},
+            "default": {"description": "The message was not accepted. It is sent again later."},
         },
     }
 
 
-def _operation(view: DescribedView, schemas: Schemas) -> dict[str, Any]:
+def _describe_operation(view: DescribedView, schemas: ModelSchemas) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": view.name,
         "tags": [view.tag],
@@ -507,15 +509,17 @@ def _operation(view: DescribedView, schemas: Schemas) -> dict[str, Any]:
         "security": [
             {name: list(scopes) for name, scopes in each.items()} for each in view.security
         ],
-        "parameters": _parameters(view, schemas),
-        "responses": responses_of(view, lambda model: schemas.reference(model, WRITTEN)),
+        "parameters": _list_parameters(view, schemas),
+        "responses": describe_responses(
+            view, lambda model: schemas.reference(model, SERIALIZATION_MODE)
+        ),
     }
     if view.body is not None:
-        found["requestBody"] = _request_body(view, view.body, schemas)
+        found["requestBody"] = _describe_request_body(view, view.body, schemas)
     return {name: each for name, each in found.items() if each != ""}
 
 
-def _parameters(view: DescribedView, schemas: Schemas) -> list[dict[str, Any]]:
+def _list_parameters(view: DescribedView, schemas: ModelSchemas) -> list[dict[str, Any]]:
     found = list(view.path.parameters)
     if view.query is not None:
         found += schemas.parameters(view.query)
@@ -526,11 +530,13 @@ def _parameters(view: DescribedView, schemas: Schemas) -> list[dict[str, Any]]:
     return found
 
 
-def _request_body(view: DescribedView, body: type[BaseModel], schemas: Schemas) -> dict[str, Any]:
+def _describe_request_body(
+    view: DescribedView, body: type[BaseModel], schemas: ModelSchemas
+) -> dict[str, Any]:
     properties, required = schemas.properties(body)
     content: dict[str, Any] = {}
     for media_type in view.accepts:
-        content[media_type] = {"schema": schemas.reference(body, READ)}
+        content[media_type] = {"schema": schemas.reference(body, VALIDATION_MODE)}
     lists = {name for name, each in properties.items() if each.get("type") == "array"}
     if lists and FORM in content:
         separated = {"style": "form", "explode": False}

@@ -18,45 +18,45 @@ from domain.core.types.base import KeysetQuery, OffsetQuery
 from web.api.description.described import (
     FORM,
     JSON,
-    Answer,
-    Description,
+    DescribedResponse,
     Requirement,
+    ViewDescription,
+    find_additional_errors,
     find_description,
     find_media_types,
-    find_refusals,
 )
-from web.api.operations import Arguments, Operation
+from web.api.operations import Operation, OperationSpec
 from web.api.schemas.errors import Message
-from web.http.endpoints import ErrorFormat, endpoints_of, find_mark
-from web.releases.gate import concerns_of
+from web.http.endpoints import ErrorFormat, find_access_decorator, get_endpoints
+from web.releases.gate import list_schedule_entries
 
-_VARIABLE = re.compile(r"<(?:(?P<converter>\w+)(?:\((?P<limits>.*?)\))?:)?(?P<name>\w+)>")
+_URL_VARIABLE = re.compile(r"<(?:(?P<converter>\w+)(?:\((?P<limits>.*?)\))?:)?(?P<name>\w+)>")
 #: Names of variables as clients know them from GitLab's documentation.
-_SHOWN_AS = {"reference": "id"}
-_TEXTS = {
+_PUBLIC_NAMES = {"reference": "id"}
+_VARIABLE_DESCRIPTIONS = {
     "reference": (
-        "The number of the {place}, or its full path with slashes as `%2F`, such as `acme%2Fshop`."
+        "Id of the {place}, or its full path with `%2F` for slashes, such as `acme%2Fshop`."
     ),
-    "project_path": "The full path of the project, such as `acme/shop`. Slashes may stay slashes.",
-    "slug": "The name of the integration in its URL, for people: it is not compared.",
-    "endpoint_identifier": "Identifies the integration: 16 hexadecimal digits.",
-    "iid": "The number of the alert or incident in its project.",
-    "alert_iid": "The number of the alert in its project.",
-    "uid": "The client_id.",
-    "tag_name": "The name of the tag.",
+    "project_path": "Full path of the project, such as `acme/shop`. Slashes need not be encoded.",
+    "slug": "Name of the integration in the URL, for readability. It is not checked.",
+    "endpoint_identifier": "Identifier of the integration: 16 hexadecimal digits.",
+    "iid": "Number of the alert or incident in its project.",
+    "alert_iid": "Number of the alert in its project.",
+    "uid": "The `client_id` of the application.",
+    "tag_name": "Name of the tag.",
     "revision": (
-        "The hash of the commit, in full or at least its first 7 digits, or the name of a branch "
-        "or tag with slashes as `%2F`."
+        "Hash of the commit, in full or at least its first 7 digits, or the name of a branch or "
+        "tag with `%2F` for slashes."
     ),
-    "sha": "The hash of the commit, with 40 or 64 digits.",
+    "sha": "Full hash of the commit, with 40 or 64 hexadecimal digits.",
 }
-_PLACES = {"projects": "project", "groups": "group"}
+_RESOURCE_NOUNS = {"projects": "project", "groups": "group"}
 #: Lowest id of a row.
-_FIRST_ID = 1
+_MIN_ID = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Path:
+class DescribedPath:
     """Path in the description."""
 
     template: str
@@ -66,7 +66,7 @@ class Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Variable:
+class _UrlVariable:
     """Variable of a URL rule."""
 
     text: str
@@ -74,79 +74,81 @@ class _Variable:
     converter: BaseConverter
 
 
-def paths_of(rule: Rule, url_map: Map) -> Iterator[Path]:
+def list_paths(rule: Rule, url_map: Map) -> Iterator[DescribedPath]:
     """Return the paths of a rule, one for each combination of its `<any(…):…>` values."""
-    variables = [_variable(found, url_map) for found in _VARIABLE.finditer(rule.rule)]
+    variables = [_parse_variable(found, url_map) for found in _URL_VARIABLE.finditer(rule.rule)]
     choices = [each for each in variables if isinstance(each.converter, AnyConverter)]
     others = [each for each in variables if each not in choices]
-    for chosen in product(*(_words(each.converter) for each in choices)):
+    for chosen in product(*(_list_choices(each.converter) for each in choices)):
         template = rule.rule
         for variable, word in zip(choices, chosen, strict=True):
             template = template.replace(variable.text, word)
-        place = _place(template)
+        place = _find_resource_noun(template)
         for variable in others:
-            template = template.replace(variable.text, f"{{{_shown(variable.name)}}}")
-        parameters = tuple(_parameter(each, place) for each in others)
-        yield Path(template=template, parameters=parameters, chosen=chosen)
+            template = template.replace(variable.text, f"{{{_get_public_name(variable.name)}}}")
+        parameters = tuple(_describe_path_parameter(each, place) for each in others)
+        yield DescribedPath(template=template, parameters=parameters, chosen=chosen)
 
 
-def _variable(found: re.Match[str], url_map: Map) -> _Variable:
+def _parse_variable(found: re.Match[str], url_map: Map) -> _UrlVariable:
     args, limits = parse_converter_args(found["limits"] or "")
     kind = url_map.converters[found["converter"] or "default"]
-    return _Variable(text=found[0], name=found["name"], converter=kind(url_map, *args, **limits))
+    return _UrlVariable(text=found[0], name=found["name"], converter=kind(url_map, *args, **limits))
 
 
-def _words(converter: BaseConverter) -> list[str]:
+def _list_choices(converter: BaseConverter) -> list[str]:
     return sorted(converter.items) if isinstance(converter, AnyConverter) else []
 
 
-def _shown(name: str) -> str:
-    return _SHOWN_AS.get(name, name)
+def _get_public_name(name: str) -> str:
+    return _PUBLIC_NAMES.get(name, name)
 
 
-def _place(template: str) -> str:
-    return next((word for part, word in _PLACES.items() if f"/{part}/" in template), "project")
+def _find_resource_noun(template: str) -> str:
+    return next(
+        (word for part, word in _RESOURCE_NOUNS.items() if f"/{part}/" in template), "project"
+    )
 
 
-def _parameter(variable: _Variable, place: str) -> dict[str, Any]:
+def _describe_path_parameter(variable: _UrlVariable, place: str) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "name": _shown(variable.name),
+        "name": _get_public_name(variable.name),
         "in": "path",
         "required": True,
-        "schema": _schema(variable.converter),
+        "schema": _build_variable_schema(variable.converter),
     }
-    if text := _text(variable.name):
+    if text := _describe_variable(variable.name):
         found["description"] = text.format(place=place)
     return found
 
 
-def _text(name: str) -> str:
+def _describe_variable(name: str) -> str:
     if name.endswith("_id"):
-        return f"Identifies the {name.removesuffix('_id').replace('_', ' ')}."
-    return _TEXTS.get(name, "")
+        return f"Id of the {name.removesuffix('_id').replace('_', ' ')}."
+    return _VARIABLE_DESCRIPTIONS.get(name, "")
 
 
-def _schema(converter: BaseConverter) -> dict[str, Any]:
+def _build_variable_schema(converter: BaseConverter) -> dict[str, Any]:
     if isinstance(converter, IntegerConverter):
-        return {"type": "integer", "minimum": _FIRST_ID, "maximum": converter.max}
+        return {"type": "integer", "minimum": _MIN_ID, "maximum": converter.max}
     if isinstance(converter, PathConverter) and type(converter) is not PathConverter:
         # Only Python supports possessive quantifiers.
         return {"type": "string", "pattern": f"^{converter.regex.replace('*+', '*')}$"}
     return {"type": "string", "minLength": 1}
 
 
-_ANSWERED_BY_FLASK = frozenset({"HEAD", "OPTIONS"})
-_WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_FLASK_METHODS = frozenset({"HEAD", "OPTIONS"})
+_WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 #: Response of reading methods at a former path.
-_FOUND: Mapping[int, Answer] = {
-    302: Answer(
-        text="The project or group has another path now: its URL is in `Location`.",
+_MOVED_RESPONSES: Mapping[int, DescribedResponse] = {
+    302: DescribedResponse(
+        text="The project or group has a new path. Its URL is in `Location`.",
         returns=Message,
         headers=("Location",),
     )
 }
 #: Security schemes of the API other than OAuth.
-_TOKENS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
+_TOKEN_REQUIREMENTS: tuple[Requirement, ...] = ({"access_token": ()}, {"private_token": ()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +157,7 @@ class DescribedView:
 
     name: str
     tag: str
-    path: Path
+    path: DescribedPath
     method: str
     summary: str
     text: str
@@ -176,37 +178,37 @@ class DescribedView:
     is_repeatable: bool
     errors: tuple[int, ...]
     error_format: ErrorFormat
-    others: Mapping[int, Answer]
+    others: Mapping[int, DescribedResponse]
 
 
-def described_views(app: Flask) -> Iterator[DescribedView]:
+def list_described_views(app: Flask) -> Iterator[DescribedView]:
     """Return all described views in the order of the URL map."""
     for rule in app.url_map.iter_rules():
         view = app.view_functions[rule.endpoint]
         description = find_description(view)
         if description is not None:
             if not rule.arguments & set(description.without):
-                yield from _described(app, rule, view, description)
-        elif isinstance(mark := find_mark(view), Operation):
-            yield from _operations(app, rule, view, mark.arguments)
+                yield from _describe_endpoint(app, rule, view, description)
+        elif isinstance(mark := find_access_decorator(view), Operation):
+            yield from _describe_api_operation(app, rule, view, mark.arguments)
 
 
-def _methods(rule: Rule) -> list[str]:
-    return sorted((rule.methods or set()) - _ANSWERED_BY_FLASK)
+def _list_methods(rule: Rule) -> list[str]:
+    return sorted((rule.methods or set()) - _FLASK_METHODS)
 
 
-def _texts(view: Callable[..., Any]) -> tuple[str, str]:
+def _split_docstring(view: Callable[..., Any]) -> tuple[str, str]:
     summary, _, text = (getdoc(view) or "").partition("\n")
     return summary.removesuffix("."), " ".join(text.split())
 
 
-def _described(
-    app: Flask, rule: Rule, view: Callable[..., Any], said: Description
+def _describe_endpoint(
+    app: Flask, rule: Rule, view: Callable[..., Any], said: ViewDescription
 ) -> Iterator[DescribedView]:
-    summary, text = _texts(view)
-    error_format = endpoints_of(app).by_name[rule.endpoint].errors
-    for path in paths_of(rule, app.url_map):
-        for index, method in enumerate(_methods(rule)):
+    summary, text = _split_docstring(view)
+    error_format = get_endpoints(app).by_name[rule.endpoint].errors
+    for path in list_paths(rule, app.url_map):
+        for index, method in enumerate(_list_methods(rule)):
             yield DescribedView(
                 name=f"{said.name}.{method.lower()}" if index else said.name,
                 tag=said.tag,
@@ -232,86 +234,94 @@ def _described(
             )
 
 
-def _operations(
-    app: Flask, rule: Rule, view: Callable[..., Any], said: Arguments
+def _describe_api_operation(
+    app: Flask, rule: Rule, view: Callable[..., Any], said: OperationSpec
 ) -> Iterator[DescribedView]:
-    summary, text = _texts(view)
+    summary, text = _split_docstring(view)
     files = find_media_types(view)
     usual = files.get("file", JSON if said.returns else None)
-    for path in paths_of(rule, app.url_map):
-        for index, method in enumerate(_methods(rule)):
+    for path in list_paths(rule, app.url_map):
+        for index, method in enumerate(_list_methods(rule)):
             in_query = said.query or (said.body if method == "DELETE" else None)
             yield DescribedView(
                 name=".".join((said.name, *path.chosen, *([method.lower()] if index else []))),
-                tag=_tag_of(said.name),
+                tag=_get_tag(said.name),
                 path=path,
                 method=method,
                 summary=summary,
                 text=f"{text}\n\nRequires {said.permission.text}.".strip(),
-                security=_requirements(said),
+                security=_list_security_requirements(said),
                 query=in_query,
                 body=said.body if method != "DELETE" else None,
                 accepts=(JSON, FORM),
-                returns=_models_in(said.returns),
-                status=_status(said, is_file=bool(files)),
+                returns=_list_result_models(said.returns),
+                status=_get_success_status(said, is_file=bool(files)),
                 content_type=next((files[each] for each in path.chosen if each in files), usual),
                 paging=said.query if said.is_list and not files else None,
                 is_conditional=method == "GET" and said.returns is not None,
                 is_repeatable=method == "POST" and said.is_repeatable,
-                errors=tuple(sorted({*_errors(said, method, rule), *find_refusals(view)})),
+                errors=tuple(
+                    sorted(
+                        {*_list_error_statuses(said, method, rule), *find_additional_errors(view)}
+                    )
+                ),
                 error_format=ErrorFormat.API,
-                others=_FOUND if method == "GET" and _may_have_moved(rule) else {},
+                others=_MOVED_RESPONSES
+                if method == "GET" and _has_namespace_reference(rule)
+                else {},
             )
 
 
-def _tag_of(name: str) -> str:
+def _get_tag(name: str) -> str:
     """Return the tag of an operation, such as `API usage` for `api_usage.index`."""
     words = name.partition(".")[0].replace("_", " ").capitalize()
     return words.replace("Api ", "API ")
 
 
-def _status(said: Arguments, *, is_file: bool) -> int:
+def _get_success_status(said: OperationSpec, *, is_file: bool) -> int:
     if said.returns or is_file or said.status != HTTPStatus.OK:
         return said.status
     return HTTPStatus.NO_CONTENT
 
 
-def _models_in(returns: type[BaseModel] | UnionType | None) -> tuple[type[BaseModel], ...]:
+def _list_result_models(returns: type[BaseModel] | UnionType | None) -> tuple[type[BaseModel], ...]:
     if returns is None:
         return ()
     return get_args(returns) if isinstance(returns, UnionType) else (returns,)
 
 
-def _requirements(said: Arguments) -> tuple[Requirement, ...]:
+def _list_security_requirements(said: OperationSpec) -> tuple[Requirement, ...]:
     by_scope: tuple[Requirement, ...] = tuple(
         {"oauth2": (scope,)} for scope in said.permission.scopes
     )
     without_token: tuple[Requirement, ...] = ({},) if said.permission.is_open else ()
-    return (*by_scope, *_TOKENS, *without_token)
+    return (*by_scope, *_TOKEN_REQUIREMENTS, *without_token)
 
 
-def _errors(said: Arguments, method: str, rule: Rule) -> set[int]:
+def _list_error_statuses(said: OperationSpec, method: str, rule: Rule) -> set[int]:
     """Return the possible error statuses of an operation of the API."""
     always = (400, 401, 403, 429, 503)
     unknown = (404,) if rule.arguments else ()
-    changing = (409,) if method in _WRITING else ()
-    moved = (405,) if method in _WRITING and _may_have_moved(rule) else ()
+    changing = (409,) if method in _WRITE_METHODS else ()
+    moved = (405,) if method in _WRITE_METHODS and _has_namespace_reference(rule) else ()
     with_query = (414,) if said.query is not None else ()
     with_body = (408, 413) if said.body is not None else ()
-    removed = (each.change.status for each in concerns_of(method, rule.rule) if each.refuses)
+    removed = (
+        each.change.status for each in list_schedule_entries(method, rule.rule) if each.rejects_call
+    )
     return {*always, *unknown, *changing, *moved, *with_query, *with_body, *removed}
 
 
-def _may_have_moved(rule: Rule) -> bool:
+def _has_namespace_reference(rule: Rule) -> bool:
     """Return whether the URL contains the path of a project or group."""
     return "reference" in rule.arguments
 
 
-def is_numbered(query: type[BaseModel] | None) -> bool:
+def has_numbered_pages(query: type[BaseModel] | None) -> bool:
     """Return whether the pages of a list are numbered."""
     return query is not None and issubclass(query, OffsetQuery)
 
 
-def is_linked(query: type[BaseModel] | None) -> bool:
+def has_linked_pages(query: type[BaseModel] | None) -> bool:
     """Return whether the pages of a list are linked."""
     return query is not None and issubclass(query, KeysetQuery)

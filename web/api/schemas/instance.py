@@ -10,7 +10,7 @@ from pydantic import Field, create_model
 from domain.core.types.base import Body, Resource
 from web.api.schemas.releases import ReleaseRehearsal
 from web.releases.rehearsal import Rehearsal
-from web.settings.fields import Source, about
+from web.settings.fields import Source, get_setting_metadata
 from web.settings.reader import Settings
 
 
@@ -34,10 +34,10 @@ class Readiness(Resource):
 class Version(Resource):
     """Running release."""
 
-    version: str = Field(description="The running release of the interfaces.")
+    version: str = Field(description="Running release of the interfaces.")
     revision: Literal["gatebell"] = "gatebell"
-    gatebell_version: str = Field(description="The version of the program.")
-    gatebell_commit: str | None = Field(description="Null where it is not known.")
+    gatebell_version: str = Field(description="Version of the program.")
+    gatebell_commit: str | None = Field(description="Commit of the program. Null if unknown.")
 
 
 class Metadata(Version):
@@ -47,51 +47,63 @@ class Metadata(Version):
 
 
 #: Appearance settings of the sign-in page and of the messages on all pages, by API name.
-_APPEARANCE = {
+_APPEARANCE_SETTINGS = {
     "title": "appearance_title",
     "description": "appearance_description",
     "header_message": "header_message",
     "footer_message": "footer_message",
 }
 #: Names in GitLab's API by names of our settings.
-_GITLAB = {
+_GITLAB_NAMES = {
     "password_min_length": "minimum_password_length",
     "personal_access_token_lifetime_days": "max_personal_access_token_lifetime",
 }
-_LIVE = {each.name: each for each in fields(Settings) if about(each).source is Source.LIVE}
-_SETTINGS = {_GITLAB.get(name, name): name for name in _LIVE if name not in _APPEARANCE.values()}
+_LIVE_SETTINGS = {
+    each.name: each for each in fields(Settings) if get_setting_metadata(each).source is Source.LIVE
+}
+_API_SETTINGS = {
+    _GITLAB_NAMES.get(name, name): name
+    for name in _LIVE_SETTINGS
+    if name not in _APPEARANCE_SETTINGS.values()
+}
 
 
-def _type_of(setting: Setting[Any]) -> Any:
-    choices = about(setting).changeable_to.choices
+def _get_field_type(setting: Setting[Any]) -> Any:
+    choices = get_setting_metadata(setting).changeable_to.choices
     return Literal[choices] if choices else setting.type
 
 
-def _meaning(setting: Setting[Any]) -> str:
-    known = about(setting)
+def _describe_setting(setting: Setting[Any]) -> str:
+    known = get_setting_metadata(setting)
     return f"{known.doc} Allowed: {known.changeable_to.allowed}."
 
 
-def _resource(
+def _create_resource_model(
     name: str, of: Mapping[str, str], *, removed: Mapping[str, str] | None = None
 ) -> type[Resource]:
     made: dict[str, Any] = {
-        each: (_type_of(_LIVE[setting]), Field(description=_meaning(_LIVE[setting])))
+        each: (
+            _get_field_type(_LIVE_SETTINGS[setting]),
+            Field(description=_describe_setting(_LIVE_SETTINGS[setting])),
+        )
         for each, setting in of.items()
     }
     former: dict[str, Any] = {
-        each: (_type_of(_LIVE[setting]) | None, Field(default=None, deprecated=True))
+        each: (
+            _get_field_type(_LIVE_SETTINGS[setting]) | None,
+            Field(default=None, deprecated=True),
+        )
         for each, setting in (removed or {}).items()
     }
     made |= former
-    return create_model(name, __base__=Resource, __doc__="The values in force.", **made)
+    return create_model(name, __base__=Resource, __doc__="The current values.", **made)
 
 
-def _body(name: str, of: Mapping[str, str]) -> type[Body]:
+def _create_body_model(name: str, of: Mapping[str, str]) -> type[Body]:
     made: dict[str, Any] = {
         each: (
-            _type_of(_LIVE[setting]) | None,
-            Field(default=None, description=_meaning(_LIVE[setting])),
+            _get_field_type(_LIVE_SETTINGS[setting]) | None,
+            Field(default=None, description=_describe_setting(_LIVE_SETTINGS[setting])),
         )
         for each, setting in of.items()
     }
@@ -101,34 +113,40 @@ def _body(name: str, of: Mapping[str, str]) -> type[Body]:
 
 
 #: API settings that a release removes, with the settings that hold their values.
-_REMOVED = {
+_REMOVED_SETTINGS = {
     "user_email_lookup_limit": "search_rate_limit",
     "sign_in_text": "appearance_description",
     "help_text": "appearance_description",
 }
 
 
-InstanceSettings = _resource("InstanceSettings", _SETTINGS, removed=_REMOVED)
+InstanceSettings = _create_resource_model(
+    "InstanceSettings", _API_SETTINGS, removed=_REMOVED_SETTINGS
+)
 InstanceSettingsOfRelease = create_model(
     "InstanceSettingsOfRelease",
     __base__=InstanceSettings,
-    __doc__="The values in a new release.",
+    __doc__="The values after a change of the running release.",
     rehearsal=(
         ReleaseRehearsal,
         Field(description="Effects of the change of the running release."),
     ),
 )
-InstanceSettingsBody = _body("InstanceSettingsBody", {**_REMOVED, **_SETTINGS})
-Appearance = _resource("Appearance", _APPEARANCE)
-AppearanceBody = _body("AppearanceBody", _APPEARANCE)
+InstanceSettingsBody = _create_body_model(
+    "InstanceSettingsBody", {**_REMOVED_SETTINGS, **_API_SETTINGS}
+)
+Appearance = _create_resource_model("Appearance", _APPEARANCE_SETTINGS)
+AppearanceBody = _create_body_model("AppearanceBody", _APPEARANCE_SETTINGS)
 #: API names by names of settings.
-API_NAMES = {name: each for each, name in {**_SETTINGS, **_APPEARANCE}.items()}
+API_NAMES_BY_SETTING = {
+    name: each for each, name in {**_API_SETTINGS, **_APPEARANCE_SETTINGS}.items()
+}
 
 
-def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
+def build_settings_resource(values: Settings, rehearsal: Rehearsal | None = None) -> Resource:
     """Present the settings, with a rehearsal after a change of the running release."""
     own: dict[str, Any] = {
-        each: getattr(values, name) for each, name in {**_SETTINGS, **_REMOVED}.items()
+        each: getattr(values, name) for each, name in {**_API_SETTINGS, **_REMOVED_SETTINGS}.items()
     }
     if rehearsal is None:
         return InstanceSettings(**own)
@@ -136,17 +154,19 @@ def present_settings(values: Settings, rehearsal: Rehearsal | None = None) -> Re
     return InstanceSettingsOfRelease(**own)
 
 
-def present_appearance(values: Settings) -> Resource:
+def build_appearance_resource(values: Settings) -> Resource:
     """Present the appearance settings."""
-    return Appearance(**{each: getattr(values, name) for each, name in _APPEARANCE.items()})
+    return Appearance(
+        **{each: getattr(values, name) for each, name in _APPEARANCE_SETTINGS.items()}
+    )
 
 
-def changed_settings(body: Body) -> Mapping[str, str]:
+def list_changed_settings(body: Body) -> Mapping[str, str]:
     """Return the values that a body sets as texts, by names of settings."""
-    own = {**_REMOVED, **_SETTINGS, **_APPEARANCE}
+    own = {**_REMOVED_SETTINGS, **_API_SETTINGS, **_APPEARANCE_SETTINGS}
     given = body.model_dump(exclude_none=True)
-    return {own[name]: _written(value) for name, value in given.items()}
+    return {own[name]: _format_value(value) for name, value in given.items()}
 
 
-def _written(value: object) -> str:
+def _format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,10 +17,10 @@ Prompt = Literal["none", "login", "consent"]
 
 
 #: Union of the token requests of all grants.
-_AnyRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
+_AnyTokenRequest = reduce(or_, (grant.REQUEST for grant in GRANTS))
 
 
-class TokenRequest(RootModel[_AnyRequest]):  # type: ignore[valid-type]
+class TokenRequest(RootModel[_AnyTokenRequest]):  # type: ignore[valid-type]
     """Request for tokens with one of the supported grants."""
 
 
@@ -34,7 +34,7 @@ class TokenQuestion(ClientParameters):
     """Token to introspect or to revoke (RFC 7009 section 2.1, RFC 7662 section 2.1)."""
 
     token: str
-    token_type_hint: str = Field(default="", description="Hints are neither required nor used.")
+    token_type_hint: str = Field(default="", description="Accepted, but not used.")
 
 
 class _AuthorizationParameters(Query):
@@ -45,7 +45,7 @@ class _AuthorizationParameters(Query):
     scope: str = ""
     state: str = ""
     code_challenge: Annotated[str, Field(pattern=r"^[A-Za-z0-9\-_]{43}$")] = Field(
-        default="", description="Challenge of PKCE (RFC 7636). Public applications require it."
+        default="", description="PKCE code challenge (RFC 7636). Required for public applications."
     )
     code_challenge_method: Literal["S256"] = "S256"
     response_mode: Literal["query"] = "query"
@@ -82,7 +82,7 @@ class ClientRegistration(Body):
     )
     grant_types: list[str] = Field(default_factory=list, max_length=50)
     response_types: list[str] = Field(default_factory=list, max_length=50)
-    client_uri: str = Field(default="", description="An https URL, as the ones below.")
+    client_uri: str = Field(default="", description="An https URL, like the following URLs.")
     logo_uri: str = ""
     tos_uri: str = ""
     policy_uri: str = ""
@@ -105,10 +105,10 @@ class TokenResponse(Resource):
 
     access_token: str
     token_type: Literal["bearer", "Bearer", "DPoP"]
-    expires_in: int = Field(description="Seconds.")
+    expires_in: int = Field(description="Lifetime in seconds.")
     refresh_token: str = ""
-    scope: str = Field(default="", description="Separated by spaces.")
-    created_at: int = Field(default=0, description="Seconds since 1970.")
+    scope: str = Field(default="", description="Granted scopes, separated by spaces.")
+    created_at: int = Field(default=0, description="Creation time, in seconds since 1970.")
     id_token: str = Field(
         default="", description="ID token of OpenID Connect, if `openid` was granted."
     )
@@ -121,15 +121,15 @@ class DeviceAuthorizationResponse(Resource):
     user_code: str
     verification_uri: str
     verification_uri_complete: str
-    expires_in: int = Field(description="Seconds.")
-    interval: int = Field(description="Seconds between two requests for a token.")
+    expires_in: int = Field(description="Lifetime in seconds.")
+    interval: int = Field(description="Minimum number of seconds between two token requests.")
 
 
 class PushedResponse(Resource):
     """URI of a pushed authorization request (RFC 9126 section 2.2)."""
 
     request_uri: str
-    expires_in: int = Field(description="Seconds.")
+    expires_in: int = Field(description="Lifetime in seconds.")
 
 
 class RevocationResponse(Resource):
@@ -168,14 +168,14 @@ class TokenInfo(Resource):
 
     resource_owner_id: int
     scope: list[str]
-    expires_in: int | None = Field(description="Seconds that are left.")
+    expires_in: int | None = Field(description="Remaining lifetime in seconds.")
     application: TokenApplication
-    created_at: int = Field(description="Seconds since 1970.")
+    created_at: int = Field(description="Creation time, in seconds since 1970.")
     scopes: list[str] = Field(
-        deprecated=True, description="Same as `scope`, for clients written for GitLab."
+        deprecated=True, description="Same as `scope`, for compatibility with GitLab."
     )
     expires_in_seconds: int | None = Field(
-        deprecated=True, description="Same as `expires_in`, for clients written for GitLab."
+        deprecated=True, description="Same as `expires_in`, for compatibility with GitLab."
     )
 
 
@@ -216,7 +216,9 @@ class RegisteredClient(Resource):
     client_id: str
     client_id_issued_at: int
     client_secret: str = ""
-    client_secret_expires_at: Literal[0] = Field(default=0, description="Never.")
+    client_secret_expires_at: Literal[0] = Field(
+        default=0, description="Always 0, because the secret does not expire."
+    )
     registration_access_token: str
     registration_client_uri: str
     client_name: str

@@ -8,7 +8,7 @@ from typing import Any, Literal, Union
 
 from pydantic import ConfigDict, Field, RootModel
 
-from domain.alerts.formats.base import TIMES
+from domain.alerts.formats.base import TIME_NOTATIONS
 from domain.alerts.formats.http_endpoint import GenericAlert
 from domain.alerts.formats.registry import FORMATS
 from domain.core.types.base import Body, Resource
@@ -41,7 +41,7 @@ class PagerDutyPayload(Body):
     summary: str = Field(min_length=1)
     source: str = Field(min_length=1)
     severity: Literal["critical", "error", "warning", "info"]
-    timestamp: str = Field(default="", description=TIMES)
+    timestamp: str = Field(default="", description=TIME_NOTATIONS)
     component: str = ""
     group: str = ""
     custom_details: dict[str, Any] = Field(default_factory=dict)
@@ -52,12 +52,14 @@ class PagerDutyEvent(Body):
 
     model_config = ConfigDict(extra="allow")
 
-    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    routing_key: str = Field(description="Authorization key of an HTTP endpoint.")
     event_action: Literal["trigger", "acknowledge", "resolve"]
     dedup_key: str = Field(
-        default="", max_length=255, description="Needed to acknowledge and resolve."
+        default="",
+        max_length=255,
+        description="Deduplication key. Required for `acknowledge` and `resolve`.",
     )
-    payload: PagerDutyPayload | None = Field(default=None, description="Needed to trigger.")
+    payload: PagerDutyPayload | None = Field(default=None, description="Required for `trigger`.")
     client: str = ""
 
 
@@ -66,13 +68,13 @@ class ChangePayload(Body):
 
     summary: str = Field(min_length=1)
     source: str = ""
-    timestamp: str = Field(default="", description=TIMES)
+    timestamp: str = Field(default="", description=TIME_NOTATIONS)
 
 
 class ChangeEvent(Body):
     """Change event of PagerDuty's Events API v2."""
 
-    routing_key: str = Field(description="The authorization key of an HTTP endpoint.")
+    routing_key: str = Field(description="Authorization key of an HTTP endpoint.")
     payload: ChangePayload
 
 

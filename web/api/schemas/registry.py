@@ -26,8 +26,8 @@ class RegistryTokenForm(Body):
 
     grant_type: Literal["password"]
     service: Literal["container_registry"]
-    password: str = Field(description="An access token.")
-    username: str = Field(default="", description="Any.")
+    password: str = Field(description="Access token.")
+    username: str = Field(default="", description="Any user name.")
     scope: str = ""
 
 
@@ -36,7 +36,7 @@ class RegistryTokenResponse(Resource):
 
     token: str
     access_token: str
-    expires_in: int = Field(description="Seconds.")
+    expires_in: int = Field(description="Lifetime in seconds.")
     issued_at: Time
     scope: str = ""
 

@@ -15,24 +15,24 @@ from domain.core.types.base import (
     Resource,
     Text,
     Time,
-    columns_of,
-    one_of,
+    describe_choices,
+    get_column_values,
 )
-from domain.releases.changes import Certainty, Interface, Kind
-from domain.releases.checker.checker import NEWEST
-from domain.releases.checker.findings import Finding, Report
-from domain.releases.listing import ChangeFilter, State
+from domain.releases.changes import Certainty, Interface, ReleaseChangeKind
+from domain.releases.checker.checker import NEWEST_RELEASE
+from domain.releases.checker.findings import CheckReport, Finding
+from domain.releases.listing import ChangeFilter, ReleaseChangeState
 from domain.releases.usage.consumers import ConsumerKind
-from domain.releases.usage.reading import Use
+from domain.releases.usage.reading import AffectedUsage
 from domain.releases.version import Release, parse_release
 from web.releases.rehearsal import Rehearsal
-from web.releases.schedule_view import ListedChange, page_of
+from web.releases.schedule_view import ListedChange, build_change_url
 
 #: Page size at which all changes fit on one page.
-_LARGEST_PAGE = 100
+_MAX_PAGE_SIZE = 100
 
 
-def release_text(text: str) -> str:
+def validate_release_text(text: str) -> str:
     """Return the text of a release.
 
     Raise ValueError if the text is not a release.
@@ -47,11 +47,11 @@ def release_text(text: str) -> str:
 class ReleaseFilterQuery(Query):
     """Filter for the changes in a list or feed."""
 
-    release: Annotated[Text, AfterValidator(release_text)] | None = Field(
-        default=None, description="The release that they take effect in, such as 18.0."
+    release: Annotated[Text, AfterValidator(validate_release_text)] | None = Field(
+        default=None, description="Release in which the changes take effect, such as 18.0."
     )
     interface: Interface | None = None
-    state: State | None = Field(
+    state: ReleaseChangeState | None = Field(
         default=None,
         description="State of the change in the running release. `not_hosted` is a change of an "
         "interface that this service does not have.",
@@ -67,33 +67,33 @@ class ReleaseFilterQuery(Query):
 class ReleaseChangeQuery(OffsetQuery, ReleaseFilterQuery):
     """Filter and page of a list of changes."""
 
-    per_page: PageSize = _LARGEST_PAGE
+    per_page: PageSize = _MAX_PAGE_SIZE
 
 
 class ReleaseChange(Resource):
     """Change of an interface in a release."""
 
     id: str
-    release: str = Field(description="The release that it takes effect in.")
-    date: dt.date | None = Field(description="The day of the release, where it was entered.")
+    release: str = Field(description="Release in which the change takes effect.")
+    date: dt.date | None = Field(description="Date of the release, if it was entered.")
     interface: Interface
-    kind: Kind
-    state: State
+    kind: ReleaseChangeKind
+    state: ReleaseChangeState
     title: str
-    matches: tuple[str, ...] = Field(description="Calls and names that the change concerns.")
+    matches: tuple[str, ...] = Field(description="Calls and names that the change affects.")
     after: str = Field(description="Behavior from the release on.")
     replacement: str = Field(description="Replacement for the interface.")
     hosted: bool = Field(description="True if this service has the interface.")
-    announced: str | None = Field(description="The release of the announcement, where stated.")
-    end_of_support: str | None = Field(description="The release of the end of support.")
-    url: str = Field(description="The page of the change.")
+    announced: str | None = Field(description="Release of the announcement, if known.")
+    end_of_support: str | None = Field(description="Release in which support ends.")
+    url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, listed: ListedChange) -> "ReleaseChange":
         """Present a change."""
         shown = {
-            **columns_of(listed.change, cls),
-            **columns_of(listed, cls),
+            **get_column_values(listed.change, cls),
+            **get_column_values(listed, cls),
             "date": listed.day,
             "matches": tuple(map(str, listed.change.matches)),
         }
@@ -105,15 +105,15 @@ class ReleaseCheckBody(Body):
 
     name: str = Field(
         default="",
-        description="The name of the file, whose ending says what it is. Leave it out for a part "
-        "of a file.",
+        description="File name. The extension determines the type of the content. Omit it for a "
+        "part of a file.",
     )
     content: RequiredText = Field(
-        description="A HAR file, an access log, a list of requests, a GraphQL document, a CI file, "
-        "or the source of a program."
+        description="Text to check: a HAR file, an access log, a list of requests, a GraphQL "
+        "document, a CI file, or the source of a program."
     )
-    release: Annotated[Text, AfterValidator(release_text)] = Field(
-        default=str(NEWEST),
+    release: Annotated[Text, AfterValidator(validate_release_text)] = Field(
+        default=str(NEWEST_RELEASE),
         description="Release for which the content is checked. Changes up to this release are "
         "reported.",
     )
@@ -127,24 +127,24 @@ class ReleaseCheckBody(Body):
 class ReleaseFinding(Resource):
     """Finding of the release checker."""
 
-    change: str = Field(description="The id of the change.")
+    change: str = Field(description="Id of the change.")
     title: str
-    release: str = Field(description="The release that it takes effect in.")
+    release: str = Field(description="Release in which the change takes effect.")
     interface: Interface
-    line: int = Field(description="Line of the finding, from 1.")
+    line: int = Field(description="Line number of the finding, starting at 1.")
     certainty: Certainty = Field(
-        description="`sure`, or `possible` if only a name or a part of the call was found, or only "
-        "some of such requests fail or mean something else."
+        description="`sure`, or `possible` if only a name or a part of the call was found, or if "
+        "only some of these requests fail or change their meaning."
     )
     reason: str = Field(description="Reason for the finding, without values of the content.")
     replacement: str = Field(description="Replacement for the interface.")
-    url: str = Field(description="The page of the change.")
+    url: str = Field(description="URL of the page about the change.")
 
     @classmethod
     def of(cls, found: Finding) -> Self:
         """Present a finding."""
-        shown = {**columns_of(found.change, cls), **columns_of(found, cls)}
-        shown |= {"change": found.change.id, "url": page_of(found.change)}
+        shown = {**get_column_values(found.change, cls), **get_column_values(found, cls)}
+        shown |= {"change": found.change.id, "url": build_change_url(found.change)}
         return cls.model_validate(shown)
 
 
@@ -154,10 +154,10 @@ class ReleaseCheck(Resource):
     kind: str = Field(description="The detected type of the text.")
     release: str
     findings: list[ReleaseFinding]
-    is_cut: bool = Field(description="True if there are more findings than these.")
+    is_cut: bool = Field(description="True if there are more findings than listed.")
 
     @classmethod
-    def of(cls, report: Report, release: Release) -> Self:
+    def of(cls, report: CheckReport, release: Release) -> Self:
         """Present a report."""
         return cls(
             kind=report.kind,
@@ -177,7 +177,7 @@ class UsageQuery(OffsetQuery):
 class ConsumerResource(Resource):
     """Consumer of the API."""
 
-    kind: Annotated[str, one_of(*ConsumerKind)]
+    kind: Annotated[str, describe_choices(*ConsumerKind)]
     #: Id of the application, the token or the user; null for requests without a token.
     id: int | None
     name: str
@@ -193,7 +193,7 @@ class UsageResource(Resource):
     title: str
     replacement: str
     #: `sure`, or `possible` if the effect depends on how the caller uses the response.
-    certainty: Annotated[str, one_of("sure", "possible")]
+    certainty: Annotated[str, describe_choices("sure", "possible")]
     consumer: ConsumerResource
     calls: int
     operations: list[str]
@@ -204,7 +204,7 @@ class UsageResource(Resource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: Use) -> "UsageResource":
+    def of(cls, use: AffectedUsage) -> "UsageResource":
         """Present the calls that a change affects."""
         return cls(
             change=use.change.id,
@@ -212,11 +212,11 @@ class UsageResource(Resource):
             title=use.change.title,
             replacement=use.change.replacement,
             consumer=ConsumerResource.model_validate(use.consumer),
-            **calls_of(use),
+            **build_call_fields(use),
         )
 
 
-def calls_of(use: Use) -> dict[str, Any]:
+def build_call_fields(use: AffectedUsage) -> dict[str, Any]:
     """Return how calls are affected and when they were made, as fields."""
     return {
         "certainty": use.certainty,
@@ -229,13 +229,13 @@ def calls_of(use: Use) -> dict[str, Any]:
 
 
 #: Maximum number of uses in a response.
-_MOST_USES = 100
+_MAX_USES = 100
 
 
 class RehearsedConsumer(ConsumerResource):
     """Consumer and how its calls are affected."""
 
-    certainty: Annotated[str, one_of("sure", "possible")]
+    certainty: Annotated[str, describe_choices("sure", "possible")]
     calls: int
     operations: list[str]
     first_called_at: Time
@@ -243,9 +243,9 @@ class RehearsedConsumer(ConsumerResource):
     last_address: str | None
 
     @classmethod
-    def of(cls, use: Use) -> "RehearsedConsumer":
+    def of(cls, use: AffectedUsage) -> "RehearsedConsumer":
         """Present a consumer."""
-        return cls(**columns_of(use.consumer, cls), **calls_of(use))
+        return cls(**get_column_values(use.consumer, cls), **build_call_fields(use))
 
 
 class RehearsedChange(Resource):
@@ -261,13 +261,11 @@ class RehearsedChange(Resource):
 class ReleaseRehearsal(Resource):
     """Effects of a change of the running release on the counted calls."""
 
-    running: str = Field(description="The release before.")
+    running: str = Field(description="Running release before the change.")
     release: str
-    breaks: int = Field(
-        description="The number of uses that are certain to have a different result."
-    )
+    breaks: int = Field(description="Number of uses whose results are certain to change.")
     tokens_given_expiry: int = Field(
-        description="Access tokens that never expired, and now have an expiry date."
+        description="Number of access tokens that had no expiry date and get one."
     )
     changes: list[RehearsedChange] = Field(
         description="Changes with at most 100 consumers. `GET /releases/usage?scope=all` lists "
@@ -275,7 +273,7 @@ class ReleaseRehearsal(Resource):
     )
 
     @classmethod
-    def of(cls, found: Rehearsal, *, most: int | None = _MOST_USES) -> "ReleaseRehearsal":
+    def of(cls, found: Rehearsal, *, most: int | None = _MAX_USES) -> "ReleaseRehearsal":
         """Present a rehearsal with at most `most` uses, or all uses if `most` is None."""
         by_change = sorted(found.uses[:most], key=lambda use: use.change.id)
         return cls(
@@ -285,7 +283,7 @@ class ReleaseRehearsal(Resource):
             tokens_given_expiry=found.endless_tokens,
             changes=[
                 RehearsedChange(
-                    **columns_of(change, RehearsedChange),
+                    **get_column_values(change, RehearsedChange),
                     change=change.id,
                     consumers=[RehearsedConsumer.of(use) for use in uses],
                 )

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from domain.alerts.listing.filters import STATUSES as ALERT_STATUSES
 from domain.alerts.reading.incoming import Severity
-from domain.core.types.base import Resource, Time, one_of
-from domain.delivery.webhooks.types import TESTED, WebhookEvent
+from domain.core.types.base import Resource, Time, describe_choices
+from domain.delivery.webhooks.types import TEST_EVENT, WebhookEvent
 
-_Severity = Annotated[str, one_of(*Severity)]
+_Severity = Annotated[str, describe_choices(*Severity)]
 
 
 class MessageProject(Resource):
@@ -26,17 +26,17 @@ class MessageAlert(Resource):
     """Alert as of the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(description="Number in the project.")
     title: str
     description: str | None
     severity: _Severity
-    status: Annotated[str, one_of(*ALERT_STATUSES)]
+    status: Annotated[str, describe_choices(*ALERT_STATUSES)]
     environment: str | None
     service: str | None
     monitoring_tool: str | None
     hosts: list[str]
     integration: str | None
-    events: int = Field(description="The number of reports.")
+    events: int = Field(description="Number of reports.")
     started_at: Time
     ended_at: Time | None
     last_event_at: Time
@@ -50,12 +50,12 @@ class MessageIncident(Resource):
     """Incident as of the time when the message was created."""
 
     id: int
-    iid: int = Field(description="Its number within the project.")
+    iid: int = Field(description="Number in the project.")
     title: str
-    description: str = Field(description="Markdown, at most 10,000 characters of it.")
+    description: str = Field(description="Markdown, cut after 10,000 characters.")
     severity: _Severity
-    status: Annotated[str, one_of("triggered", "acknowledged", "resolved")]
-    alerts: list[int] = Field(description="Numbers (iid) of its first 100 alerts.")
+    status: Annotated[str, describe_choices("triggered", "acknowledged", "resolved")]
+    alerts: list[int] = Field(description="Numbers (`iid`) of the first 100 alerts.")
     alerts_count: int
     created_at: Time
     acknowledged_at: Time | None
@@ -84,7 +84,7 @@ class IncidentMessageData(MessageData):
 class AlertMessage(Resource):
     """Message about an alert."""
 
-    type: Annotated[str, one_of(*(each for each in WebhookEvent if each.is_of_alerts))]
+    type: Annotated[str, describe_choices(*(each for each in WebhookEvent if each.is_alert_event))]
     timestamp: Time
     data: AlertMessageData
 
@@ -92,7 +92,9 @@ class AlertMessage(Resource):
 class IncidentMessage(Resource):
     """Message about an incident."""
 
-    type: Annotated[str, one_of(*(each for each in WebhookEvent if not each.is_of_alerts))]
+    type: Annotated[
+        str, describe_choices(*(each for each in WebhookEvent if not each.is_alert_event))
+    ]
     timestamp: Time
     data: IncidentMessageData
 
@@ -106,7 +108,10 @@ class TestedMessage(Resource):
 
 
 #: Schemas of messages by type.
-MESSAGES: Mapping[str, type[AlertMessage] | type[IncidentMessage] | type[TestedMessage]] = {
-    **{each.value: AlertMessage if each.is_of_alerts else IncidentMessage for each in WebhookEvent},
-    TESTED: TestedMessage,
+WEBHOOK_MESSAGES: Mapping[str, type[AlertMessage] | type[IncidentMessage] | type[TestedMessage]] = {
+    **{
+        each.value: AlertMessage if each.is_alert_event else IncidentMessage
+        for each in WebhookEvent
+    },
+    TEST_EVENT: TestedMessage,
 }

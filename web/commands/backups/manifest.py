@@ -11,20 +11,20 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, inspect, select, table, text
 from sqlalchemy.orm import Session
 
-from domain.audit.seals import audit_key, verify
+from domain.audit.seals import get_or_create_audit_key, verify_seals
 from domain.core.clock import system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring, UndecipherableError
-from domain.core.secret_keys import missing_fingerprints
+from domain.core.secret_keys import find_missing_fingerprints
 from models import Host
-from web.database.schema import newest_known_revision
+from web.database.schema import get_newest_known_revision
 from web.instance_files import write_private_file
 
-NAME = "manifest.json"
-_FORMAT = 1
-_REVISION = "alembic_version"
+MANIFEST_NAME = "manifest.json"
+_FORMAT_VERSION = 1
+_REVISION_TABLE = "alembic_version"
 #: Maximum number of faults of one kind that are reported.
-_MOST_TOLD = 20
+_MAX_REPORTED_FAULTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class BackedUpFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Contents:
+class DatabaseContents:
     """Contents of a database, for comparison with a restored database."""
 
     #: Newest migration of the database.
@@ -67,23 +67,23 @@ class Manifest:
     database: str
     #: Name of the database file.
     database_file: str
-    contents: Contents
+    contents: DatabaseContents
     #: Fingerprints of SECRET_KEY and its fallbacks, starting with the key that data is written
     #: with.
     key_fingerprints: list[str]
     files: list[BackedUpFile]
     #: Sentences about data that must be kept elsewhere.
     left_out: list[str]
-    format: int = _FORMAT
+    format: int = _FORMAT_VERSION
 
     def write(self, directory: Path) -> None:
         """Write the manifest as the last file of the backup, which is unusable without it."""
         for each in self.files:
-            _sync(directory / each.name)
-        aside = directory / f"{NAME}.new"
+            _sync_to_disk(directory / each.name)
+        aside = directory / f"{MANIFEST_NAME}.new"
         write_private_file(aside, json.dumps(asdict(self), indent=1) + "\n")
-        _sync(aside)
-        aside.rename(directory / NAME)
+        _sync_to_disk(aside)
+        aside.rename(directory / MANIFEST_NAME)
 
     @classmethod
     def read(cls, directory: Path) -> "Manifest":
@@ -92,131 +92,138 @@ class Manifest:
         Raise InvalidError if it is missing or cannot be read.
         """
         try:
-            said = json.loads((directory / NAME).read_text(encoding="utf-8"))
+            said = json.loads((directory / MANIFEST_NAME).read_text(encoding="utf-8"))
             return cls._of(said)
         except FileNotFoundError:
-            message = f"{directory} has no {NAME}: it is not a backup, or was not completed."
+            message = (
+                f"{directory} has no {MANIFEST_NAME}. It is not a backup, or it is not complete."
+            )
             raise InvalidError(message) from None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InvalidError(f"{directory / NAME} cannot be read.") from error
+            raise InvalidError(f"{directory / MANIFEST_NAME} cannot be read.") from error
 
     @classmethod
     def _of(cls, said: dict[str, Any]) -> "Manifest":
-        if said["format"] != _FORMAT:
-            message = f"This backup has the format {said['format']}; this release reads {_FORMAT}."
+        if said["format"] != _FORMAT_VERSION:
+            message = (
+                f"This backup has the format {said['format']}, but this release only reads the "
+                f"format {_FORMAT_VERSION}."
+            )
             raise InvalidError(message)
         if not isinstance(said["made_at"], str):
             raise TypeError
         files = [BackedUpFile(**each) for each in said["files"]]
-        return cls(**{**said, "contents": Contents(**said["contents"]), "files": files})
+        return cls(**{**said, "contents": DatabaseContents(**said["contents"]), "files": files})
 
-    def faults_of_files(self, directory: Path) -> list[str]:
+    def find_file_faults(self, directory: Path) -> list[str]:
         """Compare the files with their hashes and return a sentence for each difference."""
-        return [said for each in self.files if (said := _fault_of(directory, each))]
+        return [said for each in self.files if (said := _find_file_fault(directory, each))]
 
     def has(self, name: str) -> bool:
         """Return whether the backup contains a file with this name."""
         return any(each.name == name for each in self.files)
 
 
-def _fault_of(directory: Path, expected: BackedUpFile) -> str | None:
+def _find_file_fault(directory: Path, expected: BackedUpFile) -> str | None:
     try:
         found = BackedUpFile.of(directory, expected.name)
     except OSError as error:
         return f"{expected.name} cannot be read: {error.strerror}."
-    return None if found == expected else f"{expected.name} was changed since it was written."
+    return None if found == expected else f"{expected.name} has changed since the backup."
 
 
-def listed(directory: Path) -> Iterable[BackedUpFile]:
+def list_backup_files(directory: Path) -> Iterable[BackedUpFile]:
     """Return all files below a directory in alphabetical order."""
     for path in sorted(directory.rglob("*")):
-        if path.is_file() and path.name not in {NAME, f"{NAME}.new"}:
+        if path.is_file() and path.name not in {MANIFEST_NAME, f"{MANIFEST_NAME}.new"}:
             yield BackedUpFile.of(directory, path.relative_to(directory).as_posix())
 
 
-def _sync(path: Path) -> None:
+def _sync_to_disk(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
-def read_contents(connection: Connection, keyring: Keyring) -> Contents:
+def read_database_contents(connection: Connection, keyring: Keyring) -> DatabaseContents:
     """Return the contents of a database.
 
     Raise InvalidError if it is empty or damaged. The caller rolls the transaction back.
     """
-    names = table_names(connection)
-    if _REVISION not in names:
-        raise InvalidError("There is nothing to back up: the database is empty.")
+    names = list_tables(connection)
+    if _REVISION_TABLE not in names:
+        raise InvalidError("The database is empty, so there is nothing to back up.")
     # Rows are counted first, because reading an audit log without a key creates one.
-    revision, rows = _revision(connection), _rows(connection)
-    head, faults = _audit_log(connection, keyring)
+    revision, rows = _get_revision(connection), _count_rows(connection)
+    head, faults = _verify_audit_log(connection, keyring)
     if faults:
         raise InvalidError(f"The audit log is damaged (`gatebell audit verify`): {faults[0]}")
-    return Contents(revision=revision, rows=rows, audit_head=head)
+    return DatabaseContents(revision=revision, rows=rows, audit_head=head)
 
 
-def table_names(connection: Connection) -> list[str]:
+def list_tables(connection: Connection) -> list[str]:
     """Return the names of all tables."""
     return sorted(inspect(connection).get_table_names())
 
 
-def faults_of_contents(
-    connection: Connection, expected: Contents, keyring: Keyring
+def find_content_faults(
+    connection: Connection, expected: DatabaseContents, keyring: Keyring
 ) -> Iterator[str]:
     """Compare a restored database with its manifest and yield a sentence for each difference."""
-    revision = _revision(connection)
+    revision = _get_revision(connection)
     if revision != expected.revision:
-        yield f"The database is at migration {revision}, not at {expected.revision}."
-    rows = _rows(connection)
+        yield f"The database is at migration {revision} instead of {expected.revision}."
+    rows = _count_rows(connection)
     for name in sorted(rows.keys() | expected.rows.keys()):
         found, wanted = rows.get(name), expected.rows.get(name)
         if found != wanted:
-            yield f"{name} has {_count(found)}, not {_count(wanted)}."
-    if revision != newest_known_revision():
+            yield f"{name} has {_format_row_count(found)} instead of {_format_row_count(wanted)}."
+    if revision != get_newest_known_revision():
         return  # this code cannot read the schema
-    yield from _faults_of_keys(connection, keyring)
-    head, faults = _audit_log(connection, keyring)
-    yield from faults[:_MOST_TOLD]
+    yield from _find_key_faults(connection, keyring)
+    head, faults = _verify_audit_log(connection, keyring)
+    yield from faults[:_MAX_REPORTED_FAULTS]
     if head != expected.audit_head:
-        yield f"The audit log ends with the seal {head}, not with {expected.audit_head}."
+        yield f"The audit log ends with the seal {head} instead of {expected.audit_head}."
 
 
-def forget_hosts(connection: Connection) -> None:
+def delete_hosts(connection: Connection) -> None:
     """Remove the hosts that used the database of the backup, since none of them uses this one."""
-    if Host.__tablename__ in table_names(connection):
+    if Host.__tablename__ in list_tables(connection):
         connection.execute(delete(table(Host.__tablename__)))
 
 
-def _count(rows: int | None) -> str:
-    return "no table" if rows is None else f"{rows} rows"
+def _format_row_count(rows: int | None) -> str:
+    if rows is None:
+        return "no table"
+    return "1 row" if rows == 1 else f"{rows} rows"
 
 
-def _faults_of_keys(connection: Connection, keyring: Keyring) -> Iterator[str]:
+def _find_key_faults(connection: Connection, keyring: Keyring) -> Iterator[str]:
     with Session(connection) as session:
-        missing = missing_fingerprints(keyring, session=session)
+        missing = find_missing_fingerprints(keyring, session=session)
     if missing:
-        yield f"SECRET_KEY is not the key of this database, which has {', '.join(missing)}."
+        yield f"SECRET_KEY does not match the database, which uses {', '.join(missing)}."
 
 
-def _revision(connection: Connection) -> str:
+def _get_revision(connection: Connection) -> str:
     return str(connection.scalar(text("SELECT version_num FROM alembic_version")))
 
 
-def _rows(connection: Connection) -> dict[str, int]:
+def _count_rows(connection: Connection) -> dict[str, int]:
     return {
         name: connection.scalar(select(func.count()).select_from(table(name))) or 0
-        for name in table_names(connection)
+        for name in list_tables(connection)
     }
 
 
-def _audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
+def _verify_audit_log(connection: Connection, keyring: Keyring) -> tuple[str | None, list[str]]:
     """Return the newest seal and the faults, or nothing for a database with another schema."""
-    if _revision(connection) != newest_known_revision():
+    if _get_revision(connection) != get_newest_known_revision():
         return None, []
     with Session(connection) as session:
         try:
-            key = audit_key(session=session, keyring=keyring, now=system_clock())
+            key = get_or_create_audit_key(session=session, keyring=keyring, now=system_clock())
         except UndecipherableError:
             return None, ["The key of the audit log cannot be decrypted with SECRET_KEY."]
-        found = verify(session=session, key=key)
+        found = verify_seals(session=session, key=key)
     return (str(found.head) if found.head else None), list(found.faults)

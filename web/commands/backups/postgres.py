@@ -12,15 +12,20 @@ from sqlalchemy.engine import make_url
 
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts, table_names
-from web.database.engine import open_engine, psycopg_url
+from web.commands.backups.manifest import (
+    DatabaseContents,
+    delete_hosts,
+    find_content_faults,
+    list_tables,
+)
+from web.database.engine import build_psycopg_url, open_engine
 from web.database.sessions import SharedConnectionsError, open_unlimited_engine
-from web.logging import without_secrets
+from web.logging import mask_secrets
 from web.settings.reader import Settings
 
-FILE = "gatebell.dump"
+DUMP_FILE = "gatebell.dump"
 #: Query for statements that drop our objects in the schema, in a valid order.
-_OURS = """
+_DROP_STATEMENTS_QUERY = """
 SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
   SELECT 1 AS place, 'TABLE' AS kind, quote_ident(tablename) AS name
     FROM pg_tables WHERE schemaname = 'public'
@@ -35,9 +40,9 @@ SELECT format('DROP %s IF EXISTS public.%s CASCADE', kind, name) FROM (
 
 
 @contextmanager
-def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
+def open_snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
     """Open a transaction with a snapshot, and provide the name under which others can use it."""
-    engine = _opened(settings)
+    engine = _open_database(settings)
     try:
         with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
             name = connection.scalar(text("SELECT pg_export_snapshot()"))
@@ -46,7 +51,7 @@ def snapshot(settings: Settings) -> Iterator[tuple[Connection, str]]:
         engine.dispose()
 
 
-def _opened(settings: Settings) -> Engine:
+def _open_database(settings: Settings) -> Engine:
     """Open the database for a long transaction.
 
     Raise InvalidError behind a transaction pooler, since pg_dump and pg_restore would change the
@@ -58,7 +63,7 @@ def _opened(settings: Settings) -> Engine:
         raise InvalidError(str(error)) from error
 
 
-def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
+def write_dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) -> None:
     """Write the database as of a snapshot.
 
     Raise InvalidError with the message of pg_dump if it fails.
@@ -69,10 +74,10 @@ def dump(settings: Settings, target: Path, *, snapshot_name: str, program: str) 
         "--schema=public",
         f"--file={target}",
     )
-    _run(program, options, settings)
+    _run_program(program, options, settings)
 
 
-def version_of(program: str) -> int | None:
+def find_program_version(program: str) -> int | None:
     """Return the major version of a Postgres program, or None if it cannot be run."""
     command = [program, "--version"]
     try:
@@ -88,15 +93,15 @@ def check_archive(file: Path, settings: Settings, *, program: str) -> None:
 
     Raise InvalidError if pg_restore cannot read it.
     """
-    _run(program, ("--list", str(file)), settings, connects=False)
+    _run_program(program, ("--list", str(file)), settings, connects=False)
 
 
 def drop_everything(settings: Settings) -> None:
     """Drop our objects in the schema `public`, in one transaction."""
     from psycopg import connect, sql  # noqa: PLC0415 - SQLite needs none of it
 
-    with connect(psycopg_url(settings)) as connection:
-        for (statement,) in connection.execute(_OURS).fetchall():
+    with connect(build_psycopg_url(settings)) as connection:
+        for (statement,) in connection.execute(_DROP_STATEMENTS_QUERY).fetchall():
             connection.execute(sql.SQL(statement))
 
 
@@ -108,10 +113,10 @@ def restore_dump(settings: Settings, file: Path, *, program: str) -> None:
     """
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
     # The schema exists in every database, so it is not created.
-    _run(program, (*options, "--schema=public", str(file)), settings)
+    _run_program(program, (*options, "--schema=public", str(file)), settings)
 
 
-def _run(
+def _run_program(
     program: str, options: Sequence[str], settings: Settings, *, connects: bool = True
 ) -> None:
     """Run a Postgres program, whose arguments do not contain the password.
@@ -119,7 +124,7 @@ def _run(
     All users of the host can see the arguments, so the password is in the environment. Raise
     InvalidError if the program fails.
     """
-    url = make_url(psycopg_url(settings))
+    url = make_url(build_psycopg_url(settings))
     environment = dict(os.environ)  # noqa: TID251 - of the program, with PATH and its own variables
     if url.password:
         environment["PGPASSWORD"] = str(url.password)
@@ -136,10 +141,13 @@ def _run(
             check=False,
         )
     except OSError as error:
-        message = f"{program} cannot be run: {error.strerror}. Debian has it in postgresql-client."
+        message = (
+            f"{program} cannot be run: {error.strerror}. Install the client programs of Postgres, "
+            "such as Debian's package postgresql-client."
+        )
         raise InvalidError(message) from error
     if done.returncode:
-        said = without_secrets(" ".join(done.stderr.split()))[:1_000]
+        said = mask_secrets(" ".join(done.stderr.split()))[:1_000]
         raise InvalidError(f"{Path(program).name} failed: {said}")
 
 
@@ -148,13 +156,13 @@ def has_tables(settings: Settings) -> bool:
     engine = open_engine(settings)
     try:
         with engine.connect() as connection:
-            return bool(table_names(connection))
+            return bool(list_tables(connection))
     finally:
         engine.dispose()
 
 
 def restore(
-    settings: Settings, file: Path, expected: Contents, keyring: Keyring, *, program: str
+    settings: Settings, file: Path, expected: DatabaseContents, keyring: Keyring, *, program: str
 ) -> None:
     """Restore a dump in place of the current database.
 
@@ -162,14 +170,14 @@ def restore(
     differs from the backup.
     """
     check_archive(file, settings, program=program)
-    engine = _opened(settings)
+    engine = _open_database(settings)
     drop_everything(settings)
     restore_dump(settings, file, program=program)
     with engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        faults = list(faults_of_contents(connection, expected, keyring))
+        faults = list(find_content_faults(connection, expected, keyring))
         connection.rollback()
     with engine.begin() as connection:
-        forget_hosts(connection)
+        delete_hosts(connection)
     engine.dispose()
     if faults:
-        raise InvalidError(f"What was restored differs from the backup. {' '.join(faults[:5])}")
+        raise InvalidError(f"The restored database differs from the backup. {' '.join(faults[:5])}")

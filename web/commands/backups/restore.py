@@ -15,17 +15,22 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from domain.core.clock import written
+from domain.core.clock import format_api_time
 from domain.core.errors import ConflictError, InvalidError
-from domain.core.hosts import list_present
+from domain.core.hosts import list_running_hosts
 from domain.core.job_results import record_backup, record_failed_backup
 from domain.core.keyring import Keyring
 from domain.git import maintenance
-from web.build import running_build
+from web.build import get_running_build
 from web.commands.backups import postgres, sqlite
-from web.commands.backups.manifest import Contents, Manifest, listed, read_contents
-from web.commands.transaction import one_transaction, sentence_about, with_any_key
-from web.database.schema import is_known_revision, precedes_known_revisions
+from web.commands.backups.manifest import (
+    DatabaseContents,
+    Manifest,
+    list_backup_files,
+    read_database_contents,
+)
+from web.commands.transaction import describe_known_error, run_in_transaction, run_without_key_check
+from web.database.schema import is_before_known_revisions, is_known_revision
 from web.extensions import db
 from web.instance_files import make_private_file, write_private_file
 from web.services import git, now, services
@@ -34,7 +39,7 @@ from web.settings.reader import Settings
 #: Files of the instance that a backup with the key contains. Each of them gives access to the
 #: service, and all other files can be created again.
 SECRET_FILES = ("secret_key", "first_administrator.txt")
-INSTANCE, REPOSITORIES = "instance", "repositories"
+INSTANCE_FOLDER, REPOSITORIES_FOLDER = "instance", "repositories"
 
 
 def has_own_key(settings: Settings) -> bool:
@@ -45,16 +50,16 @@ def has_own_key(settings: Settings) -> bool:
 
 @click.command("backup")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--without-repositories", is_flag=True, help="Leave out Git repositories.")
-@click.option("--without-key", is_flag=True, help="Leave out the secret key of the instance.")
+@click.option("--without-repositories", is_flag=True, help="Exclude Git repositories.")
+@click.option("--without-key", is_flag=True, help="Exclude the secret key of the instance.")
 @click.option("--pg-dump", default="pg_dump", show_default=True, help="Name or path of pg_dump.")
 @click.option(
     "--keep",
     type=click.IntRange(1),
     metavar="N",
-    help="Afterwards delete all but the newest N backups of this installation beside DIRECTORY.",
+    help="Keep the newest N backups of this installation next to DIRECTORY, and delete the others.",
 )
-@one_transaction
+@run_in_transaction
 def backup(
     *,
     directory: Path,
@@ -63,15 +68,15 @@ def backup(
     pg_dump: str,
     keep: int | None,
 ) -> dict[str, Any]:
-    """Write a backup to DIRECTORY, which must be empty or missing, while the service runs.
+    """Create a backup in DIRECTORY while the service is running.
 
-    It contains a consistent copy of the database, the Git repositories, and the secret key if this
-    instance has generated its own. A manifest contains counts and hashes for `gatebell restore`. If
-    the backup fails, nothing is left in DIRECTORY.
+    DIRECTORY must be empty or missing. The backup contains a consistent copy of the database, the
+    Git repositories, and the secret key if this instance has generated it. A manifest contains
+    counts and hashes for `gatebell restore`. If the backup fails, DIRECTORY is emptied again.
     """
     db.session.rollback()
-    with _failure_recorded(), _emptied_on_failure(directory):
-        manifest = _write(
+    with _record_failure_on_error(), _empty_directory_on_failure(directory):
+        manifest = _write_backup(
             directory,
             without_repositories=without_repositories,
             without_key=without_key,
@@ -85,13 +90,13 @@ def backup(
         "rows": sum(manifest.contents.rows.values()),
         "files": len(manifest.files),
         "bytes": size,
-        "recorded": _record(partial(record_backup, size)),
+        "recorded": _store_result(partial(record_backup, size)),
         "left_out": manifest.left_out,
-        "deleted": [] if keep is None else _delete_older(directory, keep=keep),
+        "deleted": [] if keep is None else _delete_older_backups(directory, keep=keep),
     }
 
 
-def _write(
+def _write_backup(
     directory: Path, *, without_repositories: bool, without_key: bool, pg_dump: str
 ) -> Manifest:
     settings = services().live_settings.environment
@@ -99,13 +104,13 @@ def _write(
     left_out = [*_copy_files(settings, directory, without_key=without_key)]
     left_out += _copy_repositories(directory, is_wanted=not without_repositories)
     manifest = Manifest(
-        made_at=written(now()),
-        gatebell=str(running_build()),
+        made_at=format_api_time(now()),
+        gatebell=str(get_running_build()),
         database=make_url(settings.database_url).get_backend_name(),
         database_file=file,
         contents=contents,
         key_fingerprints=list(services().keyring.fingerprints),
-        files=list(listed(directory)),
+        files=list(list_backup_files(directory)),
         left_out=left_out,
     )
     manifest.write(directory)
@@ -113,17 +118,17 @@ def _write(
 
 
 @contextmanager
-def _failure_recorded() -> Iterator[None]:
+def _record_failure_on_error() -> Iterator[None]:
     """Record in the database that a backup failed, with the reason."""
     try:
         yield
     except BaseException as error:
-        reason = sentence_about(error) if isinstance(error, Exception) else None
-        _record(partial(record_failed_backup, reason or type(error).__name__))
+        reason = describe_known_error(error) if isinstance(error, Exception) else None
+        _store_result(partial(record_failed_backup, reason or type(error).__name__))
         raise
 
 
-def _record(record: Callable[..., None]) -> bool:
+def _store_result(record: Callable[..., None]) -> bool:
     """Store a result for `/metrics` and return whether the role of the backup may write."""
     try:
         with Session(db.engine) as session, session.begin():
@@ -134,13 +139,13 @@ def _record(record: Callable[..., None]) -> bool:
 
 
 @contextmanager
-def _emptied_on_failure(directory: Path) -> Iterator[None]:
+def _empty_directory_on_failure(directory: Path) -> Iterator[None]:
     """Create an empty directory, and empty it again if the backup fails, so it can be retried.
 
     SIGTERM counts as a failure, because systemd sends it.
     """
-    _make_own_directory(directory)
-    before = signal(SIGTERM, _exit)
+    _create_private_directory(directory)
+    before = signal(SIGTERM, _exit_on_signal)
     try:
         yield
     except BaseException:
@@ -154,7 +159,7 @@ def _emptied_on_failure(directory: Path) -> Iterator[None]:
         signal(SIGTERM, before)
 
 
-def _make_own_directory(directory: Path) -> None:
+def _create_private_directory(directory: Path) -> None:
     """Create a directory to which no other user can write.
 
     Raise InvalidError if the directory is not empty or others can write to it.
@@ -163,18 +168,20 @@ def _make_own_directory(directory: Path) -> None:
         missing.mkdir(mode=0o755, exist_ok=True)
     directory.mkdir(mode=0o700, exist_ok=True)
     if next(directory.iterdir(), None) is not None:
-        raise InvalidError(f"{directory} is not empty: use a new directory for each backup.")
+        raise InvalidError(f"{directory} is not empty. Use a new directory for each backup.")
     if directory.stat().st_mode & (S_IWGRP | S_IWOTH):
         # Other users could create links there that redirect the secret key.
-        message = f"Others can write to {directory}: use a new directory, or one of mode 700."
+        message = (
+            f"Other users can write to {directory}. Use a new directory, or one with mode 700."
+        )
         raise InvalidError(message)
 
 
-def _exit(number: int, _frame: Any) -> NoReturn:
+def _exit_on_signal(number: int, _frame: Any) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _delete_older(directory: Path, *, keep: int) -> list[str]:
+def _delete_older_backups(directory: Path, *, keep: int) -> list[str]:
     """Delete all but the newest complete backups next to a directory and return their paths.
 
     Keep everything that is not a backup, is incomplete, or has none of our keys.
@@ -192,21 +199,23 @@ def _delete_older(directory: Path, *, keep: int) -> list[str]:
     return [str(path) for path in older]
 
 
-def _copy_database(settings: Settings, directory: Path, pg_dump: str) -> tuple[str, Contents]:
+def _copy_database(
+    settings: Settings, directory: Path, pg_dump: str
+) -> tuple[str, DatabaseContents]:
     keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     if settings.uses_sqlite:
-        target = directory / sqlite.FILE
+        target = directory / sqlite.DATABASE_FILE
         source = Path(str(make_url(settings.database_url).database))
         sqlite.copy_database(source, target)
-        with sqlite.opened(target) as connection:
-            if faults := sqlite.faults_of_pages(connection):
+        with sqlite.open_copy(target) as connection:
+            if faults := sqlite.find_page_faults(connection):
                 raise InvalidError(f"The database is damaged. {faults[0]}")
-            return target.name, read_contents(connection, keyring)
-    target = directory / postgres.FILE
+            return target.name, read_database_contents(connection, keyring)
+    target = directory / postgres.DUMP_FILE
     make_private_file(target)
-    with postgres.snapshot(settings) as (connection, name):
-        contents = read_contents(connection, keyring)
-        postgres.dump(settings, target, snapshot_name=name, program=pg_dump)
+    with postgres.open_snapshot(settings) as (connection, name):
+        contents = read_database_contents(connection, keyring)
+        postgres.write_dump(settings, target, snapshot_name=name, program=pg_dump)
     return target.name, contents
 
 
@@ -216,18 +225,22 @@ def _copy_files(settings: Settings, directory: Path, *, without_key: bool) -> It
         for name in SECRET_FILES:
             source = settings.instance_path / name
             if source.exists():
-                target = directory / INSTANCE / name
+                target = directory / INSTANCE_FOLDER / name
                 target.parent.mkdir(mode=0o700, exist_ok=True)
                 make_private_file(target)
                 shutil.copyfile(source, target)
     else:
-        yield "SECRET_KEY is not in the backup: keep it elsewhere. Nothing can be read without it."
-        if (settings.instance_path / _FIRST).exists():
+        yield (
+            "SECRET_KEY is not in the backup. Store it separately, because encrypted data cannot "
+            "be read without it."
+        )
+        if (settings.instance_path / _FIRST_ADMINISTRATOR_FILE).exists():
             yield (
-                f"{_FIRST} is not in the backup, because its password opens the service: change "
-                "the password after the restore with `gatebell users reset-password`."
+                f"{_FIRST_ADMINISTRATOR_FILE} is not in the backup, because it contains a "
+                "password. Reset the "
+                "password after a restore with `gatebell users reset-password`."
             )
-    yield "The environment of the service (its settings) is not in the backup: keep it elsewhere."
+    yield "The settings in the environment are not in the backup. Store them separately."
 
 
 def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
@@ -241,24 +254,29 @@ def _copy_repositories(directory: Path, *, is_wanted: bool) -> Iterator[str]:
     if not kept:
         return
     if not is_wanted:
-        yield f"{len(kept)} Git repositories are not in the backup."
+        yield f"The backup does not contain the Git repositories ({len(kept)})."
     elif problem := own.problem():
-        yield f"{len(kept)} Git repositories are not in the backup: Git is {problem}."
+        yield (
+            f"The backup does not contain the Git repositories ({len(kept)}), because Git is "
+            f"{problem}."
+        )
     else:
-        maintenance.back_up(own, kept, directory / REPOSITORIES)
+        maintenance.back_up_repositories(own, kept, directory / REPOSITORIES_FOLDER)
 
 
-_KEY, _FIRST = "secret_key", "first_administrator.txt"
+_SECRET_KEY_FILE, _FIRST_ADMINISTRATOR_FILE = "secret_key", "first_administrator.txt"
 
 
 @click.command("restore")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace a database that is not empty.")
-@click.option("--dry-run", is_flag=True, help="Check the backup and the target; change nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Check the backup and the target without changing anything."
+)
 @click.option(
     "--pg-restore", default="pg_restore", show_default=True, help="Name or path of pg_restore."
 )
-@with_any_key
+@run_without_key_check
 def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -> dict[str, Any]:
     """Restore the backup in DIRECTORY into the configured database and verify it.
 
@@ -270,7 +288,7 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     keyring = _check_backup(directory, manifest, settings)
     _check_target(settings, may_replace=replace)
     if dry_run:
-        return {"restored": False, **_told(manifest)}
+        return {"restored": False, **_describe_manifest(manifest)}
     db.engine.dispose()
     file = directory / manifest.database_file
     if settings.uses_sqlite:
@@ -281,10 +299,10 @@ def restore(*, directory: Path, replace: bool, dry_run: bool, pg_restore: str) -
     _restore_files(directory, manifest, settings)
     repositories = _restore_repositories(directory)
     former = {"former_database": str(aside)} if aside else {}
-    return {"restored": True, **_told(manifest), **former, **repositories}
+    return {"restored": True, **_describe_manifest(manifest), **former, **repositories}
 
 
-def _told(manifest: Manifest) -> dict[str, Any]:
+def _describe_manifest(manifest: Manifest) -> dict[str, Any]:
     contents = manifest.contents
     return {
         "made_at": manifest.made_at,
@@ -300,40 +318,40 @@ def _check_backup(directory: Path, manifest: Manifest, settings: Settings) -> Ke
 
     Raise InvalidError if the backup cannot be restored.
     """
-    if faults := manifest.faults_of_files(directory):
+    if faults := manifest.find_file_faults(directory):
         raise InvalidError(f"The backup is damaged. {' '.join(faults[:5])}")
     kind = make_url(settings.database_url).get_backend_name()
     if manifest.database != kind:
-        message = f"This is a backup of {manifest.database}, and DATABASE_URL names {kind}."
+        message = f"This is a backup of {manifest.database}, but DATABASE_URL names {kind}."
         raise InvalidError(message)
     revision = manifest.contents.revision
     if not is_known_revision(revision):
-        age = "an older" if precedes_known_revisions(revision) else "a newer"
+        age = "an older" if is_before_known_revisions(revision) else "a newer"
         raise InvalidError(
             f"This backup was made by {age} release (Gatebell {manifest.gatebell}, migration "
-            f"{revision}): restore it with that release."
+            f"{revision}). Restore it with that release."
         )
-    return _keyring(directory, manifest, settings)
+    return _get_backup_keyring(directory, manifest, settings)
 
 
-def _keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring:
-    if _restores_key(manifest, settings):
-        text = (directory / INSTANCE / _KEY).read_text(encoding="utf-8").strip()
+def _get_backup_keyring(directory: Path, manifest: Manifest, settings: Settings) -> Keyring:
+    if _is_key_restored(manifest, settings):
+        text = (directory / INSTANCE_FOLDER / _SECRET_KEY_FILE).read_text(encoding="utf-8").strip()
         keyring = Keyring(text, *settings.secret_key_fallbacks)
     else:
         keyring = Keyring(settings.secret_key, *settings.secret_key_fallbacks)
     lost = set(manifest.key_fingerprints) - set(keyring.fingerprints)
     if manifest.key_fingerprints[0] in lost:
         raise InvalidError(
-            f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, and the backup was written "
-            f"with {manifest.key_fingerprints[0]}: set SECRET_KEY to the key at that time."
+            f"SECRET_KEY has the fingerprint {keyring.fingerprints[0]}, but the backup was written "
+            f"with {manifest.key_fingerprints[0]}. Set SECRET_KEY to the key that was used then."
         )
     return keyring
 
 
-def _restores_key(manifest: Manifest, settings: Settings) -> bool:
+def _is_key_restored(manifest: Manifest, settings: Settings) -> bool:
     """Return whether the key of the backup replaces the key that this instance generated."""
-    return has_own_key(settings) and manifest.has(f"{INSTANCE}/{_KEY}")
+    return has_own_key(settings) and manifest.has(f"{INSTANCE_FOLDER}/{_SECRET_KEY_FILE}")
 
 
 def _check_target(settings: Settings, *, may_replace: bool) -> None:
@@ -342,32 +360,35 @@ def _check_target(settings: Settings, *, may_replace: bool) -> None:
     if not targets.has_tables(settings):
         return
     if not may_replace:
-        raise ConflictError("The database is not empty: use --replace to overwrite it.")
+        raise ConflictError("The database is not empty. Use `--replace` to overwrite it.")
     try:
         with Session(db.engine) as session:
-            present = list_present(session=session, now=now())
+            present = list_running_hosts(session=session, now=now())
     except SQLAlchemyError:
         return  # another schema, which none of our hosts uses
     if present:
         names = ", ".join(each.name for each in present)
         raise ConflictError(
-            f"The service may be running: {names} reported within three minutes. Stop it on "
-            "every host, and wait for three minutes if it was stopped just now."
+            f"The service may be running: {names} reported within the last three minutes. Stop it "
+            "on every host. If it was stopped just now, wait three minutes."
         )
 
 
 def _restore_files(directory: Path, manifest: Manifest, settings: Settings) -> None:
-    wanted = {_KEY: _restores_key(manifest, settings), _FIRST: True}
+    wanted = {
+        _SECRET_KEY_FILE: _is_key_restored(manifest, settings),
+        _FIRST_ADMINISTRATOR_FILE: True,
+    }
     for name, is_wanted in wanted.items():
-        source, target = directory / INSTANCE / name, settings.instance_path / name
-        if is_wanted and manifest.has(f"{INSTANCE}/{name}"):
+        source, target = directory / INSTANCE_FOLDER / name, settings.instance_path / name
+        if is_wanted and manifest.has(f"{INSTANCE_FOLDER}/{name}"):
             if target.exists() and target.read_bytes() != source.read_bytes():
                 shutil.copy2(target, target.with_name(f"{name}.before-restore"))
             write_private_file(target, source.read_text(encoding="utf-8"))
 
 
 def _restore_repositories(directory: Path) -> dict[str, Any]:
-    source = directory / REPOSITORIES
+    source = directory / REPOSITORIES_FOLDER
     if not source.is_dir():
         return {}
     own = git()
@@ -375,4 +396,4 @@ def _restore_repositories(directory: Path) -> dict[str, Any]:
         return {"repositories": f"not restored: Git is {problem}"}
     with Session(db.engine) as session:
         kept = maintenance.list_repositories(own.root, session=session)
-    return {"repositories": dict(maintenance.restore(own, kept, source))}
+    return {"repositories": dict(maintenance.restore_repositories(own, kept, source))}

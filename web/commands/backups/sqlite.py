@@ -12,14 +12,14 @@ from sqlalchemy.pool import NullPool
 from domain.core.clock import system_clock
 from domain.core.errors import InvalidError
 from domain.core.keyring import Keyring
-from web.commands.backups.manifest import Contents, faults_of_contents, forget_hosts
+from web.commands.backups.manifest import DatabaseContents, delete_hosts, find_content_faults
 from web.instance_files import make_private_file
 from web.settings.reader import Settings
 
-FILE = "gatebell.db"
-_PATIENCE_SECONDS = 60.0
+DATABASE_FILE = "gatebell.db"
+_LOCK_TIMEOUT_SECONDS = 60.0
 #: Suffixes of files that SQLite keeps next to a database.
-COMPANIONS = ("-wal", "-shm", "-journal")
+COMPANION_SUFFIXES = ("-wal", "-shm", "-journal")
 
 
 def copy_database(source: Path, target: Path) -> None:
@@ -29,8 +29,8 @@ def copy_database(source: Path, target: Path) -> None:
     """
     make_private_file(target)
     with (
-        closing(sqlite3.connect(source, timeout=_PATIENCE_SECONDS)) as original,
-        closing(sqlite3.connect(target, timeout=_PATIENCE_SECONDS)) as copy,
+        closing(sqlite3.connect(source, timeout=_LOCK_TIMEOUT_SECONDS)) as original,
+        closing(sqlite3.connect(target, timeout=_LOCK_TIMEOUT_SECONDS)) as copy,
     ):
         # With several steps, each write of the service would restart the backup.
         original.backup(copy, pages=-1)
@@ -38,7 +38,7 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[Connection]:
+def open_copy(file: Path) -> Iterator[Connection]:
     """Open a copy for reading, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.connect() as connection:
@@ -48,7 +48,7 @@ def opened(file: Path) -> Iterator[Connection]:
 
 
 @contextmanager
-def _changing(file: Path) -> Iterator[Connection]:
+def _open_copy_for_changes(file: Path) -> Iterator[Connection]:
     """Open a copy for changes, while no other process uses it."""
     engine = create_engine(f"sqlite:///{file}", poolclass=NullPool, hide_parameters=True)
     with engine.begin() as connection:
@@ -56,58 +56,66 @@ def _changing(file: Path) -> Iterator[Connection]:
     engine.dispose()
 
 
-def faults_of_pages(connection: Connection) -> list[str]:
+def find_page_faults(connection: Connection) -> list[str]:
     """Check all pages and references between rows and return the faults."""
     said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
     lost = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(1)
-    faults = [] if said == ["ok"] else [f"SQLite finds: {each}" for each in said[:20]]
+    faults = [] if said == ["ok"] else [f"SQLite reports: {each}" for each in said[:20]]
     return [
         *faults,
-        *(f"A row of {row[0]} refers to one of {row[2]} that is not there." for row in lost),
+        *(f"A row of {row[0]} refers to a missing row of {row[2]}." for row in lost),
     ]
 
 
 def has_tables(settings: Settings) -> bool:
     """Return whether a database with tables exists."""
-    file = _file(settings)
+    file = _get_database_path(settings)
     if not file.exists():
         return False
     with closing(sqlite3.connect(file)) as connection:
         return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def restore(settings: Settings, source: Path, expected: Contents, keyring: Keyring) -> Path | None:
+def restore(
+    settings: Settings, source: Path, expected: DatabaseContents, keyring: Keyring
+) -> Path | None:
     """Replace the database with a copy and return the path of the former database, if any.
 
     Raise InvalidError, and keep the current database, if the copy differs from the backup.
     """
-    place = _file(settings)
+    place = _get_database_path(settings)
     copy = place.with_name(f"{place.name}.restoring")
     copy.unlink(missing_ok=True)
     copy_database(source, copy)
-    with opened(copy) as connection:
-        faults = [*faults_of_pages(connection), *faults_of_contents(connection, expected, keyring)]
+    with open_copy(copy) as connection:
+        faults = [
+            *find_page_faults(connection),
+            *find_content_faults(connection, expected, keyring),
+        ]
     if faults:
         copy.unlink()
-        raise InvalidError(f"Nothing was restored: the copy differs. {' '.join(faults[:5])}")
-    with _changing(copy) as connection:
-        forget_hosts(connection)
-    former = _put_aside(place)
+        raise InvalidError(
+            "Nothing was restored, because the copy differs from the backup. "
+            f"{' '.join(faults[:5])}"
+        )
+    with _open_copy_for_changes(copy) as connection:
+        delete_hosts(connection)
+    former = _move_aside(place)
     copy.rename(place)
     return former
 
 
-def _put_aside(place: Path) -> Path | None:
+def _move_aside(place: Path) -> Path | None:
     """Rename the current database and its companion files, and return the new path."""
     if not place.exists():
         return None
     former = place.with_name(f"{place.name}.before-restore-{system_clock():%Y%m%dT%H%M%SZ}")
-    for suffix in ("", *COMPANIONS):
+    for suffix in ("", *COMPANION_SUFFIXES):
         each = Path(f"{place}{suffix}")
         if each.exists():
             each.replace(f"{former}{suffix}")
     return former
 
 
-def _file(settings: Settings) -> Path:
+def _get_database_path(settings: Settings) -> Path:
     return Path(str(make_url(settings.database_url).database))

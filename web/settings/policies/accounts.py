@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 from domain.accounts.factors.requirement import SecondFactorRule
 from domain.accounts.passwords import HashCost, PasswordRules
-from domain.accounts.sign_up import DOMAINS, OFF, SignUpPolicy
+from domain.accounts.sign_up import SIGN_UP_BY_DOMAIN, SIGN_UP_OFF, SignUpPolicy
 from domain.accounts.signing_in.actions import SignInLimits
 from web.settings.reader import Settings
 
@@ -35,9 +35,9 @@ def sign_up_policy(current: Settings) -> SignUpPolicy:
     Sign-up is off without a mail server, or if it is limited to domains and there are none.
     """
     domains = frozenset(current.sign_up_email_domains.split(", ")) - {""}
-    works = bool(current.mail_url) and (bool(domains) or current.sign_up != DOMAINS)
+    works = bool(current.mail_url) and (bool(domains) or current.sign_up != SIGN_UP_BY_DOMAIN)
     return SignUpPolicy(
-        mode=current.sign_up if works else OFF,
+        mode=current.sign_up if works else SIGN_UP_OFF,
         domains=domains,
         takes_invited=current.invitations_create_accounts,
     )

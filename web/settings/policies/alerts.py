@@ -1,19 +1,19 @@
 """Policies for the bodies of alert requests."""
 
-from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.base import AlertFormat, ParserSettings
 from web.settings.reader import Settings
 
 
-def reading(current: Settings) -> Reading:
+def parser_settings(current: Settings) -> ParserSettings:
     """Return the policy for parsing the bodies of alert requests."""
-    return Reading(
+    return ParserSettings(
         nesting_limit=current.alert_nesting_limit,
         automatic_fingerprint=current.generic_alert_fingerprinting,
     )
 
 
-def body_limit(current: Settings, body_format: Format) -> int:
+def get_body_limit(current: Settings, body_format: AlertFormat) -> int:
     """Return the number of bytes that a body of the given format must stay below."""
-    if body_format.takes_groups:
+    if body_format.accepts_groups:
         return current.metrics_body_limit_bytes
     return current.alert_body_limit_bytes

@@ -22,7 +22,7 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
         code_lifetime=timedelta(seconds=current.authorization_code_lifetime_seconds),
         require_https_redirect_uris=current.require_https_redirect_uris,
         refresh_replay=timedelta(seconds=current.refresh_replay_seconds),
-        devices=_device_policy(current),
+        devices=_build_device_policy(current),
         passwords=PasswordPolicy(
             is_offered=current.password_authentication_enabled_for_git,
             works_without_client=current.password_grant_without_client,
@@ -41,7 +41,7 @@ def oauth_policy(current: Settings) -> OAuthPolicy:
     )
 
 
-def _device_policy(current: Settings) -> DevicePolicy:
+def _build_device_policy(current: Settings) -> DevicePolicy:
     return DevicePolicy(
         is_offered=current.oauth2_device_grant_flow,
         code_lifetime=timedelta(seconds=current.device_code_lifetime_seconds),

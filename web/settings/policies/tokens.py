@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from domain.oauth.personal_tokens.lifetimes import TokenLifetimes
-from domain.releases.schedule import BY_ID
+from domain.releases.schedule import CHANGES_BY_ID
 from domain.releases.version import parse_release
 from web.settings.reader import Settings
 
@@ -13,7 +13,7 @@ def token_lifetimes(current: Settings) -> TokenLifetimes:
 
     The running release determines whether a token may have no expiry date.
     """
-    change = BY_ID["tokens-without-expiry"]
+    change = CHANGES_BY_ID["tokens-without-expiry"]
     return TokenLifetimes.of(
         timedelta(days=current.personal_access_token_lifetime_days),
         may_never_end=not change.applies_in(parse_release(current.release)),

@@ -1,16 +1,16 @@
 """Contacts that are URLs of services that Apprise supports."""
 
 from domain.paging.notifications.contact_types.base import (
-    Address,
+    ContactAddress,
+    ContactMessage,
+    ContactTransports,
     ContactType,
-    Delivery,
-    Means,
-    Problem,
+    SendProblem,
     UrlReader,
 )
 
 
-class Apprise(ContactType):
+class AppriseContactType(ContactType):
     """A service that Apprise supports."""
 
     name = "apprise"
@@ -22,21 +22,21 @@ class Apprise(ContactType):
         "as an Apprise URL."
     )
 
-    def check(self, text: str, *, read_url: UrlReader) -> Address:
+    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Return the checked address of a URL.
 
         Raise InvalidError if Apprise cannot read it.
         """
         found = read_url(text)
-        return Address(type=self, clear=text, shown=found.shown, lane=found.lane)
+        return ContactAddress(type=self, clear=text, shown=found.shown, lane=found.lane)
 
-    def prepare(self, means: Means) -> None:
+    def prepare(self, means: ContactTransports) -> None:
         """Start the process in which Apprise runs."""
         means.prepare_apprise()
 
-    def send(self, delivery: Delivery, means: Means) -> Problem | None:
+    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
         """Send a message to a URL."""
         return means.send_by_apprise(delivery.address, delivery.content)
 
 
-APPRISE = Apprise()
+APPRISE = AppriseContactType()

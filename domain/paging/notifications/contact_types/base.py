@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol
 
-from domain.delivery.mail.outbox import Message
-from domain.paging.notifications.messages import Content
+from domain.delivery.mail.outbox import ClaimedEmail
+from domain.paging.notifications.messages import MessageContent
 
 
 @dataclass(frozen=True, kw_only=True)
-class Address:
+class ContactAddress:
     """A checked address, and the part of it that may be shown."""
 
     type: "ContactType"
@@ -21,12 +21,12 @@ class Address:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delivery:
+class ContactMessage:
     """A message to send to a contact now."""
 
     type: "ContactType"
     address: str = field(repr=False)
-    content: Content = field(repr=False)
+    content: MessageContent = field(repr=False)
     message_ids: tuple[int, ...]
     #: Id of the attempt. It stays the same until an attempt is known to have failed.
     attempt_id: int
@@ -36,7 +36,7 @@ class Delivery:
     created_at: datetime
 
 
-class Problem(NamedTuple):
+class SendProblem(NamedTuple):
     """The reason why a message was not sent."""
 
     #: Reason without addresses or secrets.
@@ -73,14 +73,14 @@ class UrlReader(Protocol):
         ...
 
 
-class Means(Protocol):
+class ContactTransports(Protocol):
     """The transports of a worker. Each attempt ends before its deadline."""
 
-    def send_mail(self, message: Message) -> Problem | None:
+    def send_mail(self, message: ClaimedEmail) -> SendProblem | None:
         """Send an email; return the problem, or None."""
         ...
 
-    def send_by_apprise(self, url: str, content: Content) -> Problem | None:
+    def send_by_apprise(self, url: str, content: MessageContent) -> SendProblem | None:
         """Send a message to an Apprise URL; return the problem, or None."""
         ...
 
@@ -103,27 +103,27 @@ class ContactType(ABC):
     #: Sentence about the services that the type reaches.
     help: ClassVar[str]
     #: Name for any contact of this type in texts about pages. None if its label is used.
-    spoken: ClassVar[str | None] = None
+    generic_name: ClassVar[str | None] = None
     #: True if messages go through the mail server of the instance. Such messages wait until a
     #: server is configured. Failures may be caused by the server rather than the contact. The
     #: server's response may be shown to the user who entered the address.
     uses_mail_server: ClassVar[bool] = False
 
-    def may_be(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """Return whether a text looks like an address of this type."""
         del text
         return True
 
     @abstractmethod
-    def check(self, text: str, *, read_url: UrlReader) -> Address:
+    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Return the address of a text, checked without the network.
 
         Raise InvalidError if the text is not an address of this type.
         """
 
-    def prepare(self, means: Means) -> None:  # noqa: B027 - most types need nothing
+    def prepare(self, means: ContactTransports) -> None:  # noqa: B027 - most types need nothing
         """Prepare for messages that follow soon, if this takes a moment."""
 
     @abstractmethod
-    def send(self, delivery: Delivery, means: Means) -> Problem | None:
+    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
         """Send a message; return the problem, or None."""

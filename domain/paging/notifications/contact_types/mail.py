@@ -1,47 +1,47 @@
 """Contacts that are email addresses."""
 
-from domain.accounts.users import checked_email
+from domain.accounts.users import normalize_email
 from domain.core.errors import InvalidError
-from domain.delivery.mail.outbox import Message
+from domain.delivery.mail.outbox import ClaimedEmail
 from domain.paging.notifications.contact_types.base import (
-    Address,
+    ContactAddress,
+    ContactMessage,
+    ContactTransports,
     ContactType,
-    Delivery,
-    Means,
-    Problem,
+    SendProblem,
     UrlReader,
 )
 
 EMAIL_LANE = "email"
 
 
-class Email(ContactType):
+class EmailContactType(ContactType):
     """Email through the mail server of the instance."""
 
     name = "email"
     label = plural = "Email"
-    address_words = "an e-mail address"
+    address_words = "an email address"
     example = "alice@example.org"
-    help = "An e-mail to this address."
-    spoken = "e-mail"
+    help = "An email to this address."
+    generic_name = "email"
     uses_mail_server = True
 
-    def may_be(self, text: str) -> bool:
+    def accepts_text(self, text: str) -> bool:
         """Return whether a text is not a URL."""
         return "://" not in text
 
-    def check(self, text: str, *, read_url: UrlReader) -> Address:
+    def check(self, text: str, *, read_url: UrlReader) -> ContactAddress:
         """Return a checked email address.
 
         Raise InvalidError if the text is not an email address.
         """
         del read_url
-        return email_address(text)
+        return parse_email_address(text)
 
-    def send(self, delivery: Delivery, means: Means) -> Problem | None:
+    def send(self, delivery: ContactMessage, means: ContactTransports) -> SendProblem | None:
         """Send an email."""
         return means.send_mail(
-            Message(
+            ClaimedEmail(
                 id=delivery.attempt_id,
                 # The key is the same for each attempt, so that clients recognize duplicates.
                 key=f"page {delivery.attempt_id}",
@@ -54,16 +54,16 @@ class Email(ContactType):
         )
 
 
-EMAIL = Email()
+EMAIL = EmailContactType()
 
 
-def email_address(text: str) -> Address:
+def parse_email_address(text: str) -> ContactAddress:
     """Return a checked email address.
 
     Raise InvalidError if the text is not an email address.
     """
     try:
-        address = checked_email(text)
+        address = normalize_email(text)
     except InvalidError as error:
         raise InvalidError(str(error), field="address") from error
-    return Address(type=EMAIL, clear=address, shown=address, lane=EMAIL_LANE)
+    return ContactAddress(type=EMAIL, clear=address, shown=address, lane=EMAIL_LANE)

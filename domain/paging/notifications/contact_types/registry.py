@@ -10,10 +10,10 @@ CONTACT_TYPES: tuple[ContactType, ...] = (EMAIL, APPRISE)
 _BY_NAME = {each.name: each for each in CONTACT_TYPES}
 CONTACT_TYPE_NAMES = tuple(_BY_NAME)
 #: Phrase for all kinds of addresses, which follows “Enter”.
-ADDRESS_WORDS = ", or ".join(each.address_words for each in CONTACT_TYPES)
+ADDRESS_WORDS = " or ".join(each.address_words for each in CONTACT_TYPES)
 
 
-def contact_type(name: str) -> ContactType:
+def get_contact_type(name: str) -> ContactType:
     """Return the type with a name.
 
     Raise InvalidError if there is no such type.
@@ -21,16 +21,16 @@ def contact_type(name: str) -> ContactType:
     try:
         return _BY_NAME[name]
     except KeyError as error:
-        message = f"The type is {' or '.join(CONTACT_TYPE_NAMES)}."
+        message = f"The type must be {' or '.join(CONTACT_TYPE_NAMES)}."
         raise InvalidError(message, field="type") from error
 
 
-def likely_type(chosen: ContactType, text: str) -> ContactType:
+def guess_contact_type(chosen: ContactType, text: str) -> ContactType:
     """Return the chosen type, or a type that fits the address if the chosen type cannot."""
-    others = (each for each in CONTACT_TYPES if each.may_be(text))
-    return chosen if chosen.may_be(text) else next(others, chosen)
+    others = (each for each in CONTACT_TYPES if each.accepts_text(text))
+    return chosen if chosen.accepts_text(text) else next(others, chosen)
 
 
-def proposed_type(mail_url: str) -> ContactType:
+def get_default_contact_type(mail_url: str) -> ContactType:
     """Return the first type that this instance can send to."""
     return next(each for each in CONTACT_TYPES if mail_url or not each.uses_mail_server)

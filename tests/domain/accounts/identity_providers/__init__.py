@@ -1,1 +1,1 @@
-"""Signing in through others, without an app."""
+"""Tests of sign-in through identity providers, without an app."""

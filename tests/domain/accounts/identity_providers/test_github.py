@@ -1,16 +1,16 @@
-"""Where GitHub and its Enterprise Servers are asked."""
+"""URLs of GitHub and its Enterprise Servers."""
 
 from datetime import UTC, datetime
 
 import pytest
 
-from domain.accounts.identity_providers.github import GitHub
-from domain.accounts.identity_providers.relying_party import Client, Upstream
+from domain.accounts.identity_providers.github import GitHubClient
+from domain.accounts.identity_providers.relying_party import ProviderAccess, ProviderRegistration
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 
 def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:
-    """Answer nothing."""
+    """Fail if a request is sent."""
     raise AssertionError(url)
 
 
@@ -24,8 +24,8 @@ def nobody(url: OutgoingUrl, *_rest: object) -> tuple[int, bytes]:
         ("https://notgithub.com", "https://notgithub.com", "https://notgithub.com/api/v3"),
     ],
 )
-def test_each_github_has_its_addresses(issuer: str, oauth: str, api: str) -> None:
-    client = Client(
+def test_urls_depend_on_the_kind_of_github(issuer: str, oauth: str, api: str) -> None:
+    client = ProviderRegistration(
         title="GitHub",
         preset="github",
         issuer=issuer,
@@ -35,7 +35,9 @@ def test_each_github_has_its_addresses(issuer: str, oauth: str, api: str) -> Non
         redirect_uri="https://gate.example/users/auth/github/callback",
         groups_claim=None,
     )
-    github = GitHub(client, Upstream(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC))
+    github = GitHubClient(
+        client, ProviderAccess(fetch=nobody), now=datetime(2027, 3, 1, tzinfo=UTC)
+    )
     assert github.metadata() == {
         "authorization_endpoint": f"{oauth}/login/oauth/authorize",
         "token_endpoint": f"{oauth}/login/oauth/access_token",

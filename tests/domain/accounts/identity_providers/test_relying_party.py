@@ -1,4 +1,4 @@
-"""What a relying party asks a provider, and what it does not believe."""
+"""Requests of a relying party to a provider, and responses that it rejects."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -8,20 +8,28 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import orjson
 import pytest
 
-from domain.accounts.identity_providers.errors import ProviderAnswerError, ProviderAwayError
+from domain.accounts.identity_providers.errors import (
+    InvalidProviderResponseError,
+    ProviderUnreachableError,
+)
 from domain.accounts.identity_providers.presets import PRESETS
-from domain.accounts.identity_providers.relying_party import Client, RelyingParty, Secrets, Upstream
+from domain.accounts.identity_providers.relying_party import (
+    ProviderAccess,
+    ProviderClient,
+    ProviderRegistration,
+    ProviderSignInSecrets,
+)
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing.errors import ConnectionFailedError
 from domain.delivery.outgoing.urls import OutgoingUrl
 
 ISSUER = "https://login.example"
-SECRETS = Secrets.of("a number", Keyring("a key of tests"))
+SECRETS = ProviderSignInSecrets.of("a number", Keyring("a key of tests"))
 NOW = datetime(2027, 3, 1, tzinfo=UTC)
 
 
 class Provider:
-    """A provider that answers with what it is given, and keeps what it was asked."""
+    """A provider that returns configured responses and records requests."""
 
     def __init__(self, **metadata: object) -> None:
         self.metadata = {
@@ -39,16 +47,16 @@ class Provider:
     ) -> tuple[int, bytes]:
         self.asked.append((url.target, parse_qs((body or b"").decode()), headers))
         if self.is_away:
-            message = "it refused the connection"
+            message = "the connection was refused"
             raise ConnectionFailedError(message)
         if body is None:
             return 200, orjson.dumps(self.metadata)
         return 200, b'{"access_token": "a", "refresh_token": "r"}'
 
     def party(
-        self, upstream: Upstream | None = None, *, now: datetime = NOW, preset: str = "other"
-    ) -> RelyingParty:
-        client = Client(
+        self, upstream: ProviderAccess | None = None, *, now: datetime = NOW, preset: str = "other"
+    ) -> ProviderClient:
+        client = ProviderRegistration(
             title="Login",
             preset=preset,
             issuer=ISSUER,
@@ -58,10 +66,10 @@ class Provider:
             redirect_uri="https://gate.example/users/auth/login/callback",
             groups_claim=None,
         )
-        return RelyingParty(client, upstream or Upstream(fetch=self.fetch), now=now)
+        return ProviderClient(client, upstream or ProviderAccess(fetch=self.fetch), now=now)
 
 
-def test_both_parts_of_the_credentials_are_encoded_in_the_header() -> None:
+def test_client_id_and_secret_are_encoded_in_the_header() -> None:
     provider = Provider()
     provider.party().redeem("the code", SECRETS)
     target, sent, headers = provider.asked[-1]
@@ -75,7 +83,7 @@ def test_both_parts_of_the_credentials_are_encoded_in_the_header() -> None:
     }
 
 
-def test_a_provider_that_wants_it_gets_the_credentials_in_the_body() -> None:
+def test_credentials_are_sent_in_the_body_if_the_provider_requires_it() -> None:
     provider = Provider(token_endpoint_auth_methods_supported=["client_secret_post"])
     tokens = provider.party().refresh("the token")
     _, sent, headers = provider.asked[-1]
@@ -86,7 +94,7 @@ def test_a_provider_that_wants_it_gets_the_credentials_in_the_body() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_a_preset_may_add_to_the_request_and_takes_nothing(preset: str) -> None:
+def test_a_preset_may_add_request_parameters_but_not_remove_any(preset: str) -> None:
     url = Provider().party(preset=preset).authorization_url(SECRETS, is_again=False)
     asked = dict(parse_qsl(urlsplit(url).query))
     assert asked.pop("code_challenge")
@@ -105,22 +113,22 @@ def test_a_preset_may_add_to_the_request_and_takes_nothing(preset: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["authorization_endpoint", "token_endpoint", "jwks_uri"])
-def test_an_encrypted_provider_leads_to_nothing_unencrypted(name: str) -> None:
+def test_a_provider_with_https_cannot_have_endpoints_without_https(name: str) -> None:
     party = Provider(**{name: "http://login.example/x"}).party()
-    with pytest.raises(ProviderAnswerError) as caught:
+    with pytest.raises(InvalidProviderResponseError) as caught:
         party.authorization_url(SECRETS, is_again=False)
-    assert caught.value.reason == f"{name} is not encrypted"
+    assert caught.value.reason == f"{name} does not use https"
 
 
-def test_a_provider_that_is_away_is_left_alone_for_a_while() -> None:
+def test_an_unavailable_provider_is_not_requested_for_some_seconds() -> None:
     provider = Provider()
-    upstream, provider.is_away = Upstream(fetch=provider.fetch), True
+    upstream, provider.is_away = ProviderAccess(fetch=provider.fetch), True
     for seconds, count in ((0, 1), (9, 1), (11, 2)):
-        with pytest.raises(ProviderAwayError):
+        with pytest.raises(ProviderUnreachableError):
             provider.party(upstream, now=NOW + timedelta(seconds=seconds)).metadata()
         assert len(provider.asked) == count
     provider.is_away = False
-    # Administrators who test the connection wait for nothing.
+    # A test of the connection by an administrator is sent immediately.
     moment = NOW + timedelta(seconds=12)
     assert provider.party(upstream, now=moment).metadata(afresh=True)["issuer"] == ISSUER
     assert len(provider.asked) == 3
@@ -129,7 +137,7 @@ def test_a_provider_that_is_away_is_left_alone_for_a_while() -> None:
         assert len(provider.asked) == count
 
 
-def test_nothing_that_is_secret_is_written_with_it() -> None:
+def test_secrets_are_hidden_in_representations() -> None:
     provider = Provider()
     tokens = provider.party().refresh("the token")
     written = f"{SECRETS!r} {tokens!r}"

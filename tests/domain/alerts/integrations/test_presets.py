@@ -1,4 +1,4 @@
-"""Bodies of known tools: each is recognized, opens an alert, and its recovery resolves that one."""
+"""Bodies of known tools: each is recognized and opens an alert, which its recovery resolves."""
 
 import json
 from datetime import UTC, datetime
@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.formats.registry import FORMATS
-from domain.alerts.integrations.mapping_preview import recognize
-from domain.alerts.integrations.samples import propose
+from domain.alerts.integrations.mapping_preview import recognize_sample
+from domain.alerts.integrations.samples import propose_mapping
 from domain.alerts.reading.incoming import IncomingAlert, ParsedBody, Severity
-from domain.alerts.reading.mapping import read_mapping
+from domain.alerts.reading.mapping import parse_mapping
 from tests.support.alerts.senders import PAYLOADS
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 CRITICAL, HIGH, MEDIUM, LOW = Severity.CRITICAL, Severity.HIGH, Severity.MEDIUM, Severity.LOW
 
-#: Each body that fires, its tool, title and severity, and the body of its recovery.
+#: Body of a firing alert, its tool, title and severity, and the body of its recovery.
 TOOLS: tuple[tuple[str, str, str, Severity, str | None], ...] = (
     ("uptime_kuma_down", "Uptime Kuma", "Shop", CRITICAL, "uptime_kuma_up"),
     ("zabbix_problem", "Zabbix", "High CPU utilization (over 90% for 5m)", LOW, "zabbix_recovery"),
@@ -105,9 +105,9 @@ def payload_of(name: str, folder: Path = PAYLOADS / "tools") -> dict[str, Any]:
 
 def read(name: str) -> ParsedBody:
     payload = payload_of(name)
-    proposal = propose(payload)
-    # As it comes back from the database.
-    mapping = read_mapping(json.loads(json.dumps(proposal.mapping.stored)))
+    proposal = propose_mapping(payload)
+    # The mapping is loaded as from the database.
+    mapping = parse_mapping(json.loads(json.dumps(proposal.mapping.stored)))
     posted = [payload] if name.startswith("prometheus_array") else payload
     return proposal.format.parse(posted, now=NOW, reading=READING, mapping=mapping)
 
@@ -121,7 +121,7 @@ def alert_of(name: str) -> IncomingAlert:
 def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
     name: str, tool: str, title: str, severity: Severity, recovery: str | None
 ) -> None:
-    assert propose(payload_of(name)).tool == tool
+    assert propose_mapping(payload_of(name)).tool == tool
     alert = alert_of(name)
     assert (alert.title, alert.severity, alert.ended_at) == (title, severity, None)
     assert alert.parse_warnings == ()
@@ -129,7 +129,7 @@ def test_a_tool_is_recognized_and_its_recovery_finds_its_alert(
         over = alert_of(recovery)
         assert over.ended_at is not None
         assert over.fingerprint == alert.fingerprint
-    found = recognize(json.dumps(payload_of(name)), now=NOW, reading=READING)
+    found = recognize_sample(json.dumps(payload_of(name)), now=NOW, reading=READING)
     assert found.preview.resolves_seldom is None
     assert (found.preview.never_resolves is None) == (recovery is not None)
 
@@ -141,10 +141,10 @@ def test_every_preset_has_a_body() -> None:
     }
 
 
-def test_what_tells_no_alert_is_dropped_and_counted() -> None:
+def test_bodies_without_an_alert_are_dropped_and_counted() -> None:
     parsed = read("nagios_downtime")
     assert (parsed.alerts, parsed.dropped) == ((), 1)
-    preview = recognize(json.dumps(payload_of("nagios_downtime")), now=NOW, reading=READING)
+    preview = recognize_sample(json.dumps(payload_of("nagios_downtime")), now=NOW, reading=READING)
     assert preview.preview.alert is None
 
 
@@ -158,7 +158,7 @@ def test_what_tells_no_alert_is_dropped_and_counted() -> None:
     ],
 )
 def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
-    found = recognize(json.dumps(payload_of(name, PAYLOADS)), now=NOW, reading=READING)
+    found = recognize_sample(json.dumps(payload_of(name, PAYLOADS)), now=NOW, reading=READING)
     assert found.proposal.tool == tool
     is_webhook = tool in {"Grafana", "Prometheus Alertmanager"}
     wanted = PROMETHEUS if is_webhook else HTTP
@@ -166,13 +166,13 @@ def test_bodies_of_real_senders_are_recognized(name: str, tool: str) -> None:
     assert found.preview.alert is not None
 
 
-def test_a_mapping_is_guessed_by_the_names_of_the_keys() -> None:
+def test_a_mapping_is_derived_from_the_names_of_the_keys() -> None:
     sample = {
         "event": {"name": "Disk full", "prio": "warning", "state": "problem"},
         "node": "db-1",
         "incident_id": 7,
     }
-    found = recognize(json.dumps(sample), now=NOW, reading=READING)
+    found = recognize_sample(json.dumps(sample), now=NOW, reading=READING)
     assert found.proposal.tool is None
     alert = found.preview.alert
     assert alert is not None

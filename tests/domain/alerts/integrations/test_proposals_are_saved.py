@@ -1,4 +1,4 @@
-"""A proposal for a body of a known tool can be saved, and saved again as it is returned."""
+"""A proposal for a body of a known tool can be saved, and its saved form can be saved again."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from domain.alerts.formats.registry import FORMATS
 from domain.alerts.integrations.mapping_types import AlertMappingBody
-from domain.alerts.integrations.samples import map_sample, propose, read_sample
-from domain.alerts.reading.mapping_rules import rules_value
+from domain.alerts.integrations.samples import build_mapping, parse_sample, propose_mapping
+from domain.alerts.reading.mapping_rules import serialize_mapping_rules
 from tests.support.alerts.senders import PAYLOADS
 
 SAMPLES = sorted((PAYLOADS / "tools").glob("*.json"))
@@ -18,17 +18,17 @@ SAMPLES = sorted((PAYLOADS / "tools").glob("*.json"))
 def test_a_proposal_is_a_valid_mapping(file: Path) -> None:
     value = json.loads(file.read_text(encoding="utf-8"))
     text = json.dumps(value[0] if isinstance(value, list) else value)
-    sample = read_sample(text, nesting_limit=100)
-    proposal = propose(sample.payload)
+    sample = parse_sample(text, nesting_limit=100)
+    proposal = propose_mapping(sample.payload)
     returned = {
         "sample": text,
         "mapping": proposal.mapping.paths,
-        "rules": rules_value(proposal.mapping.rules),
+        "rules": serialize_mapping_rules(proposal.mapping.rules),
     }
 
     body = AlertMappingBody.model_validate(json.loads(json.dumps(returned)))
 
     assert proposal.format in FORMATS
     assert body.rules is not None
-    saved = map_sample(body.mapping, sample, body.rules.rules)
+    saved = build_mapping(body.mapping, sample, body.rules.rules)
     assert saved.stored == proposal.mapping.stored

@@ -1,4 +1,4 @@
-"""Alertmanager's own amtool, which has the classic syntax, reads matchers as the service does."""
+"""Compares the parser of matchers with Alertmanager's own amtool, which has the classic syntax."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.matching.matchers import matches
+from domain.alerts.matching.matchers import matches_all
 from domain.alerts.matching.parser import parse_matchers
 from domain.core.errors import InvalidError
 from tests.support.alerts.monitoring import PROGRAMS, is_installed
@@ -30,14 +30,14 @@ TEXTS = st.builds("{}{}{}".format, st.sampled_from(["", "{"]), MATCHERS, st.samp
 
 
 def judged(text: str, directory: Path) -> bool | None:
-    """Return whether amtool's matchers match the labels, or None if it refuses them."""
+    """Return whether amtool's matchers match the labels, or None if it rejects them."""
     route = {"receiver": "yes", "matchers": [text]}
     configuration = {
         "route": {"receiver": "no", "routes": [route]},
         "receivers": [{"name": "yes"}, {"name": "no"}],
     }
     file = directory / "alertmanager.yml"
-    # JSON is YAML.
+    # JSON is valid YAML.
     file.write_text(json.dumps(configuration), encoding="utf-8")
     labels = [f"{name}={value}" for name, value in LABELS.items()]
     done = subprocess.run(
@@ -58,10 +58,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @bounded(30)
 @given(text=TEXTS | st.builds("{},{}".format, TEXTS, TEXTS))
-def test_what_amtool_takes_matches_the_same_alerts(directory: Path, text: str) -> None:
+def test_matchers_that_amtool_accepts_match_the_same_alerts(directory: Path, text: str) -> None:
     expected = judged(text, directory)
     try:
-        found = matches(parse_matchers(text), LABELS)
+        found = matches_all(parse_matchers(text), LABELS)
     except InvalidError:
         assert expected is None
     else:

@@ -1,10 +1,10 @@
-"""The conditions of rules and routes."""
+"""Conditions of rules and routes."""
 
 from typing import Any
 
 import pytest
 
-from domain.alerts.matching.conditions import Conditions, conditions_from, meets
+from domain.alerts.matching.conditions import AlertConditions, meets_conditions, parse_conditions
 from domain.alerts.matching.labels import AlertLabels
 from domain.core.errors import InvalidError
 
@@ -40,15 +40,15 @@ ALERT = AlertLabels(
         ({"labels": None, "other": 1}, True),
     ],
 )
-def test_an_alert_meets_all_of_them(json: dict[str, Any], is_met: bool) -> None:  # noqa: FBT001 - a column of the table
-    conditions = conditions_from(json)
-    assert meets(conditions, ALERT) is is_met
-    assert conditions_from(conditions.to_json()) == conditions
+def test_an_alert_has_to_meet_all_conditions(json: dict[str, Any], is_met: bool) -> None:  # noqa: FBT001 - a column of the table
+    conditions = parse_conditions(json)
+    assert meets_conditions(conditions, ALERT) is is_met
+    assert parse_conditions(conditions.to_json()) == conditions
 
 
-def test_what_was_read_is_shown_as_json_and_in_forms() -> None:
-    conditions = conditions_from({"severities": ["Low", "low"], "labels": {"a b": 'x"'}})
-    assert conditions == Conditions(severities=("low",), labels=conditions.labels)
+def test_conditions_are_shown_as_json_and_in_forms() -> None:
+    conditions = parse_conditions({"severities": ["Low", "low"], "labels": {"a b": 'x"'}})
+    assert conditions == AlertConditions(severities=("low",), labels=conditions.labels)
     assert conditions.to_json() == {
         "severities": ["low"],
         "environments": [],
@@ -68,7 +68,7 @@ def test_what_was_read_is_shown_as_json_and_in_forms() -> None:
         ("labels", ["a=b"] * 51),
     ],
 )
-def test_what_is_no_condition_is_refused_by_its_name(field: str, value: object) -> None:
+def test_invalid_conditions_are_rejected_with_their_name(field: str, value: object) -> None:
     with pytest.raises(InvalidError) as refused:
-        conditions_from({field: value})
+        parse_conditions({field: value})
     assert refused.value.field == field

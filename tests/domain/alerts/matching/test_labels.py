@@ -1,29 +1,29 @@
-"""The labels of alerts that were received."""
+"""Labels of received alerts."""
 
 from collections.abc import Mapping
 
 from sqlalchemy import delete
 
-from domain.alerts.formats.base import Reading
-from domain.alerts.matching.labels import labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.matching.labels import find_alert_labels
 from models import Delivery
 from tests.support.accounts.people import database_of
 from tests.support.alerts.senders import Endpoint, connect, item, webhook
 from tests.support.database.stored import alerts_of
 from tests.support.service.live import LiveGatebell
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 
 
 def read(gatebell: LiveGatebell, endpoint: Endpoint) -> list[Mapping[str, str]]:
     ids = [alert.id for alert in alerts_of(gatebell, endpoint.project)]
     with database_of(gatebell) as session:
-        found = labels_of([*ids, 2**40], session=session, reading=READING)
+        found = find_alert_labels([*ids, 2**40], session=session, reading=READING)
     assert list(found) == ids
     return [each.labels for each in found.values()]
 
 
-def test_a_generic_payload_has_its_members_and_the_fields_of_the_alert(
+def test_labels_of_a_generic_payload_are_its_keys_and_alert_fields(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint = connect(gatebell)
@@ -41,7 +41,7 @@ def test_a_generic_payload_has_its_members_and_the_fields_of_the_alert(
     }  # fmt: skip
 
 
-def test_alertmanager_has_its_labels_and_the_common_ones(gatebell: LiveGatebell) -> None:
+def test_labels_of_alertmanager_include_common_labels(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     items = [
         item(name, labels={"alertname": name, "severity": "page", "instance": f"{name}:9"})
@@ -56,13 +56,13 @@ def test_alertmanager_has_its_labels_and_the_common_ones(gatebell: LiveGatebell)
     assert second["alertname"] == "Second"
 
 
-def test_items_of_an_array_have_their_own(gatebell: LiveGatebell) -> None:
+def test_each_item_of_an_array_has_its_own_labels(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": "a", "team": "x\ud800"}, 5, {"title": "b", "team": "y"}])
     assert [each["team"] for each in read(gatebell, endpoint)] == ["x\ufffd", "y"]
 
 
-def test_without_the_payload_the_fields_of_the_alert_stay(gatebell: LiveGatebell) -> None:
+def test_without_the_payload_alert_fields_are_still_labels(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Disk full", team="storage")
     with database_of(gatebell) as session:

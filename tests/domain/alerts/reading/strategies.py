@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
-#: Any character that JSON can carry, lone surrogates and NUL included.
+#: Any character that JSON can contain, including lone surrogates and NUL.
 texts = st.text(st.characters(codec=None, exclude_categories=()), max_size=12)
 
 numbers = st.one_of(
@@ -26,7 +26,7 @@ def _containers(children: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 json_values = st.recursive(scalars, _containers, max_leaves=8)
 
-#: Texts that look like the words and times that senders write, and a little unlike them.
+#: Texts that are similar to the words and times of senders.
 near_misses = st.sampled_from(
     (
         "resolved",

@@ -5,18 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.body import LongNumber, read_object
-from domain.alerts.reading.incoming import UnreadableBody
+from domain.alerts.reading.body import LongNumber, parse_body_object
+from domain.alerts.reading.incoming import UnreadableBodyError
 from tests.domain.alerts.reading.strategies import json_values, posted
 from tests.support.wire.garbage import bounded
 
 
 def read(body: bytes) -> dict[str, Any]:
-    return read_object(body, nesting_limit=100)
+    return parse_body_object(body, nesting_limit=100)
 
 
 @pytest.mark.spec("I1")
-def test_an_object_is_read() -> None:
+def test_an_object_is_parsed() -> None:
     assert read(b'{"title": "Disk full", "n": [1, 2.5, null, true]}') == {
         "title": "Disk full",
         "n": [1, 2.5, None, True],
@@ -45,14 +45,14 @@ def test_an_object_is_read() -> None:
         ('{"a":1}'.encode("utf-16"), "The body is not UTF-8 text (RFC 8259 section 8.1)."),
         (
             '{"a":1}'.encode("utf-16-le"),
-            "The body is not JSON in UTF-8: it has NUL bytes.",
+            "The body is not JSON in UTF-8: it contains NUL bytes.",
         ),
         (b'{"a":1} {}', "The body is not JSON: Extra data at line 1, column 9."),
         (b'{"a":1,\n"b"}', "The body is not JSON: Expecting ':' delimiter at line 2, column 4."),
     ],
 )
-def test_what_is_no_object_is_refused_with_a_sentence(body: bytes, sentence: str) -> None:
-    with pytest.raises(UnreadableBody) as refusal:
+def test_other_values_than_objects_are_rejected_with_a_message(body: bytes, sentence: str) -> None:
+    with pytest.raises(UnreadableBodyError) as refusal:
         read(body)
     assert str(refusal.value) == sentence
 
@@ -82,8 +82,8 @@ def test_what_is_no_object_is_refused_with_a_sentence(body: bytes, sentence: str
         b"title=Disk+full",
     ],
 )
-def test_malformed_json_is_refused(body: bytes) -> None:
-    with pytest.raises(UnreadableBody):
+def test_malformed_json_is_rejected(body: bytes) -> None:
+    with pytest.raises(UnreadableBodyError):
         read(body)
 
 
@@ -104,7 +104,7 @@ def test_escaped_nul_and_lone_surrogates_are_legal() -> None:
     }
 
 
-def test_a_number_too_large_for_a_float_is_kept_as_it_was_written() -> None:
+def test_a_number_too_large_for_a_float_is_kept_as_text() -> None:
     assert read(b'{"a":1e400,"b":[-1E+999]}') == {
         "a": LongNumber("1e400"),
         "b": [LongNumber("-1E+999")],
@@ -131,15 +131,15 @@ def nested(levels: int, inside: bytes = b"") -> bytes:
     return b'{"a":' + b"[" * (levels - 1) + inside + b"]" * (levels - 1) + b"}"
 
 
-def test_one_hundred_levels_are_read_and_one_more_is_not() -> None:
+def test_more_than_one_hundred_levels_are_rejected() -> None:
     assert read(nested(100))
-    with pytest.raises(UnreadableBody, match="nested deeper than 100 levels"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper than 100 levels"):
         read(nested(101))
 
 
 def test_objects_count_as_levels_too() -> None:
     body = b'{"a":' * 101 + b"1" + b"}" * 101
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(body)
 
 
@@ -147,14 +147,14 @@ def test_objects_count_as_levels_too() -> None:
     "body",
     [nested(100_000), b"[" * 100_000, b'{"a":' * 100_000, nested(100_000, b"1e400")],
 )
-def test_a_hundred_thousand_levels_crash_nothing(body: bytes) -> None:
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+def test_a_hundred_thousand_levels_are_rejected(body: bytes) -> None:
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(body)
 
 
-def test_depth_beyond_what_the_parser_can_bear_is_refused_whatever_the_limit() -> None:
-    with pytest.raises(UnreadableBody):
-        read_object(nested(100_000), nesting_limit=1_000_000)
+def test_a_depth_beyond_the_limit_of_the_parser_is_rejected() -> None:
+    with pytest.raises(UnreadableBodyError):
+        parse_body_object(nested(100_000), nesting_limit=1_000_000)
 
 
 @pytest.mark.parametrize("text", ["[" * 500, '"' + "[" * 500, '\\"' + "{" * 500, "\\" * 7 + '"[['])
@@ -164,7 +164,7 @@ def test_brackets_inside_strings_are_no_levels(text: str) -> None:
 
 
 def test_a_string_that_ends_in_a_backslash_hides_no_brackets() -> None:
-    with pytest.raises(UnreadableBody, match="nested deeper"):
+    with pytest.raises(UnreadableBodyError, match="nested deeper"):
         read(rb'{"a":"\\","b":' + b"[" * 100 + b"]" * 100 + b',"c":""}')
     assert read(rb'{"a":"\\","b":"' + b"[" * 500 + b'"}')
 
@@ -185,12 +185,12 @@ def depth_of(value: Any) -> int:
 @pytest.mark.long
 @bounded(30)
 @given(value=st.dictionaries(st.text(), json_values), limit=st.integers(1, 6))
-def test_a_body_is_refused_exactly_when_it_is_deeper_than_the_limit(
+def test_a_body_is_rejected_exactly_if_it_is_deeper_than_the_limit(
     value: dict[str, Any], limit: int
 ) -> None:
     try:
-        read_object(posted(value), nesting_limit=limit)
-    except UnreadableBody:
+        parse_body_object(posted(value), nesting_limit=limit)
+    except UnreadableBodyError:
         assert depth_of(value) > limit
     else:
         assert depth_of(value) <= limit
@@ -199,12 +199,12 @@ def test_a_body_is_refused_exactly_when_it_is_deeper_than_the_limit(
 def attempt(body: bytes) -> dict[str, Any] | str:
     try:
         return read(body)
-    except UnreadableBody as refusal:
+    except UnreadableBodyError as refusal:
         return str(refusal)
 
 
 @bounded(100)
 @given(st.binary(max_size=60) | st.text('{}[]"\\,:01eE-. \n\u0000NaIu', max_size=30))
-def test_any_bytes_are_read_or_refused(body: bytes | str) -> None:
+def test_any_bytes_are_parsed_or_rejected(body: bytes | str) -> None:
     received = body.encode() if isinstance(body, str) else body
     assert isinstance(attempt(received), dict | str)

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from domain.alerts.formats import http_endpoint
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import LongNumber, read_object
+from domain.alerts.reading.body import LongNumber, parse_body_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
 
 def read(body: dict[str, Any]) -> IncomingAlert:
-    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True)
+    parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=True)
     assert (parsed.refused, parsed.truncated_alerts, parsed.parse_warnings) == ((), 0, ())
     (alert,) = parsed.alerts
     return alert
@@ -33,7 +33,7 @@ def test_an_empty_object_is_an_alert_with_every_default() -> None:
         monitoring_tool=None,
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of("payload", {}),
+        fingerprint=fingerprint.compute_fingerprint("payload", {}),
         fingerprint_source="the whole payload without start_time, end_time, hosts",
         severity_reason="No severity: treated as critical",
         runbook=None,
@@ -76,9 +76,9 @@ def test_every_field_is_read() -> None:
         monitoring_tool="Nagios",
         hosts=("db-1", "db-2"),
         environment="production",
-        fingerprint=fingerprint.of_value("disk-db-1"),
+        fingerprint=fingerprint.compute_fingerprint_of_value("disk-db-1"),
         fingerprint_source="the fingerprint field",
-        severity_reason="the sender says “High”",
+        severity_reason="reported as “High”",
         runbook="https://runbooks.example/disk",
         query=None,
         markdown=None,
@@ -91,7 +91,7 @@ def test_every_field_is_read() -> None:
 
 @pytest.mark.spec("I4")
 @pytest.mark.parametrize("blank", [None, "", " \t\n", [], {}])
-def test_a_title_that_says_nothing_is_the_default_title(blank: object) -> None:
+def test_a_blank_title_becomes_the_default_title(blank: object) -> None:
     assert read({"title": blank}).title == "New: Alert"
 
 
@@ -120,7 +120,7 @@ def test_a_long_text_is_cut_to_its_column(name: str, length: int) -> None:
 
 
 @pytest.mark.spec("I7")
-def test_hosts_have_255_characters_in_all() -> None:
+def test_hosts_have_at_most_255_characters_together() -> None:
     assert read({"hosts": "db-1"}).hosts == ("db-1",)
     assert read({"hosts": ["x" * 200, "y" * 100]}).hosts == ("x" * 200, "y" * 54 + "…")
 
@@ -135,36 +135,36 @@ def test_the_second_spelling_of_the_environment_is_read_too() -> None:
 
 @pytest.mark.spec("I5")
 @pytest.mark.parametrize("end", ["2026-11-21T08:00:00Z", "2099-01-01T00:00:00Z", 1795247559000])
-def test_an_end_that_can_be_read_resolves_whenever_it_is(end: object) -> None:
+def test_any_valid_end_resolves_the_alert(end: object) -> None:
     assert read({"end_time": end}).state is AlertState.RECOVERY
 
 
 @pytest.mark.spec("I5")
 @pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "never", 0, True, {}])
-def test_what_is_no_end_does_not_resolve(end: object) -> None:
+def test_an_invalid_end_does_not_resolve_the_alert(end: object) -> None:
     alert = read({"end_time": end, "status": "resolved"})
     assert (alert.state, alert.ended_at) == (AlertState.FIRING, None)
 
 
 @pytest.mark.spec("I4", "I5")
-def test_times_that_cannot_be_read_leave_a_warning_each() -> None:
+def test_each_invalid_time_causes_a_warning() -> None:
     alert = read({"start_time": "half past nine", "end_time": ["soon"]})
     assert (alert.started_at, alert.ended_at) == (NOW, None)
     assert alert.parse_warnings == (
         "start_time could not be read: “half past nine”, so the time of arrival is used.",
-        'end_time could not be read: “["soon"]”, so it counts as absent.',
+        'end_time could not be read: “["soon"]”, so it is ignored.',
     )
 
 
 @pytest.mark.spec("I8")
-def test_a_recovery_carries_the_fingerprint_of_its_alert() -> None:
+def test_a_recovery_has_the_fingerprint_of_its_alert() -> None:
     firing = read({"title": "Disk full", "fingerprint": ["disk", "db-1"]})
     recovery = read({"fingerprint": ["disk", "db-1"], "end_time": "2026-11-21T08:00:00Z"})
     assert firing.fingerprint == recovery.fingerprint
 
 
 @pytest.mark.spec("I9")
-def test_the_same_payload_with_an_end_carries_the_same_generated_fingerprint() -> None:
+def test_the_same_payload_with_an_end_has_the_same_fingerprint() -> None:
     firing = read({"title": "Disk full", "hosts": "db-1"})
     recovery = read({"title": "Disk full", "end_time": "2026-11-21T08:00:00Z"})
     assert firing.fingerprint == recovery.fingerprint
@@ -172,18 +172,18 @@ def test_the_same_payload_with_an_end_carries_the_same_generated_fingerprint() -
 
 
 @pytest.mark.spec("I9")
-def test_with_the_flag_off_only_a_fingerprint_that_was_sent_counts() -> None:
+def test_without_automatic_fingerprints_only_sent_ones_are_used() -> None:
     for body in ({}, {"fingerprint": ""}, {"fingerprint": {"a": 1}}):
-        parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=False)
+        parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=False)
         assert parsed.alerts[0].fingerprint is None
-        assert parsed.alerts[0].fingerprint_source == "none: grouping is off"
-    sent = http_endpoint.parse_each([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
-    assert sent.alerts[0].fingerprint == fingerprint.of_value("17")
+        assert parsed.alerts[0].fingerprint_source == "none, because grouping is turned off"
+    sent = http_endpoint.parse_items([{"fingerprint": 17}], now=NOW, automatic_fingerprint=False)
+    assert sent.alerts[0].fingerprint == fingerprint.compute_fingerprint_of_value("17")
 
 
-def test_a_fingerprint_of_a_type_that_identifies_nothing_leaves_a_warning() -> None:
+def test_a_fingerprint_of_an_unusable_type_causes_a_warning() -> None:
     assert read({"fingerprint": True}).parse_warnings == (
-        "fingerprint is not a string, number or array: “true”, so it is not used.",
+        "fingerprint is not a string, number or array: “true”, so it is ignored.",
     )
     assert read({"fingerprint": None}).parse_warnings == ()
 
@@ -231,11 +231,11 @@ def assert_fits(alert: IncomingAlert) -> None:
     | st.dictionaries(texts, json_values, max_size=4),
     automatic_fingerprint=st.booleans(),
 )
-def test_any_value_in_any_field_is_an_alert_that_can_be_stored(
+def test_any_value_in_any_field_results_in_a_storable_alert(
     body: dict[str, Any], *, automatic_fingerprint: bool
 ) -> None:
-    received = read_object(posted(body), nesting_limit=100)
-    parsed = http_endpoint.parse_each(
+    received = parse_body_object(posted(body), nesting_limit=100)
+    parsed = http_endpoint.parse_items(
         [received], now=NOW, automatic_fingerprint=automatic_fingerprint
     )
     (alert,) = parsed.alerts

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from domain.alerts.formats import http_endpoint
 from domain.alerts.reading import mapping
-from domain.alerts.reading.body import read_object
+from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import AlertState, IncomingAlert, Severity
 from domain.alerts.reading.mapping import AlertField, FieldMapping
-from domain.alerts.reading.paths import Path, read_path, resolve
+from domain.alerts.reading.paths import PayloadPath, find_value, parse_path
 from domain.core.errors import InvalidError
 from tests.domain.alerts.reading.strategies import NOW, field_values, json_values, posted
 from tests.support.wire.garbage import bounded
@@ -23,14 +23,14 @@ SAMPLE = {
 }
 
 
-def read(body: dict[str, Any], **paths: tuple[Path, ...]) -> IncomingAlert:
+def read(body: dict[str, Any], **paths: tuple[PayloadPath, ...]) -> IncomingAlert:
     chosen = FieldMapping({AlertField(name): path for name, path in paths.items()})
-    parsed = http_endpoint.parse_each([body], now=NOW, automatic_fingerprint=True, mapping=chosen)
+    parsed = http_endpoint.parse_items([body], now=NOW, automatic_fingerprint=True, mapping=chosen)
     return parsed.alerts[0]
 
 
 @pytest.mark.spec("I18")
-def test_each_field_is_fed_by_the_chosen_key() -> None:
+def test_each_field_is_read_from_its_mapped_key() -> None:
     alert = read(
         {**SAMPLE, "title": "not this one"},
         title=(("event", "name"),),
@@ -45,7 +45,7 @@ def test_each_field_is_fed_by_the_chosen_key() -> None:
 
 
 @pytest.mark.spec("I18", "I5")
-def test_the_chosen_key_carries_the_resolution_time() -> None:
+def test_the_end_is_read_from_its_mapped_key() -> None:
     ended = "2026-11-21T08:00:00Z"
     resolved = read({**SAMPLE, "recovered_at": ended}, end_time=(("recovered_at",),))
     assert resolved.state is AlertState.RECOVERY
@@ -55,12 +55,12 @@ def test_the_chosen_key_carries_the_resolution_time() -> None:
 
 
 @pytest.mark.spec("I18")
-def test_a_mapped_field_is_not_fed_by_the_key_of_its_own_name() -> None:
+def test_a_mapped_field_is_not_read_from_the_key_with_its_name() -> None:
     alert = read({"end_time": "2026-11-21T08:00:00Z"}, end_time=(("recovered_at",),))
     assert alert.state is AlertState.FIRING
 
 
-def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
+def test_the_second_path_is_used_if_the_first_has_no_value() -> None:
     choices = (("summary",), ("event", "name"))
     assert read(SAMPLE, title=choices).title == "Disk full"
     assert read({**SAMPLE, "summary": "Full"}, title=choices).title == "Full"
@@ -68,7 +68,7 @@ def test_where_the_first_choice_says_nothing_the_second_one_counts() -> None:
 
 
 @pytest.mark.spec("I9", "I18")
-def test_what_feeds_times_and_hosts_is_no_part_of_the_fingerprint() -> None:
+def test_mapped_times_and_hosts_are_no_part_of_the_fingerprint() -> None:
     chosen = {"end_time": (("recovered_at",),), "hosts": (("machines", 0, "fqdn"),)}
     later = {
         **SAMPLE,
@@ -86,11 +86,14 @@ def test_what_feeds_times_and_hosts_is_no_part_of_the_fingerprint() -> None:
 
 def test_parse_warnings_name_the_key_that_was_read() -> None:
     alert = read({"event": {"end": "soon"}}, end_time=(("event", "end"),))
-    assert alert.parse_warnings == ("event.end could not be read: “soon”, so it counts as absent.",)
+    assert alert.parse_warnings == ("event.end could not be read: “soon”, so it is ignored.",)
 
 
-def test_a_sample_shows_what_can_be_chosen() -> None:
-    shown = {value.label: (value.json_type, value.example) for value in mapping.values_of(SAMPLE)}
+def test_a_sample_lists_its_values_with_paths() -> None:
+    shown = {
+        value.label: (value.json_type, value.example)
+        for value in mapping.list_sample_values(SAMPLE)
+    }
     assert shown == {
         "event.name": ("string", "“Disk full”"),
         "event.level": ("string", "“High”"),
@@ -108,32 +111,32 @@ def test_a_sample_shows_what_can_be_chosen() -> None:
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values))
-def test_every_value_of_a_sample_is_where_its_path_leads(sample: dict[str, Any]) -> None:
-    payload = read_object(posted(sample), nesting_limit=100)
-    for value in mapping.values_of(payload):
-        path = read_path(value.written)
+def test_every_path_of_a_sample_leads_to_its_value(sample: dict[str, Any]) -> None:
+    payload = parse_body_object(posted(sample), nesting_limit=100)
+    for value in mapping.list_sample_values(payload):
+        path = parse_path(value.written)
         assert path == value.path
-        assert value.json_type != "null" or resolve(payload, path) is None
+        assert value.json_type != "null" or find_value(payload, path) is None
         assert value.label
 
 
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(st.text(), json_values), field_values)
-def test_any_path_into_any_payload_gives_an_alert(payload: dict[str, Any], value: Any) -> None:
-    body = read_object(posted({**payload, "a": [value]}), nesting_limit=100)
-    for sample in mapping.values_of(body)[-20:]:
+def test_any_path_in_any_payload_results_in_an_alert(payload: dict[str, Any], value: Any) -> None:
+    body = parse_body_object(posted({**payload, "a": [value]}), nesting_limit=100)
+    for sample in mapping.list_sample_values(body)[-20:]:
         for target in AlertField:
             read(dict(body), **{target.value: (sample.path,)})
 
 
-def test_a_mapping_is_kept_and_read_again() -> None:
+def test_a_mapping_is_stored_and_loaded() -> None:
     chosen = FieldMapping(
         {AlertField.TITLE: (("a.b", 0, "c"), ("d",)), AlertField.HOSTS: (("e",),)}
     )
     stored = chosen.stored
     assert stored == {"title": [["a.b", 0, "c"], ["d"]], "hosts": [["e"]]}
-    assert mapping.read_mapping(stored) == chosen
+    assert mapping.parse_mapping(stored) == chosen
 
 
 @pytest.mark.parametrize(
@@ -152,12 +155,12 @@ def test_a_mapping_is_kept_and_read_again() -> None:
         {"title": [["a"] * 101]},
     ],
 )
-def test_what_is_no_mapping_is_refused(stored: Any) -> None:
+def test_invalid_mappings_are_rejected(stored: Any) -> None:
     with pytest.raises(InvalidError):
-        mapping.read_mapping(stored)
+        mapping.parse_mapping(stored)
 
 
 @pytest.mark.parametrize("text", ["", "a", "{", "[" * 100_000, '"a"', "[]", "[null]", "[[1]]"])
-def test_what_is_no_path_is_refused(text: str) -> None:
+def test_invalid_paths_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError):
-        read_path(text)
+        parse_path(text)

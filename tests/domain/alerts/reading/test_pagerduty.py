@@ -1,4 +1,4 @@
-"""Events of PagerDuty's Events API v2: what is one, and what it says."""
+"""Events of PagerDuty's Events API v2: recognition and content."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 import pytest
 
-from domain.alerts.formats.base import Format, Reading
+from domain.alerts.formats.base import AlertFormat, ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
-from domain.alerts.reading.incoming import EventAction, InvalidEvent, ParsedBody
+from domain.alerts.reading.incoming import EventAction, InvalidEventError, ParsedBody
 from domain.alerts.reading.mapping import UNMAPPED, FieldMapping
-from domain.alerts.reading.pagerduty import without_routing_key
+from domain.alerts.reading.pagerduty import hide_routing_key
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EVENT: dict[str, Any] = {
@@ -22,17 +22,17 @@ EVENT: dict[str, Any] = {
 
 def read(
     body: object,
-    body_format: Format = HTTP,
+    body_format: AlertFormat = HTTP,
     *,
     flag: bool = True,
     at: datetime = NOW,
     mapping: FieldMapping = UNMAPPED,
 ) -> ParsedBody:
-    policy = Reading(nesting_limit=100, automatic_fingerprint=flag)
+    policy = ParserSettings(nesting_limit=100, automatic_fingerprint=flag)
     return body_format.read(orjson.dumps(body), now=at, reading=policy, mapping=mapping)
 
 
-def test_events_of_the_same_content_have_one_key_whenever_they_happened() -> None:
+def test_events_with_equal_content_have_equal_keys_at_any_time() -> None:
     payload = {**EVENT["payload"], "timestamp": "2026-11-22T11:00:00Z"}
     later, other = read({**EVENT, "payload": payload}), read({**EVENT, "client": "cron"})
     first = read(EVENT)
@@ -41,12 +41,12 @@ def test_events_of_the_same_content_have_one_key_whenever_they_happened() -> Non
     assert first.event != other.event
 
 
-def test_without_automatic_fingerprints_each_event_has_a_key_of_its_own() -> None:
+def test_without_automatic_fingerprints_each_event_has_a_unique_key() -> None:
     events = {read(EVENT, flag=False, at=NOW + timedelta(seconds=n)).event for n in range(3)}
     assert len(events) == 3
 
 
-def test_severities_are_those_of_the_same_words_at_metrics_endpoints() -> None:
+def test_severities_are_read_as_at_prometheus_endpoints() -> None:
     found = {}
     for word in ("critical", "Error", "warning", "info"):
         payload = {**EVENT["payload"], "severity": word}
@@ -64,7 +64,7 @@ def test_severities_are_those_of_the_same_words_at_metrics_endpoints() -> None:
         {"routing_key": "k", "payload": "text"},
     ],
 )
-def test_other_bodies_are_alerts_as_before(body: dict[str, Any]) -> None:
+def test_other_bodies_are_generic_alerts(body: dict[str, Any]) -> None:
     parsed = read(body)
     assert parsed.event is None
     assert len(parsed.alerts) == 1
@@ -76,8 +76,8 @@ def test_a_change_event_has_no_alert() -> None:
     assert (parsed.event.action, parsed.alerts) == (EventAction.CHANGE, ())
 
 
-def test_everything_that_is_wrong_is_named_at_once() -> None:
-    with pytest.raises(InvalidEvent) as refused:
+def test_all_problems_of_an_event_are_named() -> None:
+    with pytest.raises(InvalidEventError) as refused:
         read({**EVENT, "dedup_key": 7, "payload": {"severity": "bad"}})
     assert len(refused.value.problems) == 4
 
@@ -91,5 +91,5 @@ def test_everything_that_is_wrong_is_named_at_once() -> None:
         (b'{"title": "x"}', b'{"title": "x"}'),
     ],
 )
-def test_a_body_is_kept_without_the_key(body: bytes, stored: bytes) -> None:
-    assert without_routing_key(body) == stored
+def test_a_body_is_stored_without_the_routing_key(body: bytes, stored: bytes) -> None:
+    assert hide_routing_key(body) == stored

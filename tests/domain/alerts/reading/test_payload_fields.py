@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.body import read_object
-from domain.alerts.reading.payload_fields import flatten
+from domain.alerts.reading.body import parse_body_object
+from domain.alerts.reading.payload_fields import flatten_payload
 from tests.domain.alerts.reading.strategies import json_values, posted, texts
 from tests.support.wire.garbage import bounded
 
@@ -19,7 +19,7 @@ def test_every_leaf_is_shown_with_its_path() -> None:
         "note": None,
         "ok": False,
     }
-    assert flatten(body) == (
+    assert flatten_payload(body) == (
         ("title", "Disk full"),
         ("extra.mount", "/var"),
         ("extra.inodes.0", "1"),
@@ -32,7 +32,7 @@ def test_every_leaf_is_shown_with_its_path() -> None:
 
 
 def test_an_empty_payload_has_no_lines() -> None:
-    assert flatten({}) == ()
+    assert flatten_payload({}) == ()
 
 
 def leaves(value: Any) -> int:
@@ -47,8 +47,8 @@ def leaves(value: Any) -> int:
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(texts, json_values, min_size=1))
-def test_nothing_is_left_out_and_all_can_be_shown(body: dict[str, Any]) -> None:
-    lines = flatten(read_object(posted(body), nesting_limit=100))
+def test_all_fields_are_listed_and_displayable(body: dict[str, Any]) -> None:
+    lines = flatten_payload(parse_body_object(posted(body), nesting_limit=100))
     assert len(lines) == leaves(body)
     for path, text in lines:
         (path + text).encode()

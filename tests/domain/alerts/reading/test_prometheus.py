@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from domain.alerts.formats import prometheus
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.alerts.reading import fingerprint
-from domain.alerts.reading.body import read_object
+from domain.alerts.reading.body import parse_body_object
 from domain.alerts.reading.incoming import (
     AlertState,
     IncomingAlert,
-    MissingAttributes,
-    NoValidItem,
-    RefusedItem,
+    MissingAttributesError,
+    NoValidItemError,
+    RejectedAlertItem,
     Severity,
 )
 from tests.domain.alerts.reading.metrics import (
@@ -31,7 +31,7 @@ from tests.support.wire.garbage import bounded
 
 
 @pytest.mark.spec("I12", "I13", "I14")
-def test_an_item_with_nothing_but_what_is_required() -> None:
+def test_an_item_with_only_required_attributes() -> None:
     assert read() == IncomingAlert(
         title="HighLatency",
         description=None,
@@ -43,7 +43,7 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
         monitoring_tool="Prometheus",
         hosts=(),
         environment=None,
-        fingerprint=fingerprint.of("labels", {"alertname": "HighLatency"}),
+        fingerprint=fingerprint.compute_fingerprint("labels", {"alertname": "HighLatency"}),
         fingerprint_source="its labels",
         severity_reason="No severity: treated as critical",
         runbook=None,
@@ -58,19 +58,19 @@ def test_an_item_with_nothing_but_what_is_required() -> None:
 
 
 @pytest.mark.spec("I11")
-@pytest.mark.parametrize("name", prometheus.REQUIRED)
+@pytest.mark.parametrize("name", prometheus.REQUIRED_ATTRIBUTES)
 def test_each_top_level_attribute_is_required_and_named(name: str) -> None:
     body = webhook(item())
     del body[name]
-    with pytest.raises(MissingAttributes) as refusal:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse(body, now=NOW)
     assert refusal.value.names == (name,)
     assert name in str(refusal.value)
 
 
 @pytest.mark.spec("I11")
-def test_all_missing_attributes_are_named_at_once() -> None:
-    with pytest.raises(MissingAttributes) as refusal:
+def test_all_missing_attributes_are_named() -> None:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse({"title": "not a webhook"}, now=NOW)
     assert refusal.value.names == (
         "alerts",
@@ -94,20 +94,20 @@ def test_a_required_attribute_may_be_empty_or_null() -> None:
 @pytest.mark.spec("I11")
 @pytest.mark.parametrize("alerts", [None, {}, "text", 5])
 def test_alerts_must_be_an_array(alerts: object) -> None:
-    with pytest.raises(MissingAttributes) as refusal:
+    with pytest.raises(MissingAttributesError) as refusal:
         prometheus.parse(webhook(alerts=alerts), now=NOW)
     assert refusal.value.names == ("alerts (an array)",)
 
 
 @pytest.mark.spec("I11")
-def test_no_items_at_all_are_refused() -> None:
-    with pytest.raises(NoValidItem, match="alerts is empty") as refusal:
+def test_a_webhook_without_items_is_rejected() -> None:
+    with pytest.raises(NoValidItemError, match="alerts is empty") as refusal:
         prometheus.parse(webhook(), now=NOW)
     assert refusal.value.refused == ()
 
 
 @pytest.mark.spec("I11")
-def test_each_item_is_an_alert_of_its_own() -> None:
+def test_each_item_is_a_separate_alert() -> None:
     body = webhook(item(), item(labels={"alertname": "DiskFull"}))
     alerts = prometheus.parse(body, now=NOW).alerts
     assert [(alert.title, alert.item_index) for alert in alerts] == [
@@ -117,7 +117,7 @@ def test_each_item_is_an_alert_of_its_own() -> None:
 
 
 @pytest.mark.spec("I12")
-def test_the_title_is_the_first_that_says_something() -> None:
+def test_the_title_is_the_first_non_blank_one() -> None:
     assert with_annotations(title="One", summary="Two").title == "One"
     assert with_annotations(title=" ", summary="Two").title == "Two"
     assert with_annotations(title=None, summary="").title == "HighLatency"
@@ -146,19 +146,19 @@ def test_the_title_is_the_first_that_says_something() -> None:
         ([], "it is not an object"),
     ],
 )
-def test_an_item_that_is_no_alert_does_not_sink_the_others(invalid: Any, reason: str) -> None:
+def test_an_invalid_item_does_not_affect_other_items(invalid: Any, reason: str) -> None:
     parsed = prometheus.parse(webhook(item(), invalid, item()), now=NOW)
     assert [alert.item_index for alert in parsed.alerts] == [0, 2]
-    assert parsed.refused == (RefusedItem(item_index=1, reason=reason),)
+    assert parsed.refused == (RejectedAlertItem(item_index=1, reason=reason),)
 
 
 @pytest.mark.spec("I12")
 def test_without_any_valid_item_each_has_its_reason() -> None:
-    with pytest.raises(NoValidItem) as refusal:
+    with pytest.raises(NoValidItemError) as refusal:
         prometheus.parse(webhook(item(startsAt=None), 5), now=NOW)
     assert refusal.value.refused == (
-        RefusedItem(item_index=0, reason="startsAt is missing"),
-        RefusedItem(item_index=1, reason="it is not an object"),
+        RejectedAlertItem(item_index=0, reason="startsAt is missing"),
+        RejectedAlertItem(item_index=1, reason="it is not an object"),
     )
 
 
@@ -194,10 +194,10 @@ def test_the_labels_of_the_table_are_read() -> None:
     alert = with_labels(platform_environment_name="production", severity="Page")
     assert alert.environment == "production"
     assert alert.severity is Severity.HIGH
-    assert alert.severity_reason == "the sender says “Page”"
+    assert alert.severity_reason == "reported as “Page”"
 
 
-def test_common_labels_tell_service_and_hosts() -> None:
+def test_service_and_hosts_are_read_from_common_labels() -> None:
     alert = with_labels(service="shop", instance="web-1:9100", host="web-1")
     assert (alert.service, alert.hosts) == ("shop", ("web-1:9100", "web-1"))
     assert with_labels(instance="web-1", host="web-1").hosts == ("web-1",)
@@ -230,21 +230,21 @@ def test_the_query_comes_from_the_generator_address(name: str) -> None:
         ({"g0.expr=": 1}, None),
     ],
 )
-def test_a_strange_generator_address_does_no_harm(url: object, query: str | None) -> None:
+def test_an_unusual_generator_url_is_harmless(url: object, query: str | None) -> None:
     assert read(generatorURL=url).query == query
 
 
 @pytest.mark.spec("I8")
 def test_the_fingerprint_of_the_item_comes_first() -> None:
     alert = read(fingerprint="cca1528f1c10e012")
-    assert alert.fingerprint == fingerprint.of_value("cca1528f1c10e012")
+    assert alert.fingerprint == fingerprint.compute_fingerprint_of_value("cca1528f1c10e012")
     assert alert.fingerprint_source == "the item's own fingerprint"
-    assert read(fingerprint=17).fingerprint == fingerprint.of_value("17")
+    assert read(fingerprint=17).fingerprint == fingerprint.compute_fingerprint_of_value("17")
 
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("useless", [None, "", [], ["a"], {"a": 1}, True])
-def test_without_one_the_labels_keep_series_apart(useless: object) -> None:
+def test_without_a_fingerprint_the_labels_identify_the_alert(useless: object) -> None:
     one = read(fingerprint=useless, labels={"alertname": "Down", "instance": "a"})
     same = read(labels={"instance": "a", "alertname": "Down"}, startsAt="2026-11-20T00:00:00Z")
     other = read(labels={"alertname": "Down", "instance": "b"})
@@ -254,9 +254,9 @@ def test_without_one_the_labels_keep_series_apart(useless: object) -> None:
 
 @pytest.mark.spec("I8")
 @pytest.mark.parametrize("labels", [None, {}])
-def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
+def test_without_labels_the_title_identifies_the_alert(labels: object) -> None:
     alert = read(labels=labels, annotations={"title": "Down"})
-    assert alert.fingerprint == fingerprint.of("title", "Down")
+    assert alert.fingerprint == fingerprint.compute_fingerprint("title", "Down")
     assert alert.fingerprint_source == "its title"
 
 
@@ -264,7 +264,7 @@ def test_without_labels_the_title_is_all_there_is(labels: object) -> None:
     ("sent", "count"),
     [(0, 0), (3, 3), (-1, 0), (2**40, 2**31 - 1), (True, 0), ("3", 0), (None, 0), ([], 0)],
 )
-def test_alerts_that_the_sender_left_out_are_counted(sent: object, count: int) -> None:
+def test_alerts_that_the_sender_omitted_are_counted(sent: object, count: int) -> None:
     parsed = prometheus.parse(webhook(item(), truncatedAlerts=sent), now=NOW)
     assert parsed.truncated_alerts == count
     assert len(parsed.parse_warnings) == bool(count)
@@ -278,9 +278,9 @@ def test_thousands_of_items_are_all_read() -> None:
 @pytest.mark.spec("I13", "J5")
 def test_the_page_of_an_alert_shows_its_item_annotations_first() -> None:
     body = webhook(item(), item(values={"B": 1}))
-    shown = PROMETHEUS.shown_part(PROMETHEUS.only_item(body, 1))
+    shown = PROMETHEUS.get_shown_part(PROMETHEUS.reduce_to_item(body, 1))
     assert list(shown) == ["annotations", "labels", "status", "startsAt", "endsAt", "values"]
-    assert list(PROMETHEUS.shown_part(webhook({"startsAt": START}))) == ["startsAt"]
+    assert list(PROMETHEUS.get_shown_part(webhook({"startsAt": START}))) == ["startsAt"]
 
 
 LABELS = st.sampled_from(
@@ -312,10 +312,10 @@ ITEMS = st.fixed_dictionaries(
 
 def outcome(
     body: dict[str, Any],
-) -> tuple[tuple[IncomingAlert, ...], tuple[RefusedItem, ...]]:
+) -> tuple[tuple[IncomingAlert, ...], tuple[RejectedAlertItem, ...]]:
     try:
         parsed = prometheus.parse(body, now=NOW)
-    except NoValidItem as refusal:
+    except NoValidItemError as refusal:
         return (), refusal.refused
     return parsed.alerts, parsed.refused
 
@@ -323,9 +323,9 @@ def outcome(
 @pytest.mark.long
 @bounded(30)
 @given(st.lists(ITEMS | json_values, max_size=4), field_values)
-def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: Any) -> None:
+def test_any_value_in_any_attribute_is_parsed_or_rejected(items: list[Any], other: Any) -> None:
     body = webhook(*items, truncatedAlerts=other, version=other, commonLabels=other)
-    received = read_object(posted(body), nesting_limit=100)
+    received = parse_body_object(posted(body), nesting_limit=100)
     alerts, refused = outcome(received)
     for alert in alerts:
         assert alert.title
@@ -337,9 +337,9 @@ def test_any_value_in_any_attribute_is_read_or_refused(items: list[Any], other: 
 
 @pytest.mark.long
 @bounded(30)
-@given(st.dictionaries(st.sampled_from(prometheus.REQUIRED), json_values))
-def test_any_top_level_value_is_read_or_refused(body: dict[str, Any]) -> None:
-    received = read_object(posted(body), nesting_limit=100)
-    with pytest.raises((MissingAttributes, NoValidItem)) as refusal:
+@given(st.dictionaries(st.sampled_from(prometheus.REQUIRED_ATTRIBUTES), json_values))
+def test_any_top_level_value_is_parsed_or_rejected(body: dict[str, Any]) -> None:
+    received = parse_body_object(posted(body), nesting_limit=100)
+    with pytest.raises((MissingAttributesError, NoValidItemError)) as refusal:
         prometheus.parse(received, now=NOW)
     assert str(refusal.value).endswith(".")

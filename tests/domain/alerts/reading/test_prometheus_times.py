@@ -16,7 +16,7 @@ from tests.domain.alerts.reading.strategies import NOW
 
 @pytest.mark.spec("I12")
 @pytest.mark.parametrize("written", ["yesterday", "0001-01-01T00:00:00Z", True, {"at": 5}])
-def test_a_start_that_cannot_be_read_is_now_with_a_warning(written: object) -> None:
+def test_an_invalid_start_becomes_the_current_time_with_a_warning(written: object) -> None:
     alert = read(startsAt=written)
     assert alert.started_at == NOW
     assert alert.parse_warnings[0].startswith("startsAt could not be read")
@@ -32,25 +32,25 @@ def test_the_status_of_the_item_resolves() -> None:
 
 @pytest.mark.spec("I15")
 @pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "2099-01-01T00:00:00Z", "soon"])
-def test_a_resolved_item_without_a_real_end_ended_now(end: object) -> None:
+def test_a_resolved_item_without_a_valid_end_ends_now(end: object) -> None:
     assert read(status="resolved", endsAt=end).ended_at == NOW
 
 
 @pytest.mark.spec("I15")
 @pytest.mark.parametrize("end", ["2026-11-21T08:00:00Z", NOW.isoformat()])
-def test_an_end_that_has_come_resolves_whatever_the_status(end: str) -> None:
+def test_a_past_end_resolves_for_any_status(end: str) -> None:
     alert = read(status="firing", endsAt=end)
     assert (alert.state, alert.ended_at) == (AlertState.RECOVERY, datetime.fromisoformat(end))
 
 
 @pytest.mark.spec("I15")
 @pytest.mark.parametrize("end", [None, "", "0001-01-01T00:00:00Z", "2026-11-22T12:00:01Z", "soon"])
-def test_an_end_that_is_none_yet_does_not_resolve(end: object) -> None:
+def test_a_missing_or_future_end_does_not_resolve(end: object) -> None:
     alert = read(status="firing", endsAt=end)
     assert (alert.state, alert.ended_at) == (AlertState.FIRING, None)
 
 
 @pytest.mark.spec("I15")
-def test_the_status_of_the_group_says_nothing_about_an_item() -> None:
+def test_the_status_of_the_group_does_not_resolve_an_item() -> None:
     (alert,) = prometheus.parse(webhook(item(), status="resolved"), now=NOW).alerts
     assert alert.state is AlertState.FIRING

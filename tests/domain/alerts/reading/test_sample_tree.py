@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.integrations.samples import MOST_BRANCHES, SampleNode, tree_of
+from domain.alerts.integrations.samples import MAX_TREE_NODES, SampleNode, build_sample_tree
 from tests.domain.alerts.reading.strategies import json_values, texts
 from tests.support.wire.garbage import bounded
 
@@ -25,26 +25,29 @@ def lines(branches: tuple[SampleNode, ...], indent: str = "") -> Iterator[str]:
 
 
 @pytest.mark.spec("H8")
-def test_each_field_is_where_the_sample_has_it_with_its_type() -> None:
-    assert list(lines(tree_of(SAMPLE))) == [
-        "labels: object 3 in it",
+def test_the_tree_has_the_structure_and_types_of_the_sample() -> None:
+    assert list(lines(build_sample_tree(SAMPLE))) == [
+        "labels: object 3 items",
         "  app.kind: string “mail”",
         "  on: boolean true",
         "  gone: null null",
-        "hosts: array 2 in it",
-        "  [0]: object 1 in it",
+        "hosts: array 2 items",
+        "  [0]: object 1 item",
         "    name: string “db-1”",
         "  [1]: number 17",
         "empty: object empty",
     ]
 
 
-def test_of_a_large_sample_the_first_fields_are_shown() -> None:
-    assert len(list(lines(tree_of({"many": list(range(9_000)), "last": 1})))) == MOST_BRANCHES
+def test_the_tree_of_a_large_sample_has_only_the_first_fields() -> None:
+    assert (
+        len(list(lines(build_sample_tree({"many": list(range(9_000)), "last": 1}))))
+        == MAX_TREE_NODES
+    )
 
 
 @pytest.mark.long
 @bounded(30)
 @given(st.dictionaries(texts, json_values, max_size=8))
 def test_any_sample_has_a_tree(sample: dict[str, Any]) -> None:
-    assert [branch.name for branch in tree_of(sample)] == list(sample)[:MOST_BRANCHES]
+    assert [branch.name for branch in build_sample_tree(sample)] == list(sample)[:MAX_TREE_NODES]

@@ -1,14 +1,18 @@
 import pytest
 
 from domain.alerts.reading.incoming import Severity
-from domain.alerts.reading.severity import GENERIC_WORDS, METRICS_WORDS, read_severity
+from domain.alerts.reading.severity import (
+    GENERIC_SEVERITY_WORDS,
+    METRICS_SEVERITY_WORDS,
+    parse_severity,
+)
 
 
 @pytest.mark.spec("I6")
 @pytest.mark.parametrize("word", ["critical", "high", "medium", "low", "info", "unknown"])
-def test_a_generic_payload_knows_six_words_in_any_case(word: str) -> None:
+def test_the_generic_format_has_six_severities_in_any_case(word: str) -> None:
     for written in (word, word.upper(), word.title(), f" {word}\n"):
-        assert read_severity(written, GENERIC_WORDS)[0] == word
+        assert parse_severity(written, GENERIC_SEVERITY_WORDS)[0] == word
 
 
 @pytest.mark.spec("I6")
@@ -16,7 +20,7 @@ def test_a_generic_payload_knows_six_words_in_any_case(word: str) -> None:
     "written", ["page", "s1", "warning", "sev1", 1, True, ["high"], {"a": "high"}, "criticaI"]
 )
 def test_any_other_generic_severity_is_critical(written: object) -> None:
-    assert read_severity(written, GENERIC_WORDS)[0] is Severity.CRITICAL
+    assert parse_severity(written, GENERIC_SEVERITY_WORDS)[0] is Severity.CRITICAL
 
 
 @pytest.mark.spec("I14")
@@ -30,32 +34,32 @@ def test_any_other_generic_severity_is_critical(written: object) -> None:
         ("info", "info s5 p5 debug information notice"),
     ],
 )
-def test_the_metrics_format_knows_the_words_of_the_table(severity: str, words: str) -> None:
+def test_the_metrics_format_maps_the_words_of_the_table(severity: str, words: str) -> None:
     for word in words.split():
-        assert read_severity(word, METRICS_WORDS)[0] == severity
-        assert read_severity(word.upper(), METRICS_WORDS)[0] == severity
+        assert parse_severity(word, METRICS_SEVERITY_WORDS)[0] == severity
+        assert parse_severity(word.upper(), METRICS_SEVERITY_WORDS)[0] == severity
 
 
 @pytest.mark.spec("I14")
 def test_the_table_of_the_metrics_format_has_no_further_words() -> None:
-    assert len(METRICS_WORDS) == 26
-    assert read_severity("unknown", METRICS_WORDS)[0] is Severity.CRITICAL
-    assert read_severity("minor", METRICS_WORDS)[0] is Severity.CRITICAL
+    assert len(METRICS_SEVERITY_WORDS) == 26
+    assert parse_severity("unknown", METRICS_SEVERITY_WORDS)[0] is Severity.CRITICAL
+    assert parse_severity("minor", METRICS_SEVERITY_WORDS)[0] is Severity.CRITICAL
 
 
 @pytest.mark.spec("I6", "I14")
 @pytest.mark.parametrize("missing", [None, "", "  ", []])
 def test_a_missing_severity_is_critical(missing: object) -> None:
-    assert read_severity(missing, GENERIC_WORDS) == (
+    assert parse_severity(missing, GENERIC_SEVERITY_WORDS) == (
         Severity.CRITICAL,
         "No severity: treated as critical",
         None,
     )
 
 
-def test_the_reason_says_which_word_was_read() -> None:
-    assert read_severity("page", METRICS_WORDS)[1] == "the sender says “page”"
-    assert read_severity("sev\x009", METRICS_WORDS)[1] == (
+def test_the_reason_contains_the_original_word() -> None:
+    assert parse_severity("page", METRICS_SEVERITY_WORDS)[1] == "reported as “page”"
+    assert parse_severity("sev\x009", METRICS_SEVERITY_WORDS)[1] == (
         "Unknown severity “sev\ufffd9”: treated as critical"
     )
 

@@ -1,19 +1,19 @@
-"""Messages that are neither a problem nor its end: no data, tests, expiring certificates."""
+"""Messages that are neither a problem nor a recovery: no data, tests, expiring certificates."""
 
 import json
 from datetime import UTC, datetime
 from typing import Any
 
-from domain.alerts.formats.base import Reading
+from domain.alerts.formats.base import ParserSettings
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
-from domain.alerts.integrations.mapping_preview import recognize
-from domain.alerts.integrations.samples import propose
+from domain.alerts.integrations.mapping_preview import recognize_sample
+from domain.alerts.integrations.samples import propose_mapping
 from domain.alerts.reading.incoming import ParsedBody
 from tests.support.alerts.senders import PAYLOADS, item, webhook
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 
 
 def tool(name: str) -> Any:
@@ -21,11 +21,11 @@ def tool(name: str) -> Any:
 
 
 def read_like(name: str, payload: dict[str, Any]) -> ParsedBody:
-    mapping = propose(tool(name)).mapping
+    mapping = propose_mapping(tool(name)).mapping
     return HTTP.parse(payload, now=NOW, reading=READING, mapping=mapping)
 
 
-def test_a_rule_of_grafana_without_data_is_called_by_its_name() -> None:
+def test_an_alert_without_data_of_grafana_has_the_name_of_its_rule() -> None:
     labels = {"alertname": "DatasourceNoData", "rulename": "Load of db-1"}
     named = json.loads(webhook(item("x", labels=labels), item("y", labels={"alertname": "y"})))
     parsed = PROMETHEUS.parse(named, now=NOW, reading=READING)
@@ -49,9 +49,9 @@ def test_messages_of_uptime_kuma_without_a_heartbeat_do_not_stay_open() -> None:
     assert alert.ended_at is None
 
 
-def test_the_format_of_the_service_itself_can_resolve() -> None:
+def test_recognition_warns_if_a_format_never_resolves() -> None:
     own = HTTP.example_body(now=NOW)
-    found = recognize(own, now=NOW, reading=READING)
+    found = recognize_sample(own, now=NOW, reading=READING)
     assert found.preview.never_resolves is None
-    foreign = recognize('{"title": "Disk", "foo": 1}', now=NOW, reading=READING)
+    foreign = recognize_sample('{"title": "Disk", "foo": 1}', now=NOW, reading=READING)
     assert foreign.preview.never_resolves is not None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.alerts.reading.times import read_end, read_start
+from domain.alerts.reading.times import parse_end_time, parse_start_time
 from tests.domain.alerts.reading.strategies import NOW, field_values
 from tests.support.wire.garbage import bounded
 
@@ -12,7 +12,7 @@ MORNING = datetime(2026, 11, 21, 7, 52, 39, tzinfo=UTC)
 
 
 def read_time(written: object) -> datetime | None:
-    start = read_start(written, name="start_time", now=NOW)
+    start = parse_start_time(written, name="start_time", now=NOW)
     return start.time if start.is_given else None
 
 
@@ -61,7 +61,7 @@ def read_time(written: object) -> datetime | None:
         "1795247559000000000",
     ],
 )
-def test_one_moment_is_read_in_every_known_format(written: object) -> None:
+def test_a_time_is_parsed_in_every_known_format(written: object) -> None:
     assert read_time(written) == MORNING
 
 
@@ -77,7 +77,7 @@ def test_milliseconds_keep_their_fraction() -> None:
     assert read_time(1795247559123) == MORNING + timedelta(milliseconds=123)
 
 
-def test_microseconds_and_nanoseconds_lose_nothing_that_a_clock_here_can_tell() -> None:
+def test_microseconds_and_nanoseconds_are_precise_to_microseconds() -> None:
     exact = MORNING + timedelta(microseconds=123456)
     assert read_time(1795247559123456) == exact
     assert read_time("1795247559123456") == exact
@@ -104,10 +104,10 @@ def test_fractions_are_read_before_any_offset(fraction: str, offset: str) -> Non
         ("2026/11/21", MORNING.replace(hour=0, minute=0, second=0), "has no time of day"),
     ],
 )
-def test_what_a_time_does_not_say_is_utc_with_a_warning(
+def test_a_time_without_a_known_zone_is_utc_with_a_warning(
     written: str, read: datetime, warning: str
 ) -> None:
-    start = read_start(written, name="start_time", now=NOW)
+    start = parse_start_time(written, name="start_time", now=NOW)
     assert start.time == read
     assert start.warning is not None
     assert start.warning.startswith(f"start_time {warning}: “{written}”, so it is read as")
@@ -165,40 +165,40 @@ def test_a_leap_second_is_the_second_that_follows() -> None:
         {"seconds": 5},
     ],
 )
-def test_what_is_no_time_is_not_guessed_at(written: object) -> None:
+def test_invalid_times_are_rejected(written: object) -> None:
     assert read_time(written) is None
 
 
 @pytest.mark.spec("I4")
 @pytest.mark.parametrize("absent", [None, "", "  ", [], {}])
-def test_a_start_that_is_absent_is_now(absent: object) -> None:
-    start = read_start(absent, name="start_time", now=NOW)
+def test_a_missing_start_becomes_the_current_time(absent: object) -> None:
+    start = parse_start_time(absent, name="start_time", now=NOW)
     assert (start.time, start.warning) == (NOW, None)
 
 
 @pytest.mark.spec("I4")
-def test_a_start_that_cannot_be_read_is_now_with_a_warning() -> None:
-    start = read_start("half past\x00 nine", name="start_time", now=NOW)
+def test_an_invalid_start_becomes_the_current_time_with_a_warning() -> None:
+    start = parse_start_time("half past\x00 nine", name="start_time", now=NOW)
     assert start.time == NOW
     assert start.warning == (
         "start_time could not be read: “half past\ufffd nine”, so the time of arrival is used."
     )
 
 
-def test_a_start_at_the_zero_time_is_now_with_a_warning() -> None:
-    start = read_start("0001-01-01T00:00:00Z", name="startsAt", now=NOW)
+def test_a_start_at_the_zero_time_becomes_the_current_time() -> None:
+    start = parse_start_time("0001-01-01T00:00:00Z", name="startsAt", now=NOW)
     assert start.time == NOW
     assert start.warning is not None
 
 
 def test_a_time_without_offset_is_utc_with_a_warning() -> None:
-    start = read_start("Sat, 21 Nov 2026 07:52:39", name="start_time", now=NOW)
+    start = parse_start_time("Sat, 21 Nov 2026 07:52:39", name="start_time", now=NOW)
     assert start.time == MORNING
     assert start.warning == (
         "start_time has no offset from UTC: “Sat, 21 Nov 2026 07:52:39”, so it is read as UTC."
     )
-    assert read_end("2026-11-21T07:52:39", name="end_time").warning is not None
-    assert read_end("2026-11-21T07:52:39Z", name="end_time").warning is None
+    assert parse_end_time("2026-11-21T07:52:39", name="end_time").warning is not None
+    assert parse_end_time("2026-11-21T07:52:39Z", name="end_time").warning is None
 
 
 @pytest.mark.spec("I5", "I15")
@@ -206,20 +206,20 @@ def test_a_time_without_offset_is_utc_with_a_warning() -> None:
     "absent", [None, "", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z", "0001-01-01T00:00:00"]
 )
 def test_no_end_and_the_zero_time_are_no_end(absent: object) -> None:
-    end = read_end(absent, name="end_time")
+    end = parse_end_time(absent, name="end_time")
     assert (end.time, end.warning) == (None, None)
 
 
 @pytest.mark.spec("I5")
-def test_an_end_that_cannot_be_read_counts_as_absent_with_a_warning() -> None:
-    end = read_end("soon", name="end_time")
+def test_an_invalid_end_is_ignored_with_a_warning() -> None:
+    end = parse_end_time("soon", name="end_time")
     assert end.time is None
-    assert end.warning == "end_time could not be read: “soon”, so it counts as absent."
+    assert end.warning == "end_time could not be read: “soon”, so it is ignored."
 
 
 @bounded(100)
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-1439, 1439))
-def test_what_is_written_with_an_offset_is_the_same_moment(moment: datetime, minutes: int) -> None:
+def test_a_time_with_an_offset_is_the_same_time(moment: datetime, minutes: int) -> None:
     sign = "-" if minutes < 0 else "+"
     hours, rest = divmod(abs(minutes), 60)
     local = moment.replace(tzinfo=None)

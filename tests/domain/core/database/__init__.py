@@ -1,1 +1,1 @@
-"""Lists and their pages, without an app."""
+"""Tests of lists and their pages, without an app."""

@@ -1,4 +1,4 @@
-"""Lists that have both numbered pages and pages by key."""
+"""Lists with numbered pages and with keyset pagination."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from domain.core.database.paging import Listed, fetch_part
+from domain.core.database.paging import PageResult, fetch_list_page
 from domain.core.errors import QueryError
 from domain.core.types.base import PagedQuery
-from domain.core.types.reading import read_query
+from domain.core.types.reading import validate_query
 
 
 class Base(DeclarativeBase):
@@ -18,7 +18,7 @@ class Base(DeclarativeBase):
 
 
 class Thing(Base):
-    """A row with a name that others have as well."""
+    """A row with a name that other rows have as well."""
 
     __tablename__ = "things"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -26,7 +26,7 @@ class Thing(Base):
 
 
 class ThingQuery(PagedQuery):
-    """As the list of a resource asks it."""
+    """Query of the list of a resource."""
 
     order_by: Literal["id", "name"] = "name"
 
@@ -42,12 +42,12 @@ def session() -> Iterator[Session]:
     engine.dispose()
 
 
-def listed(session: Session, **given: str) -> Listed[int]:
-    query = read_query(ThingQuery, {name: [value] for name, value in given.items()})
-    found = fetch_part(
+def listed(session: Session, **given: str) -> PageResult[int]:
+    query = validate_query(ThingQuery, {name: [value] for name, value in given.items()})
+    found = fetch_list_page(
         select(Thing.id), {"id": Thing.id, "name": Thing.name}, query.part, session=session
     )
-    return Listed(
+    return PageResult(
         items=tuple(row.id for row in found.items),
         total=found.total,
         next_cursor=found.next_cursor,
@@ -63,7 +63,7 @@ def test_numbered_pages_have_a_total_and_any_order(session: Session) -> None:
 
 
 @pytest.mark.parametrize(("sort", "expected"), [("asc", range(1, 8)), ("desc", range(7, 0, -1))])
-def test_pages_by_key_have_every_item_once(session: Session, sort: str, expected: range) -> None:
+def test_keyset_pages_contain_every_item_once(session: Session, sort: str, expected: range) -> None:
     items: list[int] = []
     cursor = ""
     for _ in range(3):
@@ -86,7 +86,7 @@ def test_pages_by_key_have_every_item_once(session: Session, sort: str, expected
         ({"order_by": "size"}, "order_by"),
     ],
 )
-def test_what_belongs_to_the_other_kind_is_refused(
+def test_parameters_of_the_other_pagination_are_rejected(
     session: Session, given: dict[str, str], field: str
 ) -> None:
     with pytest.raises(QueryError) as refused:

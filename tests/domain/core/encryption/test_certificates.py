@@ -1,4 +1,4 @@
-"""Certificates of servers: good ones with their end, and the reasons why others are refused."""
+"""Server certificates: valid ones with their expiry, and the reasons of rejections."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
+def test_a_valid_certificate_has_hosts_and_an_expiry(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, host="*.people.example", days=90).read_bytes()
     found = check_server_certificate(pem, pem, now=now())
     assert found.covers("gate.People.example")
@@ -26,11 +26,11 @@ def test_a_good_certificate_tells_its_hosts_and_its_end(tmp_path: Path) -> None:
     assert not found.covers("a.gate.people.example")
     assert found.expiry_warning(now()) is None
     almost, after = found.expires_at - timedelta(days=14), found.expires_at
-    assert "the TLS certificate expires on " in (found.expiry_warning(almost) or "")
-    assert "the TLS certificate has expired on " in (found.expiry_warning(after) or "")
+    assert "The TLS certificate expires on " in (found.expiry_warning(almost) or "")
+    assert "The TLS certificate expired on " in (found.expiry_warning(after) or "")
 
 
-def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path) -> None:
+def test_the_warning_for_a_short_certificate_starts_in_its_last_third(tmp_path: Path) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, begins=0, days=6).read_bytes()
     found = check_server_certificate(pem, pem, now=now() + timedelta(seconds=1))
     assert found.expiry_warning(now() + timedelta(days=3.9)) is None
@@ -41,7 +41,7 @@ def test_a_short_lived_certificate_is_announced_in_its_last_third(tmp_path: Path
     ("begins", "days", "reason"),
     [(-2, -1, "The certificate expired on 20"), (1, 2, "The certificate is not valid before 20")],
 )
-def test_a_certificate_is_good_for_its_time_alone(
+def test_certificates_outside_of_their_validity_are_rejected(
     tmp_path: Path, begins: int, days: int, reason: str
 ) -> None:
     pem = write_certificate(tmp_path / "c.pem", KEY, begins=begins, days=days).read_bytes()
@@ -50,7 +50,7 @@ def test_a_certificate_is_good_for_its_time_alone(
 
 
 @pytest.mark.long
-def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
+def test_unsuitable_files_are_rejected_with_a_reason(tmp_path: Path) -> None:
     good = write_certificate(tmp_path / "good.pem", KEY).read_bytes()
     weak = write_certificate(tmp_path / "weak.pem", rsa_key(1024)).read_bytes()
     huge = write_certificate(tmp_path / "huge.pem", rsa_key(8676)).read_bytes()
@@ -60,7 +60,7 @@ def test_files_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> No
         "not a certificate in PEM": (private_pem(KEY), good),
         "not a valid private key": (good, b"-----BEGIN"),
         "encrypted with a password": (good, private_pem(KEY, password=b"sesame")),
-        "The private key does not belong to the certificate": (good, private_pem(rsa_key(2048))),
+        "The private key does not match the certificate": (good, private_pem(rsa_key(2048))),
         "Certificate: The RSA key has 1024 bits, which is too weak": (weak, weak),
         "Certificate: The RSA key has 8676 bits, which is too large": (huge, huge),
         "Certificate: The curve secp192r1 has 192 bits": (short, short),

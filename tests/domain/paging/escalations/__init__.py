@@ -1,1 +1,1 @@
-"""What escalations decide without a database."""
+"""Tests of decisions of escalations that need no database."""

@@ -1,59 +1,92 @@
-"""The tables of states are closed, and the documents show them."""
+"""The tables of states are complete, and the documents contain them."""
 
 from pathlib import Path
 
 import pytest
 
-from domain.paging.escalations.document import with_tables
-from domain.paging.escalations.state import MOVES, Event, State, after, moved_by
+from domain.paging.escalations.document import replace_tables
+from domain.paging.escalations.state import (
+    ESCALATION_TRANSITIONS,
+    EscalationEvent,
+    EscalationState,
+    find_states_before,
+    get_next_state,
+)
 from domain.paging.notifications.states import (
-    MESSAGES,
-    PAGES,
-    QUEUED_AGAIN,
+    MESSAGE_TRANSITIONS,
+    PAGE_TRANSITIONS,
+    REQUEUED_OUTCOME,
     MessageState,
     PageState,
-    shown_state,
+    get_message_state,
 )
 
 
-def test_each_state_has_its_row_and_each_event_its_use() -> None:
-    assert set(MOVES) == set(State)
-    assert set(PAGES) == set(PageState)
-    assert set(MESSAGES) == set(MessageState)
-    assert {event for moves in MOVES.values() for event in moves} == set(Event)
+def test_each_state_has_a_row_and_each_event_is_used() -> None:
+    assert set(ESCALATION_TRANSITIONS) == set(EscalationState)
+    assert set(PAGE_TRANSITIONS) == set(PageState)
+    assert set(MESSAGE_TRANSITIONS) == set(MessageState)
+    assert {event for moves in ESCALATION_TRANSITIONS.values() for event in moves} == set(
+        EscalationEvent
+    )
 
 
-def test_an_answer_ends_whatever_pages_or_has_paged() -> None:
-    pages = {State.RUNNING, State.HELD, State.EXHAUSTED, State.UNANSWERED}
-    waits = {State.UNPROCESSED, State.ACKNOWLEDGED, State.LAPSED, State.ESCALATED}
-    assert set(moved_by(Event.ANSWERED, State.STOPPED)) == pages | waits
-    assert set(moved_by(Event.OVER, State.STOPPED)) == pages | waits | {State.SNOOZED}
-    assert pages <= set(moved_by(Event.TIMED, State.ACKNOWLEDGED))
-    assert set(moved_by(Event.SNOOZE, State.SNOOZED)) == set(State) - {State.SNOOZED}
+def test_an_answer_stops_all_states_that_page_or_have_paged() -> None:
+    pages = {
+        EscalationState.RUNNING,
+        EscalationState.HELD,
+        EscalationState.EXHAUSTED,
+        EscalationState.UNANSWERED,
+    }
+    waits = {
+        EscalationState.UNPROCESSED,
+        EscalationState.ACKNOWLEDGED,
+        EscalationState.LAPSED,
+        EscalationState.ESCALATED,
+    }
+    assert (
+        set(find_states_before(EscalationEvent.ANSWERED, EscalationState.STOPPED)) == pages | waits
+    )
+    assert set(
+        find_states_before(EscalationEvent.OVER, EscalationState.STOPPED)
+    ) == pages | waits | {EscalationState.SNOOZED}
+    assert pages <= set(
+        find_states_before(EscalationEvent.ANSWERED_WITH_TIMEOUT, EscalationState.ACKNOWLEDGED)
+    )
+    assert set(find_states_before(EscalationEvent.SNOOZE, EscalationState.SNOOZED)) == set(
+        EscalationState
+    ) - {EscalationState.SNOOZED}
 
 
-def test_no_event_but_an_answer_and_no_answer_ends_an_escalation_that_reached_nobody() -> None:
+def test_only_an_answer_or_the_last_step_ends_a_running_escalation() -> None:
     ends = {
         event
-        for event, move in MOVES[State.RUNNING].items()
-        if move.to not in {State.RUNNING, State.HELD}
+        for event, move in ESCALATION_TRANSITIONS[EscalationState.RUNNING].items()
+        if move.to not in {EscalationState.RUNNING, EscalationState.HELD}
     }
-    answers = {Event.ANSWERED, Event.TIMED, Event.SNOOZE, Event.OVER}
-    assert ends == {*answers, Event.ALL_TAKEN}
+    answers = {
+        EscalationEvent.ANSWERED,
+        EscalationEvent.ANSWERED_WITH_TIMEOUT,
+        EscalationEvent.SNOOZE,
+        EscalationEvent.OVER,
+    }
+    assert ends == {*answers, EscalationEvent.ALL_TAKEN}
 
 
-def test_what_cannot_happen_is_an_error() -> None:
+def test_an_impossible_event_is_an_error() -> None:
     with pytest.raises(LookupError):
-        after(State.STOPPED, Event.STEP_DUE)
+        get_next_state(EscalationState.STOPPED, EscalationEvent.STEP_DUE)
 
 
 def test_each_outcome_of_a_message_is_shown_as_a_state() -> None:
-    assert shown_state(None, None) is MessageState.WAITING
-    assert shown_state("withdrawn", None) is MessageState.WITHDRAWN
-    assert shown_state("withdrawn", "is not active: not paged") is MessageState.CANCELLED
-    assert shown_state(QUEUED_AGAIN, None) is MessageState.GIVEN_UP
+    assert get_message_state(None, None) is MessageState.WAITING
+    assert get_message_state("withdrawn", None) is MessageState.WITHDRAWN
+    assert (
+        get_message_state("withdrawn", "is not active and was not paged") is MessageState.CANCELLED
+    )
+    assert get_message_state(REQUEUED_OUTCOME, None) is MessageState.GIVEN_UP
 
 
-def test_the_document_shows_the_tables_of_the_code() -> None:
+def test_the_document_contains_the_tables_of_the_code() -> None:
     text = Path("docs/escalation-states.md").read_text(encoding="utf-8")
-    assert with_tables(text) == text
+    assert replace_tables(text) == text

@@ -1,4 +1,4 @@
-"""Steps as people write them."""
+"""Steps of escalation policies in the format of commands."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import integers, lists, sampled_from, text, tuples
 
-from domain.core.durations import length_words
+from domain.core.durations import format_duration_words
 from domain.core.errors import InvalidError
 from domain.paging.escalations.steps import (
+    EscalationPlan,
     NamedStep,
     NamedTarget,
-    Plan,
     Step,
     Target,
     TargetKind,
     check_plan,
-    listed,
+    format_repeats,
+    format_step,
+    join_words,
     parse_step,
-    read_steps,
-    repeat_words,
-    step_words,
-    stored_steps,
+    parse_stored_steps,
+    serialize_steps,
 )
 
 USER, SCHEDULE, CHANNEL = TargetKind.USER, TargetKind.SCHEDULE, TargetKind.CHANNEL
@@ -42,7 +42,9 @@ USER, SCHEDULE, CHANNEL = TargetKind.USER, TargetKind.SCHEDULE, TargetKind.CHANN
         ("5m", 300, []),
     ],
 )
-def test_a_step_is_read(written: str, seconds: int, targets: list[tuple[TargetKind, str]]) -> None:
+def test_a_step_is_parsed(
+    written: str, seconds: int, targets: list[tuple[TargetKind, str]]
+) -> None:
     named = tuple(NamedTarget(kind, name) for kind, name in targets)
     assert parse_step(written) == NamedStep(timedelta(seconds=seconds), named)
 
@@ -50,7 +52,7 @@ def test_a_step_is_read(written: str, seconds: int, targets: list[tuple[TargetKi
 @pytest.mark.parametrize(
     "written", ["", "alice", "user:alice", "5m alice", "5m user:", "-1s user:a"]
 )
-def test_anything_else_is_refused(written: str) -> None:
+def test_other_texts_are_rejected(written: str) -> None:
     with pytest.raises(InvalidError) as refused:
         parse_step(written)
     assert refused.value.field == "steps"
@@ -58,7 +60,7 @@ def test_anything_else_is_refused(written: str) -> None:
 
 @pytest.mark.long
 @given(text())
-def test_no_text_makes_it_fail(written: str) -> None:
+def test_any_text_is_parsed_or_rejected(written: str) -> None:
     with suppress(InvalidError):
         parse_step(written)
 
@@ -82,11 +84,11 @@ def step(seconds: int, *ids: int) -> Step:
         ((step(0),), {"pause": timedelta(hours=25)}),
     ],
 )
-def test_a_plan_that_cannot_be_followed_is_refused(
+def test_an_impossible_plan_is_rejected(
     steps: tuple[Step, ...], options: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidError):
-        check_plan(Plan(steps, **options))  # type: ignore[arg-type]
+        check_plan(EscalationPlan(steps, **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.long
@@ -96,20 +98,20 @@ def test_a_plan_that_cannot_be_followed_is_refused(
         max_size=5,
     )
 )
-def test_what_is_stored_is_read_again(
+def test_stored_steps_are_loaded_unchanged(
     given_steps: list[tuple[int, list[tuple[TargetKind, int]]]],
 ) -> None:
     steps = tuple(
         Step(timedelta(seconds=after), tuple(Target(*each) for each in targets))
         for after, targets in given_steps
     )
-    assert read_steps(stored_steps(steps)) == steps
+    assert parse_stored_steps(serialize_steps(steps)) == steps
 
 
-def test_steps_are_said_in_words() -> None:
-    assert step_words(timedelta(), ["@alice"]) == "Immediately: @alice."
-    assert step_words(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
-    assert length_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
-    assert length_words(timedelta()) == "0 s"
-    assert listed([]) == "nobody"
-    assert repeat_words(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."
+def test_steps_are_described_in_words() -> None:
+    assert format_step(timedelta(), ["@alice"]) == "Immediately: @alice."
+    assert format_step(timedelta(seconds=90), ["a", "b", "c"]) == "After 1 min 30 s: a, b and c."
+    assert format_duration_words(timedelta(days=1, minutes=5)) == "1 d 5 min"
+    assert format_duration_words(timedelta()) == "0 s"
+    assert join_words([]) == "nobody"
+    assert format_repeats(1, timedelta(hours=1)) == "Repeats once, 1 h after the last step."

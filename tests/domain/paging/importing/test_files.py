@@ -1,4 +1,4 @@
-"""Exports come from elsewhere: what is broken, huge or hostile is refused in words."""
+"""Files of exports: broken, huge and malicious files are rejected with a message."""
 
 import json
 import zipfile
@@ -18,7 +18,7 @@ def archive(path: Path, **contents: bytes) -> Path:
     return path
 
 
-def test_a_file_a_folder_and_an_archive_are_read_alike(tmp_path: Path) -> None:
+def test_files_folders_and_archives_have_the_same_result(tmp_path: Path) -> None:
     folder = tmp_path / "backup" / "users"
     folder.mkdir(parents=True)
     (folder / "a.json").write_bytes(b"\xef\xbb\xbf[1]")
@@ -43,31 +43,33 @@ def test_a_file_a_folder_and_an_archive_are_read_alike(tmp_path: Path) -> None:
         (b"\xff\xfe[\x00", "not"),
     ],
 )
-def test_what_is_no_json_is_refused_by_its_name(tmp_path: Path, content: bytes, words: str) -> None:
+def test_other_files_than_json_are_rejected_with_their_name(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(InvalidError, match=r"a\.json") as refused:
         read_documents(tmp_path)
     assert words in str(refused.value)
 
 
-def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
-    bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (files.LARGEST_FILE + 1))
+def test_a_zip_bomb_is_rejected_before_it_is_unpacked(tmp_path: Path) -> None:
+    bomb = archive(tmp_path / "bomb.zip", users__a=b" " * (files.MAX_FILE_BYTES + 1))
     assert bomb.stat().st_size < 100_000
-    with pytest.raises(InvalidError, match="a file can have at most"):
+    with pytest.raises(InvalidError, match="A file can have at most"):
         read_documents(bomb)
 
 
-def test_many_large_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST_EXPORT", 1_000)
+def test_many_large_files_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_EXPORT_BYTES", 1_000)
     bomb = archive(tmp_path / "bomb.zip", **{f"users__{number}": b"1" * 300 for number in range(4)})
     with pytest.raises(InvalidError, match="An export can have at most"):
         read_documents(bomb)
-    monkeypatch.setattr(files, "MOST_FILES", 3)
+    monkeypatch.setattr(files, "MAX_EXPORT_FILES", 3)
     with pytest.raises(InvalidError, match="at most 3 files"):
         read_documents(bomb)
 
 
-def test_a_broken_or_locked_archive_is_refused(tmp_path: Path) -> None:
+def test_a_broken_or_encrypted_archive_is_rejected(tmp_path: Path) -> None:
     packed = archive(tmp_path / "a.zip", users__a=json.dumps(["x"] * 1000).encode())
     content = bytearray(packed.read_bytes())
     content[60] ^= 0xFF
@@ -76,7 +78,7 @@ def test_a_broken_or_locked_archive_is_refused(tmp_path: Path) -> None:
         read_documents(packed)
 
 
-def test_a_folder_without_json_and_a_path_without_file_are_refused(tmp_path: Path) -> None:
+def test_folders_without_json_and_missing_paths_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidError, match="no JSON files"):
         read_documents(tmp_path)
     with pytest.raises(InvalidError, match="cannot be read"):

@@ -1,4 +1,4 @@
-"""What the API of Grafana OnCall returns, as plans."""
+"""Import plans from exports of the Grafana OnCall API."""
 
 import json
 import re
@@ -16,10 +16,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.files import ExportDocument, read_documents
 from domain.paging.importing.grafana_oncall import read_grafana_oncall
 from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
 
 EXPORT = Path(__file__).parents[3] / "payloads" / "exports" / "grafana_oncall" / "export.json"
 DOCUMENT = Path(__file__).parents[4] / "docs" / "moving-from-other-tools.md"
@@ -31,19 +31,19 @@ def plan() -> ImportPlan:
     return read_grafana_oncall(read_documents(EXPORT), now=NOW)
 
 
-def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: ImportPlan) -> None:
+def test_users_who_share_a_turn_get_rotations_in_the_same_layer(plan: ImportPlan) -> None:
     (schedule,) = plan.schedules
     first, second, office = schedule.rotations
-    # The second group begins: the index of the export.
+    # The second group of users begins, because of the start index in the export.
     assert (first.users, second.users) == (("U3", "U1"), ("U3", "U2"))
     assert first.layer == second.layer == 1
-    assert first.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
+    assert first.cadence == Cadence(unit=TurnUnit.WEEKS, every=1, at=time(9), weekdays=(0,))
     assert first.restrictions == ()
     assert office.layer == 2
     assert office.restrictions == (
         Restriction(start=time(9), end=time(17), weekdays=(0, 1, 2, 3, 4)),
     )
-    # Shifts of weekdays change with the week, which begins on Sunday.
+    # Shifts on weekdays change with the week, which begins on Sunday.
     assert office.cadence.weekdays == (6,)
     assert office.starts_at == datetime(2026, 1, 4)  # noqa: DTZ001 - a wall time
     (override,) = schedule.overrides
@@ -51,7 +51,7 @@ def test_users_that_take_a_turn_together_get_rotations_of_one_layer(plan: Import
     assert override.ends_at - override.starts_at == timedelta(days=1)
 
 
-def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
+def test_a_chain_becomes_a_policy_with_cumulative_delays(plan: ImportPlan) -> None:
     chain, quiet = plan.policies
     assert [(each.after, each.users, each.schedules) for each in chain.steps] == [
         (timedelta(), (), ("S1",)),
@@ -62,10 +62,10 @@ def test_a_chain_is_a_policy_with_the_waits_added_up(plan: ImportPlan) -> None:
     assert quiet.steps == ()
 
 
-def test_users_that_were_notified_in_turn_take_turns() -> None:
+def test_users_who_are_notified_in_turn_become_a_round_robin() -> None:
     text = EXPORT.read_text(encoding="utf-8")
     changed = text.replace('"persons_to_notify"', '"persons_to_notify_next_each_time"')
-    document = Document(name="export.json", value=json.loads(changed))
+    document = ExportDocument(name="export.json", value=json.loads(changed))
     chain = read_grafana_oncall([document], now=NOW).policies[0]
     assert [(each.users, each.takes_turns) for each in chain.steps] == [
         ((), False),
@@ -74,32 +74,32 @@ def test_users_that_were_notified_in_turn_take_turns() -> None:
     assert chain.notes == ()
 
 
-def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
+def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPlan) -> None:
     found = {(each.kind, each.name): each.reason for each in plan.left_out}
-    assert "by month" in found["rotation", "Shop primary: First of the month"]
+    assert "monthly" in found["rotation", "Shop primary: First of the month"]
     assert "with gaps" in found["rotation", "Shop primary: Every other week"]
     assert "calendar.example" in found["schedule", "From a calendar"]
     assert "webhook to the project" in found["step", "Shop chain: step 4"]
-    assert "add a route" in found["route", "Alertmanager: us-(east|west)"]
+    assert "Add a route" in found["route", "Alertmanager: us-(east|west)"]
     assert "does not receive alerts" in found["integration", "Mail"]
-    assert "webhooks to the project" in found["webhooks", "1 of them"]
+    assert "webhooks to the project" in found["webhooks", "1 in total"]
     assert [(each.name, each.type) for each in plan.integrations] == [
         ("Alertmanager", PROMETHEUS),
         ("Deploys", HTTP),
     ]
 
 
-def test_lists_in_files_of_their_own_are_read_as_well() -> None:
+def test_lists_in_separate_files_are_imported() -> None:
     documents = [
-        Document("users.json", [{"id": "U1", "username": "alice"}]),
-        Document("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
+        ExportDocument("users.json", [{"id": "U1", "username": "alice"}]),
+        ExportDocument("users-2.json", {"results": [{"id": "U2", "email": "bob@example.com"}]}),
     ]
     plan = read_grafana_oncall(documents, now=NOW)
     assert [each.username for each in plan.users] == ["alice", "bob"]
 
 
 class _OnCall(BaseHTTPRequestHandler):
-    """The API with pages of two entities; a page behind the last one is not found."""
+    """The API with pages of two objects; the page after the last one is not found."""
 
     def do_GET(self) -> None:
         url = urlsplit(self.path)
@@ -112,7 +112,7 @@ class _OnCall(BaseHTTPRequestHandler):
         self.wfile.write(json.dumps({"results": found}).encode())
 
     def log_message(self, *_arguments: object) -> None:
-        """Say nothing."""
+        """Do not log."""
 
 
 @pytest.fixture
@@ -142,45 +142,47 @@ def shift(**given: Any) -> Mapping[str, Any]:
 
 
 def rotations_of(**given: Any) -> tuple[int, str]:
-    """Return how many rotations a shift gives, and why not."""
+    """Return the number of rotations for a shift, and the reasons of omissions."""
     schedule = {"id": "S1", "name": "s", "type": "calendar", "shifts": ["O1"]}
     value = {"schedules": [schedule], "on_call_shifts": [shift(**given)]}
-    plan = read_grafana_oncall([Document("export.json", value)], now=NOW)
+    plan = read_grafana_oncall([ExportDocument("export.json", value)], now=NOW)
     return len(plan.schedules[0].rotations), " ".join(each.reason for each in plan.left_out)
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"until": "2026-05-01T00:00:00"}, "It is over."),
-        ({"duration": 0}, "no length"),
+        ({"until": "2026-05-01T00:00:00"}, "It has ended."),
+        ({"duration": 0}, "no duration"),
         ({"duration": 90_000}, "overlap"),
         ({"frequency": "hourly", "duration": 1800}, "with gaps"),
         ({"users": []}, "no users"),
         ({"type": "rolling_users", "rolling_users": [[]]}, "no users"),
         ({"start": "0001-01-01T00:00:00", "time_zone": "Asia/Tokyo"}, "out of range"),
-        ({"duration": 10**30}, "not in the export"),
-        ({"start": "x"}, "not as expected"),
+        ({"duration": 10**30}, "The shift is missing"),
+        ({"start": "x"}, "unexpected format"),
     ],
 )
-def test_a_shift_that_has_no_counterpart_says_why(given: dict[str, Any], words: str) -> None:
+def test_a_shift_without_an_equivalent_is_listed_with_a_reason(
+    given: dict[str, Any], words: str
+) -> None:
     count, reasons = rotations_of(**given)
     assert count == 0
     assert words in reasons
 
 
-def test_an_ordinary_shift_is_taken_over() -> None:
+def test_an_ordinary_shift_is_imported() -> None:
     assert rotations_of() == (1, "")
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1, {}, {"id": []}, {"id": "a", "shifts": "x"}])
-def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
+def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "on_call_shifts", "escalation_chains")
     others = ("escalation_policies", "integrations", "routes")
     everything = {kind: [value] for kind in (*kinds, *others)}
-    read_grafana_oncall([Document("export.json", everything)], now=NOW)
+    read_grafana_oncall([ExportDocument("export.json", everything)], now=NOW)
 
 
-def test_something_else_is_no_export() -> None:
+def test_other_files_are_rejected() -> None:
     with pytest.raises(InvalidError, match="not an export of Grafana OnCall"):
-        read_grafana_oncall([Document("a.json", {"data": []})], now=NOW)
+        read_grafana_oncall([ExportDocument("a.json", {"data": []})], now=NOW)

@@ -1,4 +1,4 @@
-"""What opsgenie-configuration-backup writes, as plans."""
+"""Import plans from backups by opsgenie-configuration-backup."""
 
 import json
 from dataclasses import replace
@@ -10,10 +10,10 @@ import pytest
 from domain.alerts.formats.http_endpoint import HTTP
 from domain.alerts.formats.prometheus import PROMETHEUS
 from domain.core.errors import InvalidError
-from domain.paging.importing.files import Document, read_documents
+from domain.paging.importing.files import ExportDocument, read_documents
 from domain.paging.importing.opsgenie import read_opsgenie
 from domain.paging.importing.plan import ImportPlan
-from domain.paging.on_call.schedule_values import Cadence, Restriction, Unit
+from domain.paging.on_call.schedule_values import Cadence, Restriction, TurnUnit
 
 BACKUP = Path(__file__).parents[3] / "payloads" / "exports" / "opsgenie"
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ def reasons(plan: ImportPlan) -> dict[tuple[str, str], str]:
     return {(each.kind, each.name): each.reason for each in plan.left_out}
 
 
-def test_users_have_the_address_that_they_sign_in_with(plan: ImportPlan) -> None:
+def test_users_have_the_address_of_their_sign_in(plan: ImportPlan) -> None:
     alice = plan.users[0]
     assert (alice.key, alice.username, alice.email, alice.name) == (
         ALICE,
@@ -40,7 +40,7 @@ def test_users_have_the_address_that_they_sign_in_with(plan: ImportPlan) -> None
     assert plan.teams == {"90098alp9": "Shop"}
 
 
-def test_rotations_keep_their_turns_hours_and_restrictions(plan: ImportPlan) -> None:
+def test_rotations_keep_turns_handoffs_and_restrictions(plan: ImportPlan) -> None:
     (schedule,) = plan.schedules
     assert (schedule.name, schedule.time_zone, schedule.team) == (
         "Shop_schedule",
@@ -49,10 +49,10 @@ def test_rotations_keep_their_turns_hours_and_restrictions(plan: ImportPlan) -> 
     )
     weekly, office = schedule.rotations
     assert weekly.users == (ALICE, BOB)
-    assert weekly.cadence == Cadence(unit=Unit.WEEKS, every=1, at=time(9), weekdays=(0,))
-    # 08:00 UTC, by the clocks of Berlin.
+    assert weekly.cadence == Cadence(unit=TurnUnit.WEEKS, every=1, at=time(9), weekdays=(0,))
+    # It is 08:00 UTC in the time zone of Berlin.
     assert weekly.starts_at == datetime(2026, 1, 5, 9)  # noqa: DTZ001 - a wall time
-    assert office.cadence == Cadence(unit=Unit.DAYS, every=2, at=time(9))
+    assert office.cadence == Cadence(unit=TurnUnit.DAYS, every=2, at=time(9))
     assert office.layer == weekly.layer
     assert office.restrictions == (
         Restriction(start=time(9), end=time(), weekdays=(0,)),
@@ -76,7 +76,7 @@ def test_steps_count_from_the_alert_and_repeat(plan: ImportPlan) -> None:
     assert any("acknowledged alerts" in each for each in policy.notes)
 
 
-def test_a_random_member_of_a_team_becomes_members_that_take_turns() -> None:
+def test_a_random_member_of_a_team_becomes_a_round_robin() -> None:
     documents = [
         replace(each, value=json.loads(json.dumps(each.value).replace('"all"', '"random"')))
         for each in read_documents(BACKUP)
@@ -86,11 +86,11 @@ def test_a_random_member_of_a_team_becomes_members_that_take_turns() -> None:
     assert any("a random member of the team Shop" in each for each in policy.notes)
 
 
-def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) -> None:
+def test_objects_that_cannot_be_imported_are_listed_with_reasons(plan: ImportPlan) -> None:
     found = reasons(plan)
     assert "turns without a user" in found["rotation", "Shop_schedule: Gaps"]
-    assert found["rotation", "Shop_schedule: Former"] == "It is over."
-    assert "add a route" in found["route", "Shop: Nights"]
+    assert found["rotation", "Shop_schedule: Former"] == "It has ended."
+    assert "Add a route" in found["route", "Shop: Nights"]
     assert "does not receive alerts" in found["integration", "Mail"]
     assert {kind for kind, _ in found} == {
         *("rotation", "route", "integration", "policies", "maintenance"),
@@ -122,12 +122,12 @@ def test_what_cannot_be_taken_over_is_named_with_the_reason(plan: ImportPlan) ->
         },
     ],
 )
-def test_strange_entities_are_left_out_and_never_fail(value: object) -> None:
+def test_malformed_objects_are_omitted_without_an_error(value: object) -> None:
     kinds = ("users", "teams", "schedules", "escalations", "integrations")
-    documents = [Document(f"{kind}/x.json", value) for kind in kinds]
+    documents = [ExportDocument(f"{kind}/x.json", value) for kind in kinds]
     read_opsgenie(documents, now=NOW)
 
 
-def test_something_else_is_no_backup() -> None:
+def test_other_files_are_rejected() -> None:
     with pytest.raises(InvalidError, match="not a backup of Opsgenie"):
-        read_opsgenie([Document("a.json", {"users": []})], now=NOW)
+        read_opsgenie([ExportDocument("a.json", {"users": []})], now=NOW)

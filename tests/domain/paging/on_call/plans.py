@@ -1,37 +1,37 @@
-"""Plans of schedules for tests: alice is 1, bob 2, carol 3."""
+"""Schedule plans for tests: Alice has the id 1, Bob 2, Carol 3."""
 
 from datetime import UTC, date, datetime, time
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from domain.paging.on_call.final_schedule import Span, spans
+from domain.paging.on_call.final_schedule import OnCallSpan, compute_spans
 from domain.paging.on_call.schedule_values import (
     Cadence,
     Override,
     Period,
-    Plan,
     RotationPlan,
-    Stint,
+    SchedulePlan,
     Swap,
-    Unit,
+    TurnUnit,
+    UserPeriod,
 )
 
 ALICE, BOB, CAROL = 1, 2, 3
 BERLIN = ZoneInfo("Europe/Berlin")
-#: Long before anything that a test asks for.
+#: Time before all times in tests.
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-WEEKLY, DAILY = Cadence(unit=Unit.WEEKS), Cadence(unit=Unit.DAYS)
+WEEKLY, DAILY = Cadence(unit=TurnUnit.WEEKS), Cadence(unit=TurnUnit.DAYS)
 MONDAY = date(2026, 11, 2)
 
 
 def berlin(text: str, *, fold: int = 0) -> datetime:
-    """Return a moment by the wall clock of Berlin; `fold` is 1 for the second of two."""
+    """Return a local time in Berlin; `fold` is 1 for the second of two equal times."""
     local = datetime.fromisoformat(text).replace(tzinfo=BERLIN, fold=fold)
     return local.astimezone(UTC)
 
 
 def rotation(*user_ids: int, **changes: Any) -> RotationPlan:
-    """Return a weekly rotation in Berlin, handed over on Mondays at nine."""
+    """Return a weekly rotation in Berlin with handoffs on Mondays at nine."""
     usual: dict[str, Any] = {
         "id": 1,
         "name": "Rotation 1",
@@ -44,27 +44,29 @@ def rotation(*user_ids: int, **changes: Any) -> RotationPlan:
     return RotationPlan(user_ids=user_ids, **{**usual, **changes})
 
 
-def plan(*rotations: RotationPlan, **parts: Any) -> Plan:
+def plan(*rotations: RotationPlan, **parts: Any) -> SchedulePlan:
     """Return a plan with these rotations."""
-    return Plan(schedule_id=1, rotations=rotations, **parts)
+    return SchedulePlan(schedule_id=1, rotations=rotations, **parts)
 
 
 def override(user_id: int, start: str, end: str, *, number: int = 1) -> Override:
-    """Return an override by the wall clock of Berlin."""
+    """Return an override between local times in Berlin."""
     return Override(id=number, user_id=user_id, during=Period(berlin(start), berlin(end)))
 
 
 def swap(first: tuple[int, str, str], second: tuple[int, str, str], *, number: int = 1) -> Swap:
-    """Return a swap of two times by the wall clock of Berlin."""
+    """Return a swap of two periods in local times of Berlin."""
     stints = [
-        Stint(user_id=user_id, during=Period(berlin(start), berlin(end)))
+        UserPeriod(user_id=user_id, during=Period(berlin(start), berlin(end)))
         for user_id, start, end in (first, second)
     ]
     return Swap(id=number, first=stints[0], second=stints[1])
 
 
-def told(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, str, list[int]]]:
-    """Return spans by the wall clock: beginning, end, users."""
+def as_local(
+    found: tuple[OnCallSpan, ...], place: ZoneInfo = BERLIN
+) -> list[tuple[str, str, list[int]]]:
+    """Return spans as local times: start, end, users."""
     return [
         (
             f"{span.start.astimezone(place):%a %d %H:%M}",
@@ -75,9 +77,9 @@ def told(found: tuple[Span, ...], place: ZoneInfo = BERLIN) -> list[tuple[str, s
     ]
 
 
-def told_between(asked: Plan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
-    """Return who is on call between two times in Berlin, by the wall clock."""
-    return told(spans(asked, berlin(start), berlin(end)))
+def local_spans(asked: SchedulePlan, start: str, end: str) -> list[tuple[str, str, list[int]]]:
+    """Return the users on call between two local times in Berlin."""
+    return as_local(compute_spans(asked, berlin(start), berlin(end)))
 
 
 def at(hour: int, minute: int = 0) -> time:

@@ -1,4 +1,4 @@
-"""A project with alerts, and what holds their pages back."""
+"""A project with alerts, silences and maintenance windows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select
 
 from domain.accounts.users import get_user
-from domain.alerts.formats.base import Reading
-from domain.alerts.handling.status import StatusChange, change_status
-from domain.alerts.matching.labels import AlertLabels, labels_of
+from domain.alerts.formats.base import ParserSettings
+from domain.alerts.handling.status import StatusChange, change_alert_status
+from domain.alerts.matching.labels import AlertLabels, find_alert_labels
 from domain.alerts.matching.parser import parse_matchers
-from domain.audit.events import Actor
+from domain.audit.events import EventActor
 from domain.paging.silences.actions import create_silence
-from domain.paging.silences.flapping import store_settings
-from domain.paging.silences.muting import Mute, muted
+from domain.paging.silences.flapping import store_flap_settings
+from domain.paging.silences.muting import Mute, find_mutes
 from domain.paging.silences.types import FlapSettings, NewSilence, Silence
 from models import Project
 from tests.support.accounts.people import alice, database_of, now
@@ -24,18 +24,18 @@ from tests.support.database.stored import alerts_of
 from tests.support.database.work import project_in, user_actor, work_in
 from tests.support.service.live import LiveGatebell
 
-READING = Reading(nesting_limit=100, automatic_fingerprint=True)
+READING = ParserSettings(nesting_limit=100, automatic_fingerprint=True)
 YEAR = timedelta(days=365)
 
 
 @dataclass(frozen=True)
 class Quiet:
-    """The alerts of one project, and what is asked about them."""
+    """The alerts of a project, and questions about them."""
 
     gatebell: LiveGatebell
     endpoint: Endpoint
     project_id: int
-    actor: Actor
+    actor: EventActor
 
     def fire(self, title: str = "Down", **fields: str) -> int:
         """Send an alert, and return its number."""
@@ -44,14 +44,14 @@ class Quiet:
         return iid
 
     def resolve(self, title: str = "Down") -> None:
-        """Send its end."""
+        """Send the recovery of an alert."""
         self.endpoint.accepted(title=title, fingerprint=title, end_time=now().isoformat())
 
     def set_status(self, iid: int, status: str) -> None:
-        """Change its status on behalf of Alice."""
+        """Change the status of an alert as Alice."""
         change = StatusChange(status=status, by=self.actor)
         with database_of(self.gatebell) as session:
-            change_status(self.project_id, iid, change, session=session, now=now())
+            change_alert_status(self.project_id, iid, change, session=session, now=now())
 
     def silence(
         self, matchers: str, *, begin: datetime | None = None, length: timedelta = YEAR / 12
@@ -65,23 +65,25 @@ class Quiet:
             return create_silence(work_in(session, actor=actor), project, new)
 
     def configure(self, settings: FlapSettings) -> None:
-        """Store the settings of the project for flapping alerts."""
+        """Store the flap settings of the project."""
         with database_of(self.gatebell) as session:
-            store_settings(self.project_id, settings, session=session)
+            store_flap_settings(self.project_id, settings, session=session)
 
     def labels(self) -> Sequence[AlertLabels]:
         """Return all alerts of the project."""
         alerts = alerts_of(self.gatebell, self.endpoint.project)
         with database_of(self.gatebell) as session:
-            found = labels_of((alert.id for alert in alerts), session=session, reading=READING)
+            found = find_alert_labels(
+                (alert.id for alert in alerts), session=session, reading=READING
+            )
         return tuple(found.values())
 
     def muted(self, at: datetime | None = None) -> Mapping[int, Mute]:
-        """Return what holds pages back by the number of the alert."""
+        """Return the reasons why pages are held, by the number of the alert."""
         labels = self.labels()
         numbers = {each.alert_id: each.iid for each in labels}
         with database_of(self.gatebell) as session:
-            found = muted(labels, at=at or now(), session=session)
+            found = find_mutes(labels, at=at or now(), session=session)
         return {numbers[alert_id]: mute for alert_id, mute in found.items()}
 
 
@@ -94,4 +96,4 @@ def quiet(gatebell: LiveGatebell) -> Quiet:
             select(Project.id).where(Project.path == endpoint.project)
         ).one()
         user = get_user(person.username, session=session)
-    return Quiet(gatebell, endpoint, project_id, Actor(id=user.id, name=user.username))
+    return Quiet(gatebell, endpoint, project_id, EventActor(id=user.id, name=user.username))

@@ -1,4 +1,4 @@
-"""Whose pages are held back, by what, and until when."""
+"""Alerts whose pages are held, with the reason and the end."""
 
 from datetime import timedelta
 
@@ -10,8 +10,8 @@ from domain.core.errors import ConflictError, InvalidError
 from domain.paging.maintenance_windows.actions import create_window
 from domain.paging.maintenance_windows.types import NewWindow
 from domain.paging.silences.actions import create_silence, expire_silence, preview_silence
-from domain.paging.silences.flapping import store_settings
-from domain.paging.silences.muting import muted
+from domain.paging.silences.flapping import store_flap_settings
+from domain.paging.silences.muting import find_mutes
 from domain.paging.silences.types import (
     FlapSettings,
     MuteKind,
@@ -28,7 +28,7 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 @pytest.mark.spec("J1")
-def test_a_silence_holds_back_what_it_matches_from_its_start_to_its_end(quiet: Quiet) -> None:
+def test_a_silence_holds_pages_of_matching_alerts_from_start_to_end(quiet: Quiet) -> None:
     web, other = quiet.fire("web", service="web"), quiet.fire("db", service="db")
     begin = now() + HOUR
     made = quiet.silence('service="web"', begin=begin, length=2 * HOUR)
@@ -42,7 +42,7 @@ def test_a_silence_holds_back_what_it_matches_from_its_start_to_its_end(quiet: Q
     assert quiet.muted(begin + 2 * HOUR) == {}
 
 
-def test_one_that_was_ended_holds_nothing_back(quiet: Quiet) -> None:
+def test_an_ended_silence_holds_no_pages(quiet: Quiet) -> None:
     iid = quiet.fire(service="web")
     made = quiet.silence('service="web"')
     asked_again = quiet.muted()[iid].look_again_at
@@ -56,7 +56,7 @@ def test_one_that_was_ended_holds_nothing_back(quiet: Quiet) -> None:
     assert quiet.muted() == {}
 
 
-def test_of_several_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
+def test_the_last_ending_silence_is_the_reason(quiet: Quiet) -> None:
     iid = quiet.fire(service="web")
     quiet.silence('service="web"', length=HOUR)
     longer = quiet.silence('alertname=~".+"', length=3 * HOUR)
@@ -64,7 +64,7 @@ def test_of_several_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
     assert quiet.muted()[iid].id == longer.id
 
 
-def test_a_window_holds_back_what_meets_its_conditions(quiet: Quiet) -> None:
+def test_a_window_holds_pages_of_alerts_that_meet_its_conditions(quiet: Quiet) -> None:
     high = quiet.fire("a", severity="high", environment="production")
     quiet.fire("b", severity="low")
     new = NewWindow(
@@ -86,7 +86,7 @@ def test_a_window_holds_back_what_meets_its_conditions(quiet: Quiet) -> None:
     assert quiet.muted(now() + 5 * HOUR) == {}
 
 
-def test_of_a_silence_and_a_window_the_one_that_ends_last_is_told(quiet: Quiet) -> None:
+def test_the_reason_is_the_silence_or_window_that_ends_last(quiet: Quiet) -> None:
     iid = quiet.fire(service="web")
     begin = now().isoformat()
     quiet.silence('service="web"', length=2 * HOUR)
@@ -104,12 +104,12 @@ def flap(quiet: Quiet, times: int) -> int:
     return quiet.fire()
 
 
-def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) -> None:
+def test_a_flapping_alert_pages_the_same_users_rarely(quiet: Quiet) -> None:
     settings = FlapSettings(
         openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0, holds_critical=True
     )
     quiet.configure(settings)
-    # Two openings are usual, the third one says that it flaps.
+    # Two openings are normal; with the third one, the alert is flapping.
     flap(quiet, 3)
     assert quiet.muted() == {}
     quiet.resolve()
@@ -118,7 +118,7 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
     assert (mute.kind, mute.name) == (
         MuteKind.FLAPPING,
         (
-            "opened 4 times or more within 30 minutes, so the same people are paged again at most "
+            "opened 4 or more times within 30 minutes, so the same people are paged again at most "
             "every 10 minutes"
         ),
     )
@@ -126,10 +126,10 @@ def test_a_flapping_alert_pages_the_same_people_once_in_a_while(quiet: Quiet) ->
     assert timedelta() < mute.until - now() <= 10 * MINUTE
     assert quiet.muted(mute.until) == {}
     quiet.configure(settings.model_copy(update={"holds_critical": False}))
-    assert quiet.muted() == {}  # it is critical
+    assert quiet.muted() == {}  # It is critical.
 
 
-def test_a_short_silence_wins_over_a_long_flapping_hold(quiet: Quiet) -> None:
+def test_a_short_silence_takes_precedence_over_flapping(quiet: Quiet) -> None:
     settings = FlapSettings(
         openings=2, within_minutes=30, hold_minutes=60, reopen_minutes=0, holds_critical=True
     )
@@ -141,7 +141,7 @@ def test_a_short_silence_wins_over_a_long_flapping_hold(quiet: Quiet) -> None:
     assert quiet.muted(now() + 2 * MINUTE)[held].kind is MuteKind.FLAPPING
 
 
-def test_an_alert_that_flaps_and_continues_another_one_waits_with_all_pages(quiet: Quiet) -> None:
+def test_a_flapping_alert_that_continues_another_one_holds_all_pages(quiet: Quiet) -> None:
     settings = FlapSettings(
         openings=2, within_minutes=30, hold_minutes=60, reopen_minutes=5, holds_critical=True
     )
@@ -155,7 +155,7 @@ def test_an_alert_that_flaps_and_continues_another_one_waits_with_all_pages(quie
     assert quiet.muted()[held].kind is MuteKind.SILENCE
 
 
-def test_openings_of_long_ago_do_not_count(quiet: Quiet) -> None:
+def test_old_openings_are_ignored(quiet: Quiet) -> None:
     settings = FlapSettings(
         openings=2, within_minutes=30, hold_minutes=10, reopen_minutes=0, holds_critical=True
     )
@@ -179,15 +179,15 @@ def test_flap_detection_can_be_turned_off(quiet: Quiet) -> None:
 
 def wait_before_reopened_alerts_page(quiet: Quiet) -> None:
     with database_of(quiet.gatebell) as session:
-        store_settings(quiet.project_id, FlapSettings(reopen_minutes=5), session=session)
+        store_flap_settings(quiet.project_id, FlapSettings(reopen_minutes=5), session=session)
 
 
-def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: Quiet) -> None:
+def test_an_alert_that_reopens_after_an_acknowledgement_holds_its_pages(quiet: Quiet) -> None:
     first = quiet.fire()
     quiet.set_status(first, "acknowledged")
     quiet.resolve()
     second = quiet.fire()
-    assert quiet.muted() == {}  # unless the project wants it
+    assert quiet.muted() == {}  # Only if the project enables it.
 
     wait_before_reopened_alerts_page(quiet)
     mute = quiet.muted()[second]
@@ -198,7 +198,7 @@ def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: 
     )
     assert mute.until is not None
     assert timedelta() < mute.until - now() <= 5 * MINUTE
-    # The third one is still the same story.
+    # The third alert still continues the first one.
     quiet.resolve()
     third = quiet.fire()
     assert quiet.muted()[third].continues_iid == first
@@ -206,9 +206,7 @@ def test_an_alert_that_opens_after_an_acknowledged_one_waits_for_a_while(quiet: 
 
 
 @pytest.mark.parametrize("status", ["resolved", ""])
-def test_one_after_an_alert_that_was_closed_or_not_acknowledged_pages(
-    quiet: Quiet, status: str
-) -> None:
+def test_an_alert_after_a_closed_or_unacknowledged_one_pages(quiet: Quiet, status: str) -> None:
     wait_before_reopened_alerts_page(quiet)
     first = quiet.fire()
     if status:
@@ -221,7 +219,7 @@ def test_one_after_an_alert_that_was_closed_or_not_acknowledged_pages(
     assert quiet.muted() == {}
 
 
-def test_many_alerts_take_few_queries(quiet: Quiet) -> None:
+def test_many_alerts_need_few_queries(quiet: Quiet) -> None:
     quiet.endpoint.post_json([{"title": f"alert {n}", "service": "web"} for n in range(1_500)])
     quiet.silence('service="web", alertname!="alert 7"')
     labels = quiet.labels()
@@ -231,13 +229,13 @@ def test_many_alerts_take_few_queries(quiet: Quiet) -> None:
         event.listen(
             connection, "before_cursor_execute", lambda *given: statements.append(given[2])
         )
-        found = muted(labels, at=now(), session=session)
+        found = find_mutes(labels, at=now(), session=session)
     assert len(found) == 1_499
-    # Rules, settings, and for each of two thousands: flapping, stories and the alerts before.
+    # Rules, settings, and for each of two thousands: flapping, earlier alerts, and their answers.
     assert len(statements) <= 3 + 2 * 3
 
 
-def test_a_preview_counts_open_alerts_and_those_of_a_week(quiet: Quiet) -> None:
+def test_a_preview_counts_open_alerts_and_alerts_of_a_week(quiet: Quiet) -> None:
     long_ago = (now() - timedelta(days=9)).isoformat()
     quiet.fire("old but open", service="web", start_time=long_ago)
     quiet.fire("new", service="web")
@@ -264,7 +262,7 @@ REFUSED = (
 )
 
 
-def test_a_silence_of_everything_or_without_an_end_is_refused(quiet: Quiet) -> None:
+def test_a_silence_of_all_alerts_or_without_an_end_is_rejected(quiet: Quiet) -> None:
     for matchers, start, length, field in REFUSED:
         begin = now() + start * HOUR
         new = NewSilence(

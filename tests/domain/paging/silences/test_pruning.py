@@ -1,11 +1,11 @@
-"""Silences and windows that ended long ago are removed."""
+"""Pruning of old silences and maintenance windows."""
 
 from datetime import timedelta
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from domain.housekeeping.pruning import Retention, prune
+from domain.housekeeping.pruning import Retention, prune_expired_rows
 from models import MaintenanceWindow, Silence
 from tests.support.accounts.people import now
 from tests.support.database.projects import store_project
@@ -38,7 +38,7 @@ def window(project_id: int, name: str, days_ago: int | None) -> MaintenanceWindo
     )
 
 
-def test_those_that_ended_more_than_a_year_ago_are_removed(session: Session) -> None:
+def test_silences_and_windows_are_removed_a_year_after_their_end(session: Session) -> None:
     project = store_project(session)
     for days_ago in (366, 364, 0):
         session.add(silence(project.id, str(days_ago), days_ago))
@@ -46,7 +46,7 @@ def test_those_that_ended_more_than_a_year_ago_are_removed(session: Session) -> 
     session.add(window(project.id, "for ever", None))
     session.commit()
     kept = Retention(keep_deliveries=1000, keep_for=30 * DAY)
-    removed = prune(kept, session=session, now=now(), between=session.commit)
+    removed = prune_expired_rows(kept, session=session, now=now(), between=session.commit)
     assert (removed["silences"], removed["maintenance_windows"]) == (1, 1)
     assert set(session.scalars(select(Silence.matchers))) == {'name="364"', 'name="0"'}
     assert set(session.scalars(select(MaintenanceWindow.name))) == {"364", "0", "for ever"}

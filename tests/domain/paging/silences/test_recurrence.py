@@ -1,4 +1,4 @@
-"""When windows recur, compared with a calendar that is read day by day."""
+"""Recurrence of maintenance windows, compared with a calendar day by day."""
 
 from calendar import monthrange
 from collections.abc import Iterator
@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
-from domain.paging.maintenance_windows.recurrence import Frequency, Recurrence, in_words, parse_rule
+from domain.paging.maintenance_windows.recurrence import (
+    Frequency,
+    Recurrence,
+    format_recurrence,
+    parse_recurrence_rule,
+)
 from tests.support.wire.garbage import bounded
 
 DAY = timedelta(days=1)
@@ -28,12 +33,12 @@ FIRST = datetime(2026, 1, 31, 2, 30)  # noqa: DTZ001 - local times
         ("FREQ=MONTHLY;BYMONTHDAY=1,15,-1", "every month on day 1, day 15 and the last day"),
     ],
 )
-def test_a_rule_is_said_in_words(rule: str, words: str) -> None:
-    assert in_words(parse_rule(rule)) == words
+def test_a_rule_is_described_in_words(rule: str, words: str) -> None:
+    assert format_recurrence(parse_recurrence_rule(rule)) == words
 
 
 def is_due(rule: Recurrence, first: date, day: date) -> bool:
-    """Tell by the calendar whether a rule has an occurrence on a day."""
+    """Return whether a rule has an occurrence on a day, according to the calendar."""
     if day < first or (rule.until and day > rule.until):
         return False
     match rule.frequency:
@@ -101,9 +106,7 @@ FIRSTS = st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31)).map(  # noqa
 
 @bounded(40)
 @given(rule=RULES, first=FIRSTS, later=st.integers(0, 900))
-def test_a_rule_has_the_days_that_the_calendar_has(
-    rule: Recurrence, first: datetime, later: int
-) -> None:
+def test_a_rule_has_the_days_of_the_calendar(rule: Recurrence, first: datetime, later: int) -> None:
     since = first + later * DAY
     end = since + 400 * DAY
     found = takewhile(lambda start: start < end, rule.starts(first, after=since))
@@ -113,12 +116,12 @@ def test_a_rule_has_the_days_that_the_calendar_has(
 
 @pytest.mark.long
 @given(rule=RULES)
-def test_a_rule_is_written_as_it_is_read(rule: Recurrence) -> None:
-    assert parse_rule(rule.rule) == rule
+def test_a_formatted_rule_is_parsed_to_the_same_rule(rule: Recurrence) -> None:
+    assert parse_recurrence_rule(rule.rule) == rule
 
 
-def test_a_rule_of_ten_years_ago_is_not_counted_through() -> None:
-    rule = parse_rule("FREQ=DAILY")
+def test_a_rule_of_ten_years_ago_is_evaluated_quickly() -> None:
+    rule = parse_recurrence_rule("FREQ=DAILY")
     began = FIRST.replace(year=2000)
     (found,) = islice(rule.starts(began, after=FIRST), 1)
     assert FIRST - 2 * DAY <= found <= FIRST
@@ -136,8 +139,8 @@ def test_a_rule_of_ten_years_ago_is_not_counted_through() -> None:
         ),
     ],
 )
-def test_rules_are_read_as_calendars_write_them(text: str, rule: str) -> None:
-    assert parse_rule(text).rule == rule
+def test_rules_in_the_format_of_calendars_are_parsed(text: str, rule: str) -> None:
+    assert parse_recurrence_rule(text).rule == rule
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_rules_are_read_as_calendars_write_them(text: str, rule: str) -> None:
         *("FREQ=DAILY;BYHOUR=1", "FREQ=", "FREQ=DAILY" + ";" * 300, "FREQ=WEEKLY;BYDAY=MO,,TU"),
     ],
 )
-def test_other_rules_are_refused(text: str) -> None:
+def test_other_rules_are_rejected(text: str) -> None:
     with pytest.raises(InvalidError) as refused:
-        parse_rule(text)
+        parse_recurrence_rule(text)
     assert refused.value.field == "rule"

@@ -1,4 +1,4 @@
-"""When maintenance windows begin and end, also where clocks change."""
+"""Start and end of maintenance windows, also when clocks change."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.core.errors import InvalidError
-from domain.paging.maintenance_windows.recurrence import parse_rule
+from domain.paging.maintenance_windows.recurrence import parse_recurrence_rule
 from domain.paging.maintenance_windows.windows import WindowTimes
 from tests.support.wire.garbage import bounded
 
@@ -23,12 +23,12 @@ def window(start: str, hours: float, rule: str = "", zone: str = "Europe/Berlin"
         local_start=datetime.fromisoformat(start),
         length=hours * HOUR,
         time_zone=zone,
-        recurrence=parse_rule(rule) if rule else None,
+        recurrence=parse_recurrence_rule(rule) if rule else None,
     )
 
 
 def shown(times: WindowTimes, moment: datetime, count: int) -> list[str]:
-    found = islice(times.ending_after(moment), count)
+    found = islice(times.find_ending_after(moment), count)
     return [f"{each.starts_at:%d.%H:%M}-{each.ends_at:%H:%M}" for each in found]
 
 
@@ -40,22 +40,22 @@ def test_a_weekly_window_keeps_its_local_time_when_clocks_change() -> None:
 
 def test_an_hour_that_occurs_twice_is_covered_both_times() -> None:
     times = window("2026-10-24T02:00", 1, "FREQ=DAILY")
-    # On the 25th, from 02:00 in summer time to 03:00 in winter time.
+    # On the 25th, it lasts from 02:00 in summer time to 03:00 in winter time.
     assert shown(times, LONG_AGO, 3) == ["24.00:00-01:00", "25.00:00-02:00", "26.01:00-02:00"]
 
 
 def test_a_window_that_begins_in_the_missing_hour_does_not_end_before() -> None:
-    (found,) = window("2026-03-29T02:50", 1 / 3).ending_after(LONG_AGO)
+    (found,) = window("2026-03-29T02:50", 1 / 3).find_ending_after(LONG_AGO)
     assert found.ends_at - found.starts_at == HOUR / 3
 
 
 def test_the_night_of_the_change_is_an_hour_longer() -> None:
-    (found,) = window("2026-10-24T22:00", 8).ending_after(LONG_AGO)
+    (found,) = window("2026-10-24T22:00", 8).find_ending_after(LONG_AGO)
     assert found.ends_at - found.starts_at == 9 * HOUR
     assert found.ends_at.astimezone(BERLIN).hour == 6
 
 
-def test_one_that_takes_place_now_is_found_until_it_ends() -> None:
+def test_a_current_window_is_found_until_it_ends() -> None:
     times = window("2026-12-06T23:00", 4, "FREQ=WEEKLY;BYDAY=SU", "UTC")
     begin = datetime(2026, 12, 13, 23, tzinfo=UTC)
     assert times.at(begin - timedelta(seconds=1)) is None
@@ -73,7 +73,7 @@ def test_the_first_and_last_moment_are_known() -> None:
     sundays = window("2026-12-01T02:00", 2, "FREQ=WEEKLY;BYDAY=SU;UNTIL=20261220", "UTC")
     assert sundays.first_starts_at == datetime(2026, 12, 6, 2, tzinfo=UTC)
     assert sundays.last_ends_at is not None
-    assert sundays.last_ends_at >= list(sundays.ending_after(LONG_AGO))[-1].ends_at
+    assert sundays.last_ends_at >= list(sundays.find_ending_after(LONG_AGO))[-1].ends_at
     assert window("2026-12-01T02:00", 2, "FREQ=DAILY").last_ends_at is None
 
 
@@ -88,7 +88,7 @@ def test_the_first_and_last_moment_are_known() -> None:
         (window("2026-12-01T00:00", 25, "FREQ=WEEKLY;BYDAY=SA,SU"), "duration"),
     ],
 )
-def test_times_out_of_range_and_windows_without_an_end_are_refused(
+def test_times_out_of_range_and_windows_without_an_end_are_rejected(
     times: WindowTimes, field: str
 ) -> None:
     with pytest.raises(InvalidError) as refused:
@@ -96,7 +96,7 @@ def test_times_out_of_range_and_windows_without_an_end_are_refused(
     assert refused.value.field == field
 
 
-def test_a_window_that_never_takes_place_is_refused() -> None:
+def test_a_window_that_never_occurs_is_rejected() -> None:
     with pytest.raises(InvalidError, match="never occurs"):
         _ = window("2026-12-10T02:00", 2, "FREQ=DAILY;UNTIL=20261201").first_starts_at
 
@@ -121,17 +121,17 @@ def test_occurrences_are_in_order_and_at_their_local_time(
         local_start=start,
         length=timedelta(minutes=length),
         time_zone=zone,
-        recurrence=parse_rule(rule),
+        recurrence=parse_recurrence_rule(rule),
     )
     place = ZoneInfo(zone)
-    found = list(islice(times.ending_after(moment), 40))
+    found = list(islice(times.find_ending_after(moment), 40))
     assert len(found) == 40
     assert found[0].ends_at > moment
     for each, following in pairwise(found):
         assert each.starts_at < each.ends_at
         assert each.starts_at < following.starts_at
         local = each.starts_at.astimezone(place)
-        # Within the hour that does not exist, it is later by the change.
+        # A start in the hour that does not exist is later by the clock change.
         exists = local.replace(tzinfo=None) - local.replace(tzinfo=None).replace(
             hour=start.hour, minute=start.minute
         )

@@ -1,7 +1,7 @@
-"""How clients of many languages write requests, in own words: what breaks, and what is like it.
+"""Requests as clients in many languages write them, in own words: breaking ones and similar ones.
 
-`breaks` has the lines that a person would mark. Those that the checker does not find are in
-`missed`; docs/releases-checker.md says which these are.
+`breaks` contains the lines that a person would mark. The checker does not find the lines in
+`missed`; docs/releases-checker.md explains the reasons.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,9 +13,9 @@ class Shape(NamedTuple):
 
     name: str
     content: str
-    #: Changes by line, as somebody who reads the file finds them.
+    #: Changes by line, as a reader of the file finds them.
     breaks: Mapping[int, str] = {}
-    #: The lines of these that the checker misses.
+    #: Lines of `breaks` that the checker misses.
     missed: frozenset[int] = frozenset()
 
 
@@ -24,7 +24,7 @@ LINKS, PACKAGES = "release-links-external", "packages-pipelines"
 TOKENS, PAGES, FLAGS = "tokens-without-expiry", "legacy-page-urls", "feature-flag-version"
 
 SHAPES: Sequence[Shape] = (
-    # PHP joins texts by dots, and asks functions for the beginning of a path.
+    # PHP joins texts with dots, and functions return the beginning of a path.
     Shape(
         "Projects.php",
         "<?php // client of gitlab\n"
@@ -40,7 +40,7 @@ SHAPES: Sequence[Shape] = (
         "return $this->delete('groups/' . $id . '/member_roles/' . $role);\n",
         {2: RUNNER, 3: USERS, 4: "group-member-roles"},
     ),
-    # gitlab4j hands on segments.
+    # gitlab4j passes path segments.
     Shape(
         "RunnersApi.java",
         "// org.gitlab4j\n"
@@ -119,7 +119,7 @@ SHAPES: Sequence[Shape] = (
         "const users = t('users', 'page');\n",
         {3: USERS},
     ),
-    # A function that is returned sends.
+    # The returned function sends the request.
     Shape(
         "roles.js",
         "// @gitbeaker\n"
@@ -131,7 +131,7 @@ SHAPES: Sequence[Shape] = (
         "api.pl",
         '# gitlab\n$self->_call("POST", "projects/$id/runners", { runner_id => 7 });\n',
     ),
-    # gitlab-runner registers by the API.
+    # gitlab-runner registers with the API.
     Shape(
         ".gitlab-ci.yml",
         "register:\n"
@@ -158,7 +158,7 @@ SHAPES: Sequence[Shape] = (
         "subprocess.run(['gitlab-runner', 'register', '--registration-token', token])\n",
         {1: RUNNER},
     ),
-    # The token of an environment that another line exports.
+    # Another line exports the token as an environment variable.
     Shape(
         "export.sh",
         "export REGISTRATION_TOKEN=$T\ngitlab-runner register --non-interactive\n",
@@ -198,7 +198,7 @@ SHAPES: Sequence[Shape] = (
     ),
     Shape("fixtures/settings.json", '{"id": 1, "sign_in_text": "Hello", "help_text": null}\n'),
     Shape("fixtures/hook.json", '{"project": {"operations_access_level": "enabled"}}\n'),
-    # … but these say that they are sent.
+    # These files declare that they are sent.
     Shape(
         "body.json", '{\n "operations_access_level": "private"\n}\n', {2: "operations-access-level"}
     ),

@@ -1,4 +1,4 @@
-"""What consumers hand in, by the change that breaks it; see near_misses.py for the contrary."""
+"""Inputs of consumers, by the change that breaks them; near_misses.py has the others."""
 
 import json
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
-    """A text with the lines of what breaks; no lines for a near miss."""
+    """A text with the numbers of its breaking lines; a near miss has none."""
 
     change: str
     name: str
@@ -15,7 +15,7 @@ class Example(NamedTuple):
 
 
 def har(*requests: dict[str, Any]) -> str:
-    """Return a HAR file as browsers write it, an item a line."""
+    """Return a HAR file as browsers write it, with one entry per line."""
     entries = [
         {
             "startedDateTime": each.pop("at", "2026-01-01T00:00:00.000Z"),
@@ -28,7 +28,7 @@ def har(*requests: dict[str, Any]) -> str:
 
 
 def line_of(content: str, text: str) -> int:
-    """Return the first line with a text."""
+    """Return the number of the first line with a text."""
     return content[: content.index(text)].count("\n") + 1
 
 

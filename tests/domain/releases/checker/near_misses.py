@@ -1,4 +1,4 @@
-"""What consumers hand in that is like what a change breaks, and goes on working."""
+"""Inputs of consumers that are similar to breaking ones, but keep working."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ MISSES: Sequence[Example] = tuple(
         ("legacy-page-urls", "access.log", log("GET /acme/shop/-/issues", "GET /acme/issues")),
         ("legacy-page-urls", "access.log", log("GET /acme/shop.git/info/refs?service=x")),
         ("legacy-page-urls", "access.log", log("POST /acme/shop/alerts/notify")),
-        # Recorded responses: nobody asks for these.
+        # Recorded responses, which are no requests.
         (
             "legacy-page-urls",
             "a.json",

@@ -1,4 +1,4 @@
-"""Clients of many languages: nothing false is found, and what is missed is known."""
+"""Clients in many languages: there are no false findings, and missed lines are known."""
 
 import re
 from pathlib import Path
@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 
 from domain.releases.changes import Certainty
-from domain.releases.checker.checker import check
+from domain.releases.checker.checker import check_file
 from tests.domain.releases.checker.client_shapes import SHAPES, Shape
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "releases-checker.md"
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda each: each.name)
-def test_what_breaks_is_found_and_nothing_else(shape: Shape) -> None:
-    found = check(shape.name, shape.content.encode()).findings
+def test_only_breaking_lines_are_found(shape: Shape) -> None:
+    found = check_file(shape.name, shape.content.encode()).findings
     expected = {line: change for line, change in shape.breaks.items() if line not in shape.missed}
     assert {each.line: each.change.id for each in found} == expected
     assert len(found) == len(expected)
 
 
-def test_the_document_counts_what_is_found_and_missed() -> None:
+def test_the_document_has_the_numbers_of_found_and_missed_lines() -> None:
     breaking = sum(len(each.breaks) for each in SHAPES)
     missed = sum(len(each.missed) for each in SHAPES)
     said = re.search(r"(\d+) files with (\d+) breaking lines.* (\d+) missed", DOCUMENT.read_text())
@@ -33,7 +33,7 @@ def test_the_document_counts_what_is_found_and_missed() -> None:
     [
         ("a.sh", "curl https://gate.example/api/v4/users?page=2", "sure"),
         ("a.py", "import gitlab\ngl.users.list(page=2)", "sure"),
-        # Only a name, and no call; a call whose parameters are known when it runs.
+        # Only a name without a call, and a call whose parameters are known at run time.
         ("a.py", "project.operations_access_level = 'private'", "possible"),
         (
             "access.log",
@@ -41,7 +41,7 @@ def test_the_document_counts_what_is_found_and_missed() -> None:
             "possible",
         ),
         ("a.go", 'package gitlab\nNewRequest(http.MethodPost, "runners", options)', "possible"),
-        # Some of such requests fail, or mean something else.
+        # Some of these requests fail, or have another meaning.
         ("a.graphql", "{ runner(id: 1) { projects { nodes { id } } } }", "possible"),
         # A name and its call on one line.
         (
@@ -51,6 +51,6 @@ def test_the_document_counts_what_is_found_and_missed() -> None:
         ),
     ],
 )
-def test_a_finding_says_how_certain_it_is(name: str, content: str, certainty: str) -> None:
-    [finding] = check(name, content.encode()).findings
+def test_a_finding_has_a_certainty(name: str, content: str, certainty: str) -> None:
+    [finding] = check_file(name, content.encode()).findings
     assert finding.certainty is Certainty(certainty)

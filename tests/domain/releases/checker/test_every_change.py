@@ -1,52 +1,52 @@
-"""Every change of the schedule is found where it breaks something, and nowhere near by."""
+"""Every change of the schedule is found in breaking code, and not in similar code."""
 
 from dataclasses import fields
 
 import pytest
 
-from domain.releases.checker.access_logs import RATES
-from domain.releases.checker.checker import check
-from domain.releases.checker.requests import API
+from domain.releases.checker.access_logs import RATE_LIMITS
+from domain.releases.checker.checker import check_file
+from domain.releases.checker.requests import API_PATH
 from domain.releases.schedule import SCHEDULE
 from tests.domain.releases.checker.examples import BREAKS, Example
 from tests.domain.releases.checker.near_misses import MISSES
 from web.settings.table import Settings
 
 _SETTINGS = {
-    f"{API}/users": "users_api_rate_limit",
-    f"{API}/users/:id": "user_api_rate_limit",
-    f"{API}/projects": "projects_api_rate_limit",
-    f"{API}/projects/:id": "project_api_rate_limit",
-    f"{API}/groups": "groups_api_rate_limit",
-    f"{API}/groups/:id": "group_api_rate_limit",
-    f"{API}/groups/:id/projects": "group_projects_api_rate_limit",
+    f"{API_PATH}/users": "users_api_rate_limit",
+    f"{API_PATH}/users/:id": "user_api_rate_limit",
+    f"{API_PATH}/projects": "projects_api_rate_limit",
+    f"{API_PATH}/projects/:id": "project_api_rate_limit",
+    f"{API_PATH}/groups": "groups_api_rate_limit",
+    f"{API_PATH}/groups/:id": "group_api_rate_limit",
+    f"{API_PATH}/groups/:id/projects": "group_projects_api_rate_limit",
 }
 
 
 def _found(example: Example) -> list[tuple[str, int]]:
-    report = check(example.name, example.content.encode())
+    report = check_file(example.name, example.content.encode())
     return [(each.change.id, each.line) for each in report.findings]
 
 
 @pytest.mark.parametrize("example", BREAKS, ids=lambda each: f"{each.change} {each.name}")
-def test_what_breaks_is_found_at_its_line(example: Example) -> None:
+def test_breaking_code_is_found_at_its_line(example: Example) -> None:
     assert _found(example) == [(example.change, line) for line in example.lines]
 
 
 @pytest.mark.parametrize("example", MISSES, ids=lambda each: f"{each.change} {each.name}")
-def test_what_is_alike_is_not_found(example: Example) -> None:
+def test_similar_code_is_not_found(example: Example) -> None:
     assert _found(example) == []
 
 
-def test_the_rates_are_those_of_an_instance_that_sets_no_others() -> None:
+def test_the_rates_are_the_default_settings() -> None:
     usual = {field.name: field.default for field in fields(Settings)}
-    for path, (count, window) in RATES.items():
+    for path, (count, window) in RATE_LIMITS.items():
         minutes = int(window.total_seconds() // 60)
         unit = "minute" if minutes == 1 else f"{minutes} minutes"
         assert usual[_SETTINGS[path]] == f"{count}/{unit} from 18.0"
 
 
 @pytest.mark.spec("M2")
-def test_there_is_an_example_of_every_change() -> None:
+def test_every_change_has_an_example() -> None:
     assert {each.change for each in BREAKS} == {each.id for each in SCHEDULE}
     assert {each.change for each in MISSES} <= {each.id for each in SCHEDULE}

@@ -1,4 +1,4 @@
-"""Whatever is handed in, the checker ends in time that grows with the size, and repeats nothing."""
+"""Checks of any input take time proportional to its size, and report no content of it."""
 
 import json
 import sys
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.releases.checker.checker import check, check_text
-from domain.releases.checker.findings import TakesTooLongError, UnreadableContentError
+from domain.releases.checker.checker import check_file, check_text
+from domain.releases.checker.findings import CheckTimeoutError, UnreadableContentError
 from tests.domain.releases.checker.examples import BREAKS
 from tests.support.wire.garbage import bounded
 
@@ -21,7 +21,7 @@ _NAMES = (
     *("a.har", "access.log", "requests.txt", "a.graphql", ".gitlab-ci.yml", "a.py", "a.js"),
     *("a.sh", "a.php", "a.json", "notes", ""),
 )
-#: Parts of which bombs are made: what opens, repeats or ends something in one of the formats.
+#: Parts of generated inputs: text that opens, repeats or ends something in one of the formats.
 _PARTS = (
     *("[", "{", "(", "]", "}", ")", '"', "'", "`", "\\", "/*", "#", "//", "\n", " ", "$(", "${"),
     *('"""', "{a", "{a:", "- ", "? ", "&a ", "*a ", "!a ", "a: ", "k: v, ", "| ", '{"a":'),
@@ -34,7 +34,7 @@ _PARTS = (
 
 
 def _steps(work: Callable[[], Any]) -> int:
-    """Return how many lines of Python and calls the work took: no clock, so no busy machine."""
+    """Count the lines of Python and calls of the work, since time would depend on the machine."""
     count = 0
 
     def trace(_frame: FrameType, _event: str, _arg: Any) -> Any:
@@ -53,19 +53,19 @@ def _steps(work: Callable[[], Any]) -> int:
 
 def _check(name: str, content: bytes) -> None:
     try:
-        check(name, content)
+        check_file(name, content)
     except UnreadableContentError as error:
         assert str(error)  # noqa: PT017 - one of the two outcomes
 
 
-#: Any machine may be busy.
+#: Settings without a deadline, because machines may be busy.
 _patient = settings(deadline=None)
 _SECRET = "glpat-Zq8sVt3Xk1LmNp7RwYbC"
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_bomb_ends(name: str) -> None:
+def test_a_bomb_is_checked_in_limited_steps(name: str) -> None:
     for part in _PARTS:
         _check(name, (part * (1_500 // len(part))).encode("utf-8", "replace"))
 
@@ -74,14 +74,14 @@ def test_a_bomb_ends(name: str) -> None:
 @pytest.mark.parametrize(
     "part", ["x=get(", "gl.users.list(", "[", "{a", "- [", "a: ", "'", "curl -d a=b ", "a.b(c)\n"]
 )
-def test_steps_grow_with_the_size_alone(name: str, part: str) -> None:
+def test_steps_are_proportional_to_the_size(name: str, part: str) -> None:
     small, large = (part * each for each in (150, 600))
     fewer = _steps(lambda: _check(name, small.encode()))
     more = _steps(lambda: _check(name, large.encode()))
     assert more <= 6 * fewer + 5_000
 
 
-#: Of a megabyte, they took 1.5 to 3 seconds, and fifteen at the size that the API accepts.
+#: A megabyte of these takes 1.5 to 3 seconds, and fifteen seconds at the size that the API accepts.
 _LONG = (
     *(("a.py", "["), ("a.js", "("), ("a.js", "`query{a}`;"), ("a.js", "let a;")),
     *(("a.php", "$a->b("), ("a.sh", "$("), ("a.sh", "curl -d a=b x\n"), ("a.yml", "- k: v\n")),
@@ -92,25 +92,25 @@ _LONG = (
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "part"), _LONG)
-def test_reading_ends_when_its_time_is_over(name: str, part: str) -> None:
+def test_parsing_ends_after_its_time_limit(name: str, part: str) -> None:
     begun = thread_time()
-    with suppress(TakesTooLongError, UnreadableContentError):
+    with suppress(CheckTimeoutError, UnreadableContentError):
         check_text(name, part * (1_000_000 // len(part)), seconds=0.2)
     assert thread_time() - begun < 1
 
 
 @pytest.mark.long
-def test_a_text_that_takes_too_long_is_told_apart_from_one_without_findings() -> None:
+def test_a_text_that_takes_too_long_is_an_error() -> None:
     aliases = "a: &a x\n" + "".join(f"k{number}: *a\n" for number in range(100_000))
     for name, text in (("a.yml", aliases), ("a.js", "f(" * 300_000), ("a.py", "x = 1\n" * 99_999)):
-        with pytest.raises(TakesTooLongError, match="gatebell releases check"):
+        with pytest.raises(CheckTimeoutError, match="gatebell releases check"):
             check_text(name, text, seconds=0.1)
 
 
 @pytest.mark.long
 @_patient
 @given(name=st.sampled_from(_NAMES), content=st.binary(max_size=400))
-def test_any_bytes_are_read_or_refused(name: str, content: bytes) -> None:
+def test_any_bytes_are_checked_or_rejected(name: str, content: bytes) -> None:
     _check(name, content)
 
 
@@ -120,14 +120,14 @@ def test_any_bytes_are_read_or_refused(name: str, content: bytes) -> None:
     name=st.sampled_from(_NAMES),
     parts=st.lists(st.sampled_from(_PARTS) | st.text(max_size=6), max_size=60),
 )
-def test_any_text_is_read_or_refused(name: str, parts: list[str]) -> None:
+def test_any_text_is_checked_or_rejected(name: str, parts: list[str]) -> None:
     _check(name, "".join(parts).encode("utf-8", "replace"))
 
 
 @pytest.mark.long
 @_patient
 @given(example=st.sampled_from(BREAKS), at=st.integers(0, 400), part=st.sampled_from(_PARTS))
-def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> None:
+def test_malformed_examples_are_checked_or_rejected(example: Any, at: int, part: str) -> None:
     text = example.content[:at] + part + example.content[at:]
     _check(example.name, text.encode("utf-8", "replace"))
 
@@ -135,8 +135,8 @@ def test_what_breaks_may_be_broken_itself(example: Any, at: int, part: str) -> N
 @pytest.mark.long
 @bounded(30)
 @given(value=st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists))
-def test_any_json_is_read_as_the_library_reads_it(value: Any) -> None:
-    from domain.releases.checker.json_documents import read_json  # noqa: PLC0415 - used here alone
+def test_json_is_parsed_as_by_the_standard_library(value: Any) -> None:
+    from domain.releases.checker.json_documents import read_json  # noqa: PLC0415 - only used here
 
     text = json.dumps({"a": value}, allow_nan=False) if _is_finite(value) else "{}"
     assert _plain(read_json(text).value) == json.loads(text)
@@ -158,20 +158,20 @@ def _plain(value: Any) -> Any:
     "text",
     ["{", "[1,]", '{"a":}', '{"a" 1}', '{"a":1,}', "[1 2]", "{1:2}", "[1}", "1x", '"\x01"', "[] 1"],
 )
-def test_what_is_no_json_is_refused(text: str) -> None:
+def test_invalid_json_is_rejected(text: str) -> None:
     with pytest.raises(UnreadableContentError):
-        check("a.har", text.encode())
+        check_file("a.har", text.encode())
 
 
 @pytest.mark.parametrize("example", BREAKS, ids=lambda each: f"{each.change} {each.name}")
-def test_nothing_of_the_input_is_in_the_report(example: Any) -> None:
+def test_the_report_contains_no_secrets_of_the_input(example: Any) -> None:
     noisy = (
         example.content.replace("gatebell.example", f"{_SECRET}.example")
         .replace("page=2", f"page=2&private_token={_SECRET}")
         .replace("projects/7", f"projects/{_SECRET}")
         .replace("$T", _SECRET)
     )
-    assert _SECRET not in repr(check(example.name, noisy.encode()))
+    assert _SECRET not in repr(check_file(example.name, noisy.encode()))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_nothing_of_the_input_is_in_the_report(example: Any) -> None:
         ("a.json", "{SECRET"),
     ],
 )
-def test_no_error_repeats_what_was_handed_in(name: str, text: str) -> None:
+def test_errors_contain_no_secrets_of_the_input(name: str, text: str) -> None:
     with pytest.raises(UnreadableContentError) as raised:
-        check(name, text.replace("SECRET", _SECRET).encode())
+        check_file(name, text.replace("SECRET", _SECRET).encode())
     assert _SECRET not in f"{raised.value}{raised.value.__cause__}"

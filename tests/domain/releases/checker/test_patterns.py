@@ -26,7 +26,7 @@ def _patterns() -> Iterator[re.Pattern[str]]:
 
 
 @given(data=st.data())
-def test_a_possessive_group_matches_what_a_greedy_one_matches(data: st.DataObject) -> None:
+def test_a_possessive_group_matches_like_a_greedy_one(data: st.DataObject) -> None:
     pattern = data.draw(st.sampled_from(list(_patterns())))
     greedy = re.compile(_POSSESSIVE.sub(r")\1", pattern.pattern), pattern.flags)
     some = st.one_of(st.text("\"'`\\\n\r{}$x ", max_size=12), st.from_regex(greedy))

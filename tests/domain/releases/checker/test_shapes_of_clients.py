@@ -1,27 +1,28 @@
-"""How real clients write requests, in the shapes that docs/releases-checker.md counts."""
+"""Requests in the styles of real clients that docs/releases-checker.md counts."""
 
 import pytest
 
-from domain.releases.checker.checker import check
+from domain.releases.checker.checker import check_file
 
 
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        # python-gitlab's managers have their path as a text of the class.
+        # Managers of python-gitlab have their path as a class attribute.
         (
             "a.py",
             'import gitlab\nclass Manager:\n    _path = "/groups/{group_id}/member_roles"\n',
             [("group-member-roles", 3)],
         ),
         ("a.py", 'import gitlab\nclass Manager:\n    _path = "/member_roles"\n', []),
-        # … and the attributes of an update in a tuple.
+        # They list the attributes of an update in a tuple.
         (
             "a.py",
             'import gitlab\n_update = RequiredOptional(optional=(\n    "sign_in_text",\n))\n',
             [("sign-in-text", 3)],
         ),
-        # gitbeaker's functions take a tagged template, and return a function that sends.
+        # Functions of gitbeaker take a tagged template, and return a function that sends the
+        # request.
         (
             "a.js",
             (
@@ -50,7 +51,7 @@ from domain.releases.checker.checker import check
             ),
             [],
         ),
-        # Types of TypeScript name what requests and responses hold.
+        # Types of TypeScript name the fields of requests and responses.
         (
             "a.d.ts",
             "// gitlab\ninterface Project { ci_job_token_scope_enabled?: boolean; id: number }",
@@ -58,6 +59,8 @@ from domain.releases.checker.checker import check
         ),
     ],
 )
-def test_a_shape_is_read(name: str, content: str, found: list[tuple[str, int]]) -> None:
-    report = check(name, content.encode())
+def test_a_style_of_requests_is_recognized(
+    name: str, content: str, found: list[tuple[str, int]]
+) -> None:
+    report = check_file(name, content.encode())
     assert [(each.change.id, each.line) for each in report.findings] == found

@@ -1,8 +1,8 @@
-"""What does not parse is refused with its line; parts of files and any language are read."""
+"""Unparsable files are rejected with the line; parts of files and any language are accepted."""
 
 import pytest
 
-from domain.releases.checker.checker import check, check_text
+from domain.releases.checker.checker import check_file, check_text
 from domain.releases.checker.findings import UnreadableContentError
 
 
@@ -21,15 +21,17 @@ from domain.releases.checker.findings import UnreadableContentError
         ("a.py", 'def f():\n    """Say.\n    return 1\n', 2),
     ],
 )
-def test_what_does_not_parse_is_refused_with_its_line(name: str, text: str, line: int) -> None:
+def test_files_that_cannot_be_parsed_are_rejected_with_the_line(
+    name: str, text: str, line: int
+) -> None:
     with pytest.raises(UnreadableContentError, match=rf"\(line {line}\)"):
-        check(name, text.encode())
+        check_file(name, text.encode())
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_byte_order_mark_is_no_content(encoding: str) -> None:
+def test_a_byte_order_mark_is_ignored(encoding: str) -> None:
     text = '\ufeff{"query": "{ runnerPlatforms { id } }"}' if encoding == "utf-8" else '{"a": 1}'
-    assert check("a.json", text.encode(encoding)).kind == "JSON"
+    assert check_file("a.json", text.encode(encoding)).kind == "JSON"
     assert check_text("a.json", text).kind == "JSON"
 
 
@@ -43,35 +45,35 @@ def test_a_byte_order_mark_is_no_content(encoding: str) -> None:
         ("", "[[ -f token ]] && curl https://gate.example/api/v4/version"),
         ("", "[settings]\nurl = 1"),
         ("", "def (:"),
-        # What a language writes so.
+        # Syntax that is valid in the language.
         ("a.js", "const brackets = /[({]/;\nlet apostrophe = <p>don't</p>;"),
         ("a.rs", "fn first<'a>(x: &'a str) -> &'a str { x }"),
         ("a.sh", "cat <<END\ndon't (\nEND\ncase $x in a) echo ;; esac"),
         ("a.rb", "x =~ /[(]/"),
-        # Texts that hold quotes, as Python takes them from 3.12 on; and Python 2.
+        # Nested quotes, which Python supports from 3.12 on, and Python 2.
         ("a.py", 'print(f"{", ".join(names)} {d["("]}")\n'),
         ("a.py", 'print "hello", 0777, `x`\n'),
         ("a.py", "x = 'it\\'s' + r'\\d' # don't (\ny = \"\"\"\n(\n\"\"\"\n"),
         ("a.py", '"""{"""\nx = "a\\\nb"\n'),
-        # A quote behind a backslash closes no text in three quotes.
+        # A quote after a backslash does not close a text in triple quotes.
         ("a.py", 'x = """a \\""""\n'),
         ("a.py", "x = '''a \\''''\ny = '''b\\\\'''\n"),
         ("a.py", 'x = """a "b" ""c"""\n'),
     ],
 )
-def test_a_part_of_a_file_and_any_language_are_read(name: str, text: str) -> None:
-    assert check(name, text.encode()).kind
+def test_parts_of_files_and_any_language_are_accepted(name: str, text: str) -> None:
+    assert check_file(name, text.encode()).kind
 
 
 @pytest.mark.parametrize(
     "name", ["a.json", "a.har", "a.graphql", "a.yml", "a.py", "a.log", "a.http", ""]
 )
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_an_empty_file_breaks_nothing(name: str, text: str) -> None:
+def test_an_empty_file_has_no_findings(name: str, text: str) -> None:
     assert check_text(name, text).findings == ()
 
 
 @pytest.mark.parametrize("name", ["README.md", "notes.txt", ""])
-def test_prose_is_not_read_as_yaml(name: str) -> None:
+def test_prose_is_not_parsed_as_yaml(name: str) -> None:
     text = 'Note:\n\nThis is *prose* with: a colon: here\n- [x] "an open quote\n'
     assert check_text(name, text).kind == "Text"

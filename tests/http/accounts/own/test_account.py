@@ -1,4 +1,4 @@
-"""A user's own settings: profile, password, and a time zone that pages and messages are in."""
+"""Tests of a user's own settings: profile, password, and the time zone of pages and messages."""
 
 import pytest
 import requests
@@ -68,7 +68,7 @@ def change_profile(
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2023-44400")
-def test_a_new_password_counts_at_once_and_signs_all_other_browsers_out(
+def test_a_new_password_works_immediately_and_signs_out_all_other_browsers(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
@@ -86,14 +86,14 @@ def test_the_current_password_must_be_known(gatebell: LiveGatebell, charlie: Per
     here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     answer = change_password(gatebell, here, "not the current one", NEW)
     assert answer.status_code == 422
-    assert "Wrong current password" in answer.text
+    assert "The current password is incorrect" in answer.text
     assert is_signed_in(gatebell, elsewhere)
     assert is_signed_in(gatebell, sign_in(gatebell, charlie))
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
+def test_the_current_password_cannot_be_guessed_in_an_unattended_browser(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -106,7 +106,7 @@ def test_the_current_password_cannot_be_guessed_at_in_a_browser_left_open(
 
 
 @pytest.mark.long
-def test_the_right_password_does_not_count_if_something_else_is_wrong(
+def test_the_right_password_does_not_count_if_another_field_is_invalid(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, email = open_browser(gatebell, charlie), f"{unique('new')}@people.example"
@@ -119,7 +119,7 @@ def test_the_right_password_does_not_count_if_something_else_is_wrong(
 
 
 @pytest.mark.long
-def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell) -> None:
+def test_a_weak_password_is_rejected(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     browser = signed_in(gatebell, person)
     for new in ("", "x" * 11, "x" * 100_000, f"{person.username}-is-my-name"):
@@ -128,7 +128,7 @@ def test_a_password_that_is_too_easy_is_refused(gatebell: LiveGatebell) -> None:
         assert person.password not in answer.text, new
 
 
-def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> None:
+def test_a_new_password_with_a_different_repetition_is_rejected(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     browser = signed_in(gatebell, person)
     answer = change_password(gatebell, browser, person.password, NEW, NEW + "x")
@@ -136,7 +136,7 @@ def test_the_new_password_must_be_given_twice_alike(gatebell: LiveGatebell) -> N
     assert "do not match" in answer.text
 
 
-def test_a_password_may_hold_any_character(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_password_can_contain_any_character(gatebell: LiveGatebell, charlie: Person) -> None:
     new = "päßwörter sind schön 🔔 nul\x00inside is odd but fine"
     answer = change_password(gatebell, open_browser(gatebell, charlie), charlie.password, new)
     assert answer.status_code == 302, answer.text
@@ -144,7 +144,7 @@ def test_a_password_may_hold_any_character(gatebell: LiveGatebell, charlie: Pers
     assert is_signed_in(gatebell, sign_in(gatebell, changed))
 
 
-def test_the_name_is_changed_and_the_api_tells_it_with_the_address(
+def test_a_changed_name_is_shown_with_the_email_in_the_api(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -161,7 +161,7 @@ def test_the_name_is_changed_and_the_api_tells_it_with_the_address(
 
 
 @pytest.mark.long
-def test_the_address_is_changed_with_the_password_only(
+def test_a_change_of_the_email_address_needs_the_password(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, email = open_browser(gatebell, charlie), f"{unique('new')}@people.example"
@@ -187,7 +187,7 @@ def test_the_address_is_changed_with_the_password_only(
         ({"end_applications": "y", "revoke_tokens": "y"}, (False, False)),
     ],
 )
-def test_a_new_password_ends_other_access_if_wanted(
+def test_a_password_change_ends_other_access_if_requested(
     gatebell: LiveGatebell, charlie: Person, boxes: dict[str, str], left: tuple[bool, bool]
 ) -> None:
     access = give_access(gatebell, charlie)
@@ -199,12 +199,12 @@ def test_a_new_password_ends_other_access_if_wanted(
     assert access.is_open(gatebell) == left
     again = refresh(gatebell, access.client, access.pair.refresh)
     assert again.status_code == (200 if left[0] else 400)
-    # Who was signed out asks before it comes in again.
+    # Applications of signed-out users show the consent page before they get access again.
     assert (ask(browser, gatebell, access.client).status_code == 302) == left[0]
 
 
 @pytest.mark.long
-def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
+def test_an_invalid_profile_is_rejected_on_the_page(gatebell: LiveGatebell) -> None:
     garbage = (
         ("", "a@b.example"),
         ("x" * 300, "a@b.example"),
@@ -228,12 +228,12 @@ def test_a_visitor_has_to_sign_in_first(gatebell: LiveGatebell) -> None:
         assert answer.headers["Location"].startswith("/users/sign_in?next="), page
 
 
-# A time zone of one's own
+# Time zones of users
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_pages_show_times_in_the_zone_of_the_profile(gatebell: LiveGatebell) -> None:
+def test_pages_show_times_in_the_time_zone_of_the_profile(gatebell: LiveGatebell) -> None:
     endpoint, person = connect(gatebell), make_user(gatebell)
     give_role(gatebell, endpoint.project, person, Role.DEVELOPER)
     endpoint.accepted(title="x", start_time="2026-01-31T23:30:00Z")
@@ -245,12 +245,12 @@ def test_pages_show_times_in_the_zone_of_the_profile(gatebell: LiveGatebell) -> 
     assert form.value("time_zone") == "UTC"
     assert submit(browser, page, form, time_zone="Asia/Kathmandu").status_code == 302
     assert "2026-02-01 05:15:00 +05:45" in browser.get(alert).text
-    # Those of others are as they were.
+    # Other users still see their own time zones.
     assert "2026-01-31 23:30:00 UTC" in signed_in(gatebell, alice(gatebell)).get(alert).text
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "x" * 10_000, "localtime"])
-def test_what_is_no_zone_is_refused(gatebell: LiveGatebell, zone: str) -> None:
+def test_an_invalid_time_zone_is_rejected(gatebell: LiveGatebell, zone: str) -> None:
     browser = signed_in(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/profile")
     answer = submit(browser, page, form_with(page, "time_zone"), time_zone=zone)
@@ -258,7 +258,7 @@ def test_what_is_no_zone_is_refused(gatebell: LiveGatebell, zone: str) -> None:
     assert "Choose a time zone" in answer.text
 
 
-def test_a_name_changed_by_a_token_leaves_the_zone(gatebell: LiveGatebell) -> None:
+def test_a_name_change_by_token_keeps_the_time_zone(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     gatebell.cli("users", "change", person.username, "--time-zone", "europe/berlin")
     assert script_of(gatebell, person).send("PUT", "/user", json={"name": "New"}).ok
@@ -269,7 +269,7 @@ def test_a_name_changed_by_a_token_leaves_the_zone(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.long
-def test_a_silence_starts_when_the_clock_of_its_author_says(gatebell: LiveGatebell) -> None:
+def test_a_silence_starts_at_the_time_in_its_authors_time_zone(gatebell: LiveGatebell) -> None:
     endpoint, person = connect(gatebell), make_user(gatebell)
     give_role(gatebell, endpoint.project, person, Role.DEVELOPER)
     gatebell.cli("users", "change", person.username, "--time-zone", "Asia/Kathmandu")

@@ -1,4 +1,4 @@
-"""A copied cookie ends when its user changes what they sign in with; their own browser goes on."""
+"""Copied cookies end when users change their credentials; their own browser stays signed in."""
 
 from collections.abc import Callable
 
@@ -68,7 +68,7 @@ WITH_APP: tuple[Change, ...] = (change_password_with_app, remove_app, renew_code
 @pytest.mark.parametrize(
     "change", [change_password, change_password_with_app, add_app, remove_app, renew_codes]
 )
-def test_a_copied_cookie_ends_and_the_browser_goes_on(
+def test_a_copied_cookie_ends_and_the_users_browser_stays_signed_in(
     gatebell: LiveGatebell, change: Change
 ) -> None:
     person = make_user(gatebell)
@@ -80,11 +80,11 @@ def test_a_copied_cookie_ends_and_the_browser_goes_on(
     change(gatebell, browser, person)
     assert is_signed_in(gatebell, browser)
     assert not is_signed_in(gatebell, copied)
-    # The cookie that the browser had before is over as well.
+    # The browser's old cookie ended, too.
     assert copied.cookies.get(COOKIE) != browser.cookies.get(COOKIE)
 
 
-def test_a_wrong_password_renews_nothing(gatebell: LiveGatebell) -> None:
+def test_a_wrong_password_does_not_end_a_copied_cookie(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     copied = copy_of(gatebell, browser)

@@ -1,4 +1,4 @@
-"""E-mail addresses: confirmed by links, or by administrators; changed when they are confirmed."""
+"""Tests of email addresses: confirmation by link or by administrators, and changes of addresses."""
 
 import re
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 import requests
 from sqlalchemy import func, select, update
 
-from domain.accounts.email_addresses import LINK_LIFETIME, find_waiting
+from domain.accounts.email_addresses import CONFIRMATION_LINK_LIFETIME, find_unconfirmed_address
 from domain.accounts.users import get_user
 from domain.audit.events import EventKind
 from models import EmailConfirmation, Mail, User
@@ -49,13 +49,13 @@ def user_of(service: LiveGatebell, person: Person) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGatebell) -> None:
+def test_a_link_confirms_the_address_and_applications_see_it(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     assert claims_of(mailing, person)["email_verified"] is False
     assert user_of(mailing, person)["confirmed_at"] is None
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
-    assert "Your e-mail address is not verified" in page.text
+    assert "Your email address is not verified" in page.text
     assert submit(browser, page, form_to(page, "/send_link")).status_code == 302
     assert follow(mailing, person, link_to(mailing, person.email)).status_code == 302
     assert claims_of(mailing, person)["email_verified"] is True
@@ -63,11 +63,11 @@ def test_a_link_confirms_the_address_and_applications_are_told(mailing: LiveGate
     assert confirmed_at.endswith("Z")
     seen_by_root = script_of(mailing, root(mailing)).send("GET", f"/users/{id_of(mailing, person)}")
     assert seen_by_root.json()["confirmed_at"] == confirmed_at
-    assert "It is verified." in browser.get(mailing.url + PROFILE).text
+    assert "The current address is verified." in browser.get(mailing.url + PROFILE).text
 
 
 @pytest.mark.long
-def test_a_new_address_counts_when_it_is_confirmed_and_the_old_one_is_told(
+def test_a_new_address_is_used_after_confirmation_and_the_old_one_is_notified(
     mailing: LiveGatebell,
 ) -> None:
     person, email = make_user(mailing), new_address()
@@ -75,8 +75,8 @@ def test_a_new_address_counts_when_it_is_confirmed_and_the_old_one_is_told(
     assert stored(mailing, person) == (person.email, False)
     (told,) = messages_to(mailing, person.email)
     assert email in told
-    assert "If it was not you, change your password" in told
-    # A message that is only looked at changes nothing: programs follow links, too.
+    assert "If this was not you, change your password" in told
+    # GET and HEAD change nothing, since programs follow links, too.
     link, browser = link_to(mailing, email), open_browser(mailing, person)
     for _ in range(2):
         assert browser.get(link).status_code == 200
@@ -86,14 +86,15 @@ def test_a_new_address_counts_when_it_is_confirmed_and_the_old_one_is_told(
     assert follow(mailing, person, link).status_code == 302
     assert stored(mailing, person) == (email, True)
     told, *_ = messages_to(mailing, person.email)
-    assert f"The e-mail address of @{person.username} is {email} now" in told
+    assert f"The email address of @{person.username} was changed" in told
+    assert email in told
     kinds = [event.kind for event in events_about(mailing, person)]
     about = [kind for kind in kinds if kind.startswith("email.")]
     assert about == [EventKind.EMAIL_CONFIRMED, EventKind.EMAIL_CHANGE_REQUESTED]
 
 
 @pytest.mark.long
-def test_a_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) -> None:
+def test_a_confirmation_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) -> None:
     person, first, second = make_user(mailing), new_address(), new_address()
     wish(mailing, person, first)
     wish(mailing, person, second)
@@ -106,11 +107,14 @@ def test_a_link_works_once_and_a_newer_one_replaces_it(mailing: LiveGatebell) ->
 
 
 @pytest.mark.long
-def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) -> None:
+def test_a_confirmation_link_works_for_one_account_and_cannot_be_forged(
+    mailing: LiveGatebell,
+) -> None:
     person, other, email = make_user(mailing), make_user(mailing, name="mallory"), new_address()
     wish(mailing, person, email)
     link = link_to(mailing, email)
-    # Who reads the mail of an address cannot be made to lend it to somebody else's account.
+    # A user who reads the mail of an address cannot be tricked into confirming it for another
+    # account.
     answer = follow(mailing, other, link)
     assert answer.status_code == 404
     assert email not in answer.text
@@ -118,7 +122,7 @@ def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) 
     base, _, token = link.rpartition("/")
     for wrong in (f"{token}x", token[:-1], f"gba-{token[4:]}", "x", "%00", token.upper()):
         assert follow(mailing, person, f"{base}/{wrong}").status_code == 404, wrong
-    # Not even with the page of the right person, in another browser.
+    # The form of the right user fails, too, when another browser submits it.
     browser, mallory = open_browser(mailing, person), open_browser(mailing, other)
     page = browser.get(link)
     assert submit(mallory, page, form_to(page, token)).status_code in {400, 404}
@@ -128,10 +132,10 @@ def test_a_link_is_for_one_account_and_cannot_be_made_up(mailing: LiveGatebell) 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", ["their own", "an administrator's", "a command's"])
-def test_a_new_password_ends_the_wish_for_another_address(mailing: LiveGatebell, way: str) -> None:
+def test_a_new_password_cancels_a_requested_address_change(mailing: LiveGatebell, way: str) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
-    assert "which also forgets the new address" in messages_to(mailing, person.email)[0]
+    assert "This also cancels the change" in messages_to(mailing, person.email)[0]
     if way == "their own":
         change_password(mailing, open_browser(mailing, person), person)
     elif way == "a command's":
@@ -140,12 +144,12 @@ def test_a_new_password_ends_the_wish_for_another_address(mailing: LiveGatebell,
         press(mailing, f"/admin/users/{id_of(mailing, person)}", "/reset_password")
     with database_of(mailing) as session:
         user_id = get_user(person.username, session=session).id
-        assert find_waiting(user_id, session=session) is None
+        assert find_unconfirmed_address(user_id, session=session) is None
     assert email not in at_work(mailing).get(f"{mailing.url}/admin/users/{user_id}").text
 
 
 @pytest.mark.long
-def test_a_new_password_leaves_the_link_for_the_present_address(mailing: LiveGatebell) -> None:
+def test_a_new_password_keeps_the_link_for_the_current_address(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
@@ -161,24 +165,24 @@ def submit_link(browser: requests.Session, link: str) -> requests.Response:
 
 
 @pytest.mark.long
-def test_a_link_ends_after_days(mailing: LiveGatebell) -> None:
+def test_a_confirmation_link_expires(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
-    old = now() - LINK_LIFETIME - timedelta(seconds=5)
+    old = now() - CONFIRMATION_LINK_LIFETIME - timedelta(seconds=5)
     change = update(EmailConfirmation).where(EmailConfirmation.email == email)
     with database_of(mailing) as session:
         session.execute(change.values(created_at=old))
     assert follow(mailing, person, link_to(mailing, email)).status_code == 404
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
-    assert "Its link has expired" in page.text
+    assert "The link has expired" in page.text
     submit(browser, page, form_to(page, "/send_link"))
     assert follow(mailing, person, link_to(mailing, email)).status_code == 302
     assert stored(mailing, person) == (email, True)
 
 
 @pytest.mark.long
-def test_the_answer_does_not_tell_whether_an_address_is_taken(mailing: LiveGatebell) -> None:
+def test_the_response_does_not_show_if_an_address_is_taken(mailing: LiveGatebell) -> None:
     person, owner = make_user(mailing), make_user(mailing, name="owner")
     free, taken = new_address(), owner.email.upper()
     pages = []
@@ -188,25 +192,25 @@ def test_the_answer_does_not_tell_whether_an_address_is_taken(mailing: LiveGateb
         page = browser.get(mailing.url + PROFILE).text
         assert answer.status_code == 302
         pages.append(re.sub(r'value="[^"]{30,}"', "", page.replace(email, "ADDRESS")))
-    # The second request may fall into another second.
+    # The two requests can be sent in different seconds.
     of_times = r"<time.*?</time>|\d\d:\d\d:\d\d(?: UTC|Z)"
     free_page, taken_page = (re.sub(of_times, "", page) for page in pages)
     normal = f"{owner.email.partition('@')[0].upper()}@people.example"
     assert free_page == taken_page.replace(normal, "ADDRESS")
-    # Who reads the mail of the address is told, and gets no link.
+    # The owner of the address is notified, but gets no link.
     (told,) = messages_to(mailing, normal)
-    assert "belongs to another account already" in told
+    assert "already belongs to another account" in told
     assert "email_confirmations" not in told
-    # The present address is told the same of both.
+    # The current address gets the same message in both cases.
     after, before = messages_to(mailing, person.email)
     assert after.replace(normal, free) == before
-    # What is told to others is not in the export of one's data, and neither are links.
+    # The export of a user contains neither messages to other users nor links.
     export = script_of(mailing, person).send("GET", f"/users/{id_of(mailing, person)}/export")
     assert "belongs to another" not in export.text
 
 
 @pytest.mark.long
-def test_an_address_that_was_taken_meanwhile_is_refused(mailing: LiveGatebell) -> None:
+def test_an_address_that_was_taken_after_the_request_is_rejected(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
     other = make_user(mailing)
@@ -216,12 +220,12 @@ def test_an_address_that_was_taken_meanwhile_is_refused(mailing: LiveGatebell) -
         )
     answer = follow(mailing, person, link_to(mailing, email))
     assert answer.status_code == 409
-    assert "Another user has this e-mail address." in answer.text
+    assert "Another user has this email address." in answer.text
     assert stored(mailing, person) == (person.email, False)
 
 
 @pytest.mark.long
-def test_an_export_has_no_link_that_proves_an_address(mailing: LiveGatebell) -> None:
+def test_an_export_contains_no_confirmation_links(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     browser = open_browser(mailing, person)
     page = browser.get(mailing.url + PROFILE)
@@ -238,18 +242,18 @@ def test_an_export_has_no_link_that_proves_an_address(mailing: LiveGatebell) -> 
 
 
 @pytest.mark.long
-def test_messages_to_addresses_are_limited(mailing: LiveGatebell) -> None:
+def test_confirmation_messages_are_limited(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     statuses = [wish(mailing, person, email).status_code for _ in range(11)]
     assert statuses == [302] * 10 + [429]
     assert len(messages_to(mailing, email)) == 10
-    # The name alone can be changed still.
+    # Changes of the name are still possible.
     browser = open_browser(mailing, person)
     assert change_profile(mailing, browser, "Carl", person.email).status_code == 302
 
 
 @pytest.mark.long
-def test_an_address_with_a_line_in_it_reaches_no_header(mailing: LiveGatebell) -> None:
+def test_an_address_with_a_line_break_is_rejected(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     for email in (
         "a@people.example\r\nBcc: b@people.example",
@@ -270,7 +274,7 @@ def test_an_address_with_a_line_in_it_reaches_no_header(mailing: LiveGatebell) -
 
 
 @pytest.mark.long
-def test_a_change_of_mind_ends_the_link(mailing: LiveGatebell) -> None:
+def test_a_cancelled_change_ends_the_link(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
     browser = open_browser(mailing, person)
@@ -280,7 +284,9 @@ def test_a_change_of_mind_ends_the_link(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_new_account_gets_a_link_unless_the_administrator_vouches(mailing: LiveGatebell) -> None:
+def test_a_new_account_gets_a_link_unless_the_administrator_confirms_the_address(
+    mailing: LiveGatebell,
+) -> None:
     script = script_of(mailing, root(mailing))
 
     def make(**more: object) -> dict[str, Any]:
@@ -299,7 +305,7 @@ def test_a_new_account_gets_a_link_unless_the_administrator_vouches(mailing: Liv
 
 
 @pytest.mark.long
-def test_an_administrators_change_counts_at_once_and_has_to_be_confirmed(
+def test_an_administrators_address_change_applies_immediately_and_needs_confirmation(
     mailing: LiveGatebell,
 ) -> None:
     script, person = script_of(mailing, root(mailing)), make_user(mailing)
@@ -315,11 +321,11 @@ def test_an_administrators_change_counts_at_once_and_has_to_be_confirmed(
     assert vouched["email"] == second
     assert vouched["confirmed_at"]
     assert len(messages_to(mailing, second)) == 0
-    # The link to the address before opens nothing any more.
+    # The link that was sent to the previous address no longer works.
     assert follow(mailing, person, link_to(mailing, first)).status_code == 404
 
 
-def test_of_two_clicks_one_confirms(mailing: LiveGatebell) -> None:
+def test_only_one_of_parallel_confirmations_succeeds(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
     link, browser = link_to(mailing, email), open_browser(mailing, person)
@@ -331,7 +337,7 @@ def test_of_two_clicks_one_confirms(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_an_erased_person_leaves_no_message_about_addresses(mailing: LiveGatebell) -> None:
+def test_an_erased_user_leaves_no_messages_with_addresses(mailing: LiveGatebell) -> None:
     person, email = make_user(mailing), new_address()
     wish(mailing, person, email)
     wish(mailing, person, alice(mailing).email)

@@ -1,4 +1,4 @@
-"""Accounts at providers that people connect with theirs, and accounts without a password."""
+"""Tests of connected provider accounts, and of accounts without a password."""
 
 from urllib.parse import urlsplit
 
@@ -37,7 +37,7 @@ def get(gatebell: LiveGatebell, browser: requests.Session, path: str) -> request
 def connect(
     gatebell: LiveGatebell, browser: requests.Session, provider: FakeProvider, slug: str
 ) -> requests.Response:
-    """Connect an account with whom the provider signs in, and return the page that follows."""
+    """Connect an account of the provider, and return the next page."""
     page = get(gatebell, browser, f"{SECURITY}/identities/{slug}")
     begun = submit(browser, page, form_to(page, f"/identities/{slug}"))
     assert begun.status_code == 302, begun.text
@@ -46,8 +46,8 @@ def connect(
     return get(gatebell, browser, SECURITY)
 
 
-def make_old(gatebell: LiveGatebell, username: str) -> None:
-    """Let all sign-ins of somebody be from long ago."""
+def expire_proofs(gatebell: LiveGatebell, username: str) -> None:
+    """Make all sign-ins of a user too old to count as proof."""
     mine = select(User.id).where(User.username == username)
     with database_of(gatebell) as session:
         old = update(SignIn).where(SignIn.user_id.in_(mine))
@@ -55,7 +55,7 @@ def make_old(gatebell: LiveGatebell, username: str) -> None:
 
 
 def newcomer(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> requests.Session:
-    """Return the browser of somebody whose account the provider made."""
+    """Return the browser of a user whose account was created by the provider."""
     browser = gatebell.http()
     assert_signed_in(sign_in_through(gatebell, provider, slug, browser))
     return browser
@@ -63,12 +63,12 @@ def newcomer(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> reque
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_connects_signs_in_through_the_provider_from_then_on(
+def test_a_connected_user_can_sign_in_through_the_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     page = connect(gatebell, open_browser(gatebell, charlie), provider, slug)
-    assert "Your account is connected with" in page.text
+    assert "Your account is connected to" in page.text
     assert provider.person["email"] in page.text
     event_about(gatebell, charlie, EventKind.IDENTITY_CONNECTED)
     browser = gatebell.http()
@@ -77,14 +77,14 @@ def test_who_connects_signs_in_through_the_provider_from_then_on(
 
 
 @pytest.mark.long
-def test_connecting_and_disconnecting_needs_a_recent_sign_in(
+def test_connecting_and_disconnecting_need_a_recent_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = open_browser(gatebell, charlie)
     connect(gatebell, browser, provider, slug)
     page = get(gatebell, browser, SECURITY)
-    make_old(gatebell, charlie.username)
+    expire_proofs(gatebell, charlie.username)
     for path in (f"{SECURITY}/identities/{slug}",):
         answer = browser.get(gatebell.url + path, allow_redirects=False)
         assert answer.headers["Location"].startswith("/users/sign_in?again=yes"), answer.text
@@ -92,20 +92,20 @@ def test_connecting_and_disconnecting_needs_a_recent_sign_in(
     assert answer.headers["Location"].startswith("/users/sign_in?again=yes")
 
 
-def test_an_account_there_belongs_to_one_account_here(
+def test_a_provider_account_can_be_connected_with_only_one_user(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie, dora = make_user(gatebell, name="charlie"), make_user(gatebell, name="dora")
     browser = open_browser(gatebell, charlie)
     connect(gatebell, browser, provider, slug)
     other = connect(gatebell, open_browser(gatebell, dora), provider, slug)
-    assert "Another account here is connected with this account" in other.text
-    # One that is connected already is not offered again.
+    assert "Another user is already connected with this account" in other.text
+    # A connected provider is not offered a second time.
     assert get(gatebell, browser, f"{SECURITY}/identities/{slug}").status_code == 404
     assert get(gatebell, browser, f"{SECURITY}/identities/unknown").status_code == 404
 
 
-def test_a_response_connects_only_the_account_that_asked(
+def test_a_response_connects_only_the_account_that_requested_it(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie, dora = make_user(gatebell, name="charlie"), make_user(gatebell, name="dora")
@@ -113,10 +113,10 @@ def test_a_response_connects_only_the_account_that_asked(
     page = get(gatebell, browser, f"{SECURITY}/identities/{slug}")
     begun = submit(browser, page, form_to(page, f"/identities/{slug}"))
     response = provider.response_to(begun.headers["Location"])
-    # Meanwhile somebody else signs in, in this browser and in another one.
+    # In the meantime, another user signs in with this browser, and with another one.
     for other in (open_browser(gatebell, dora), gatebell.http()):
         assert come_back(other, response).status_code == 400
-    # Meanwhile it is signed out from elsewhere.
+    # In the meantime, the browser is signed out from elsewhere.
     with database_of(gatebell) as session:
         session.execute(delete(SignIn).where(SignIn.user_id == id_of(gatebell, charlie)))
     assert come_back(browser, response).status_code == 400
@@ -127,7 +127,7 @@ def test_a_response_connects_only_the_account_that_asked(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_disconnecting_signs_out_what_it_signed_in_but_not_this_browser(
+def test_disconnecting_signs_out_other_browsers_that_used_the_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -146,13 +146,15 @@ def test_disconnecting_signs_out_what_it_signed_in_but_not_this_browser(
     event_about(gatebell, charlie, EventKind.IDENTITY_DISCONNECTED)
 
 
-def test_the_only_way_in_stays(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> None:
+def test_the_only_sign_in_method_cannot_be_removed(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
     browser = newcomer(gatebell, provider, slug)
     page = get(gatebell, browser, SECURITY)
     submit(browser, page, form_to(page, "/disconnect"))
-    assert "This is the only way into your account" in get(gatebell, browser, SECURITY).text
+    assert "This account is your only way to sign in" in get(gatebell, browser, SECURITY).text
     assert is_signed_in(gatebell, browser)
-    # With a second way it may go.
+    # It can be removed as soon as there is a second method.
     provider_there, first = add_provider(gatebell, provider.url), dict(provider.person)
     connect(gatebell, browser, provider, provider_there)
     provider.person = first
@@ -161,7 +163,7 @@ def test_the_only_way_in_stays(gatebell: LiveGatebell, provider: FakeProvider, s
     assert "no longer connected" in get(gatebell, browser, SECURITY).text
 
 
-def test_nobody_disconnects_what_is_of_others(
+def test_users_cannot_disconnect_identities_of_others(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
@@ -177,13 +179,13 @@ def test_nobody_disconnects_what_is_of_others(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_has_no_password_sets_one_after_a_recent_sign_in(
+def test_a_user_without_a_password_can_set_one_after_a_recent_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
     person = person_of(provider)
     new = "of rain upon tin roofs"
-    make_old(gatebell, person.username)
+    expire_proofs(gatebell, person.username)
     page = get(gatebell, browser, SECURITY)
     form = form_with(page, "new_password")
     assert not form.has("current_password")
@@ -206,7 +208,7 @@ def test_who_has_no_password_sets_one_after_a_recent_sign_in(
 
 
 @pytest.mark.advisory("CVE-2022-1162")
-def test_no_password_opens_an_account_that_has_none(
+def test_no_password_signs_in_to_an_account_without_a_password(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     newcomer(gatebell, provider, slug)
@@ -220,13 +222,13 @@ def test_no_password_opens_an_account_that_has_none(
 @pytest.mark.parametrize(
     "path", ["/authenticator", "/authenticator/remove", "/recovery_codes/renew", "/passkeys/new"]
 )
-def test_pages_that_ask_for_the_password_say_what_to_do_without(
+def test_pages_that_need_a_password_explain_how_to_continue_without_one(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, path: str
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
-    make_old(gatebell, person_of(provider).username)
+    expire_proofs(gatebell, person_of(provider).username)
     page = get(gatebell, browser, SECURITY + path)
-    if page.url.endswith(SECURITY):  # there is no second factor yet
+    if page.url.endswith(SECURITY):  # The account has no second factor yet.
         return
     assert page.status_code == 200
     assert "Your account has no password" in page.text
@@ -242,7 +244,7 @@ def test_pages_that_ask_for_the_password_say_what_to_do_without(
         assert (answer.status_code, answer.json()["message"][:13]) == (422, "Sign in again")
 
 
-def test_a_new_address_needs_a_recent_sign_in_without_a_password(
+def test_a_user_without_a_password_needs_a_recent_sign_in_to_change_the_address(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
@@ -250,15 +252,15 @@ def test_a_new_address_needs_a_recent_sign_in_without_a_password(
     page = get(gatebell, browser, profile)
     form = form_with(page, "email")
     assert not form.has("current_password")
-    make_old(gatebell, person_of(provider).username)
+    expire_proofs(gatebell, person_of(provider).username)
     refused = submit(browser, page, form, email=new_address())
     assert refused.status_code == 422
     assert "Sign in again" in refused.text
-    # The name needs nothing.
+    # A change of the name needs no recent sign-in.
     assert submit(browser, page, form, name="Dana D.").status_code == 302
 
 
-def test_a_provider_that_does_not_say_when_somebody_signed_in_is_no_proof(
+def test_a_sign_in_without_auth_time_does_not_count_as_proof(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     provider.claims = {"auth_time": None}
@@ -274,7 +276,7 @@ def test_a_provider_that_does_not_say_when_somebody_signed_in_is_no_proof(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("face", ["page", "python-gitlab", "command"])
-def test_an_administrator_sees_and_ends_what_an_account_is_connected_with(
+def test_an_administrator_can_see_and_disconnect_identities(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, face: str
 ) -> None:
     browser = newcomer(gatebell, provider, slug)
@@ -285,7 +287,7 @@ def test_an_administrator_sees_and_ends_what_an_account_is_connected_with(
     assert f"as {person.email}" in words(page)
     token = make_token(gatebell, root(gatebell)).clear
     with gitlab.Gitlab(gatebell.url, private_token=token) as library:
-        library.session.trust_env = False  # no proxy between us
+        library.session.trust_env = False  # Bypass the proxy of the environment.
         user = library.users.get(user_id)
         assert user.identities == [{"provider": slug, "extern_uid": subject}]
         (listed,) = library.users.list(username=person.username, get_all=True)

@@ -1,4 +1,4 @@
-"""Whoever has a password that somebody else made chooses one of their own before anything else."""
+"""Tests that users with a password chosen by an administrator have to change it first."""
 
 import pytest
 import requests
@@ -26,7 +26,7 @@ NEW = "a new password, much better"
 
 @pytest.fixture
 def charlie(gatebell: LiveGatebell) -> Person:
-    """Somebody whose password an administrator has made."""
+    """A user whose password was set by an administrator."""
     person = make_user(gatebell, name="charlie")
     statement = update(User).where(User.username == person.username)
     with database_of(gatebell) as session:
@@ -34,11 +34,11 @@ def charlie(gatebell: LiveGatebell) -> Person:
     return person
 
 
-def assert_led_there(answer: requests.Response) -> None:
+def assert_redirected(answer: requests.Response) -> None:
     assert (answer.status_code, answer.headers["Location"]) == (302, SECURITY)
 
 
-def test_every_page_leads_to_the_one_where_the_password_is_changed(
+def test_every_page_redirects_to_the_password_change(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -47,18 +47,18 @@ def test_every_page_leads_to_the_one_where_the_password_is_changed(
         *(f"{SECURITY}/authenticator", f"{SECURITY}/passkeys/new", "/users/sign_in"),
     )
     for path in paths:
-        assert_led_there(browser.get(gatebell.url + path, allow_redirects=False))
+        assert_redirected(browser.get(gatebell.url + path, allow_redirects=False))
     asked = authorization_url(gatebell, server_application(gatebell))
-    assert_led_there(browser.get(asked, allow_redirects=False))
+    assert_redirected(browser.get(asked, allow_redirects=False))
     page = browser.get(gatebell.url + SECURITY)
     assert "Choose a new password" in page.text
     token = form_with(page, "new_password").value("csrf_token")
     form = {"csrf_token": token, "path": "mine"}
-    assert_led_there(browser.post(f"{gatebell.url}/groups/new", form, allow_redirects=False))
+    assert_redirected(browser.post(f"{gatebell.url}/groups/new", form, allow_redirects=False))
 
 
 @pytest.mark.long
-def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_all_pages_open_after_the_password_change(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + SECURITY)
     words = {"current_password": charlie.password, "new_password": NEW, "repeat_password": NEW}
@@ -76,7 +76,7 @@ def test_after_the_change_everything_opens(gatebell: LiveGatebell, charlie: Pers
         ("/%5Celsewhere.example/acme", SECURITY),
     ],
 )
-def test_after_the_change_one_goes_on_here_and_nowhere_else(
+def test_the_password_change_redirects_only_to_local_pages(
     gatebell: LiveGatebell, charlie: Person, path: str, onward: str
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -87,7 +87,7 @@ def test_after_the_change_one_goes_on_here_and_nowhere_else(
     assert (answer.status_code, answer.headers["Location"]) == (302, onward)
 
 
-def test_signing_out_and_what_pages_are_made_of_stay_open(
+def test_sign_out_and_static_files_are_available_before_the_change(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -101,7 +101,9 @@ def test_signing_out_and_what_pages_are_made_of_stay_open(
     assert again.status_code == 200
 
 
-def test_such_a_password_is_exchanged_for_no_token(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_temporary_password_cannot_be_exchanged_for_a_token(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     form = {"grant_type": "password", "username": charlie.username, "password": charlie.password}
     refused = post_token(gatebell, form)
     assert_refused(refused, "invalid_grant")

@@ -1,4 +1,4 @@
-"""/-/users/<username>: where `web_url` leads, for those who work together."""
+"""Tests of `/-/users/<username>`, the page that `web_url` links to."""
 
 from urllib.parse import urlsplit
 
@@ -43,14 +43,16 @@ def test_the_web_url_of_a_user_leads_to_a_page(gatebell: LiveGatebell, alice: Pe
     assert alice.email in page.text
 
 
-def test_a_group_of_the_same_name_is_in_nobodys_way(gatebell: LiveGatebell, alice: Person) -> None:
-    # As of before names were shared.
+def test_a_group_with_the_same_path_does_not_hide_the_user_page(
+    gatebell: LiveGatebell, alice: Person
+) -> None:
+    # Older installations can have such groups, since users and groups had separate names.
     with database_of(gatebell) as session:
         session.add(Group(name="x", path=alice.username, created_at=now()))
     assert alice.email in page_of(gatebell, alice, seen_by=alice).text
 
 
-def test_who_works_together_sees_the_name_and_what_is_shared_and_no_address(
+def test_fellow_members_see_the_name_and_shared_projects_but_no_address(
     gatebell: LiveGatebell, alice: Person, project: str
 ) -> None:
     bob = make_user(gatebell, name="bob")
@@ -64,12 +66,14 @@ def test_who_works_together_sees_the_name_and_what_is_shared_and_no_address(
     assert page_of(gatebell, alice, seen_by=bob).status_code == 200
 
 
-def test_who_shares_nothing_learns_nothing(gatebell: LiveGatebell, alice: Person) -> None:
+def test_users_without_shared_projects_cannot_see_the_page(
+    gatebell: LiveGatebell, alice: Person
+) -> None:
     stranger = make_user(gatebell, name="stranger")
     there = page_of(gatebell, alice, seen_by=stranger)
     nobody = signed_in(gatebell, stranger).get(f"{gatebell.url}/-/users/nobody-at-all")
     assert there.status_code == nobody.status_code == 404
-    assert "with whom you share" in there.text
+    assert "do not share a group or project" in there.text
     assert alice.username not in there.text.replace(f"/-/users/{alice.username}", "")
     for name in (alice.username, "nobody-at-all"):
         answer = gatebell.http().get(f"{gatebell.url}/-/users/{name}", allow_redirects=False)
@@ -86,7 +90,7 @@ def test_an_administrator_sees_everything(
 
 
 @pytest.mark.both_databases
-def test_a_name_that_nobody_can_have_is_not_found(gatebell: LiveGatebell, alice: Person) -> None:
+def test_an_impossible_username_is_not_found(gatebell: LiveGatebell, alice: Person) -> None:
     browser = signed_in(gatebell, alice)
     for name in ("x" * 3000, "a%00b", "..%2f..", "%F0%9F%98%80", "<b>", "self"):
         answer = browser.get(f"{gatebell.url}/-/users/{name}")

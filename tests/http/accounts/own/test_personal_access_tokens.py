@@ -1,4 +1,4 @@
-"""Personal access tokens made, rotated and revoked, through the API and on their page."""
+"""Tests that create, rotate and revoke personal access tokens, in the API and on their page."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from tests.support.wire.page_text import words
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-# By the API
+# API
 
 
 DAY = timedelta(days=1)
@@ -34,7 +34,7 @@ def status(gatebell: LiveGatebell, token: str) -> int:
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("path", ["self", "id"])
-def test_rotating_gives_a_new_token_and_kills_the_old_one(
+def test_rotating_returns_a_new_token_and_revokes_the_old_one(
     gatebell: LiveGatebell, path: str
 ) -> None:
     old = make_token(gatebell, make_user(gatebell), name="backup", scopes="api read_user")
@@ -49,7 +49,7 @@ def test_rotating_gives_a_new_token_and_kills_the_old_one(
     assert new["id"] != old.id
     assert (new["name"], new["scopes"]) == ("backup", ["api", "read_user"])
     assert (new["user_id"], new["active"], new["last_used_at"]) == (old.user_id, True, None)
-    # The API's clients count on a week when they ask for no day.
+    # Clients of GitLab's API expect a lifetime of a week if they give no date.
     assert new["expires_at"] == day(7)
     refused = script.send("GET", "/user")
     assert refused.status_code == 401
@@ -69,7 +69,7 @@ def test_the_expiry_of_a_rotated_token_can_be_chosen(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.spec("G4")
-def test_a_day_that_cannot_be_is_refused_and_the_token_lives_on(gatebell: LiveGatebell) -> None:
+def test_an_invalid_expiry_is_rejected_and_the_token_stays_valid(gatebell: LiveGatebell) -> None:
     script = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
 
     days: tuple[Any, ...] = (day(-1), day(0), day(366), "soon", "2026-13-01", 5, ["x"], {})
@@ -83,7 +83,7 @@ def test_a_day_that_cannot_be_is_refused_and_the_token_lives_on(gatebell: LiveGa
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("dead", ["revoked_at", "expires_at"])
-def test_a_dead_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> None:
+def test_an_inactive_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> None:
     alice = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, alice).clear)
     old = make_token(gatebell, alice)
@@ -92,13 +92,13 @@ def test_a_dead_token_is_not_rotated(gatebell: LiveGatebell, dead: str) -> None:
     answer = script.tokens("POST", f"/{old.id}/rotate")
 
     assert answer.status_code == 400
-    assert "Create a new one" in answer.json()["error"]
+    assert "Create a new token" in answer.json()["error"]
     assert len(script.listed()) == 2
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_of_parallel_rotations_one_wins(gatebell: LiveGatebell) -> None:
+def test_only_one_of_parallel_rotations_succeeds(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, alice).clear)
     old = make_token(gatebell, alice)
@@ -124,7 +124,7 @@ def test_an_oauth_token_is_not_rotated(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("G5")
-def test_only_the_scope_api_changes_tokens(gatebell: LiveGatebell) -> None:
+def test_only_tokens_with_the_api_scope_can_change_tokens(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     other = make_token(gatebell, alice)
 
@@ -144,7 +144,7 @@ def test_only_the_scope_api_changes_tokens(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.spec("G4", "G5")
 @pytest.mark.parametrize("scope", ["api", "read_user"])
-def test_any_token_may_revoke_itself(gatebell: LiveGatebell, scope: str) -> None:
+def test_any_token_can_revoke_itself(gatebell: LiveGatebell, scope: str) -> None:
     script = Api(gatebell, make_token(gatebell, make_user(gatebell), scopes=scope).clear)
 
     answer = script.tokens("DELETE", "/self")
@@ -154,7 +154,7 @@ def test_any_token_may_revoke_itself(gatebell: LiveGatebell, scope: str) -> None
 
 
 @pytest.mark.spec("G4")
-def test_a_token_revokes_another_one_of_its_user(gatebell: LiveGatebell) -> None:
+def test_a_token_can_revoke_another_token_of_its_user(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, alice).clear)
     other = make_token(gatebell, alice)
@@ -168,7 +168,7 @@ def test_a_token_revokes_another_one_of_its_user(gatebell: LiveGatebell) -> None
 
 
 @pytest.mark.spec("G4")
-def test_nobody_changes_the_tokens_of_others(gatebell: LiveGatebell) -> None:
+def test_users_cannot_change_the_tokens_of_others(gatebell: LiveGatebell) -> None:
     script = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
     bobs = make_token(gatebell, bob(gatebell))
 
@@ -196,8 +196,8 @@ def test_administrators_rotate_and_revoke_the_tokens_of_others(gatebell: LiveGat
     assert status(gatebell, rotated["token"]) == 401
 
 
-def of_root(gatebell: LiveGatebell) -> tuple[Api, MadeToken]:
-    """Return an administrator's script, and a token of somebody's."""
+def root_and_user_token(gatebell: LiveGatebell) -> tuple[Api, MadeToken]:
+    """Return an administrator's client, and a user's token."""
     root = make_token(gatebell, make_user(gatebell, name="root", admin=True))
     return Api(gatebell, root.clear), make_token(gatebell, make_user(gatebell))
 
@@ -211,10 +211,10 @@ def of_root(gatebell: LiveGatebell) -> tuple[Api, MadeToken]:
         {"data": {"name": "ci", "scopes": "read_user,read_api"}},
     ],
 )
-def test_administrators_create_tokens_for_users_which_live_for_a_year(
+def test_administrators_can_create_tokens_for_users_with_a_lifetime_of_a_year(
     gatebell: LiveGatebell, body: dict[str, Any]
 ) -> None:
-    root, alices = of_root(gatebell)
+    root, alices = root_and_user_token(gatebell)
 
     answer = root.send("POST", f"/users/{alices.user_id}/personal_access_tokens", **body)
 
@@ -227,8 +227,8 @@ def test_administrators_create_tokens_for_users_which_live_for_a_year(
 
 
 @pytest.mark.spec("G4")
-def test_only_administrators_create_tokens_for_users(gatebell: LiveGatebell) -> None:
-    root, alices = of_root(gatebell)
+def test_only_administrators_can_create_tokens_for_users(gatebell: LiveGatebell) -> None:
+    root, alices = root_and_user_token(gatebell)
     body = {"name": "ci", "scopes": ["api"]}
 
     own = Api(gatebell, alices.clear)
@@ -258,8 +258,10 @@ NO_TOKEN = (
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_body_that_makes_no_token_is_refused_in_words(gatebell: LiveGatebell) -> None:
-    root, alices = of_root(gatebell)
+def test_an_invalid_request_to_create_a_token_is_rejected_with_a_message(
+    gatebell: LiveGatebell,
+) -> None:
+    root, alices = root_and_user_token(gatebell)
 
     for body in NO_TOKEN:
         answer = root.send(
@@ -275,7 +277,7 @@ def test_a_body_that_makes_no_token_is_refused_in_words(gatebell: LiveGatebell) 
     assert root.listed(user_id=alices.user_id) == [alices.id]
 
 
-# On the page
+# Page
 
 
 PAGE = "/-/user_settings/access_tokens"
@@ -312,13 +314,13 @@ def test_a_created_token_is_shown_once_and_works(gatebell: LiveGatebell) -> None
     assert token not in again.text
     assert "gbp-" not in again.text
     assert "1 active token." in again.text
-    # Scopes are said in words; their names are in the hints.
+    # The page shows descriptions of scopes, and the names of scopes in hints.
     assert "Read your profile" in words(again)
     assert 'title="read_user: ' in again.text
 
 
 @pytest.mark.spec("G4")
-def test_a_token_without_an_expiry_gets_one_a_year_ahead(gatebell: LiveGatebell) -> None:
+def test_a_token_without_an_expiry_expires_after_a_year(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
 
     create(browser, gatebell, expires_at="")
@@ -342,17 +344,17 @@ def test_an_expiry_of_up_to_a_year_can_be_chosen(gatebell: LiveGatebell) -> None
 
 
 @pytest.mark.spec("G4")
-def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_value_is_explained_next_to_its_field(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
     today, too_late = ((now() + days * DAY).date().isoformat() for days in (0, 366))
     mistakes: tuple[tuple[dict[str, str | list[str]], str], ...] = (
         ({"expires_at": "0"}, "Enter a date such as"),
-        ({"expires_at": today}, "The expiry must be a day from"),
-        ({"expires_at": too_late}, "The expiry must be a day from"),
-        ({"expires_at": "9999-12-31"}, "The expiry must be a day from"),
+        ({"expires_at": today}, "The expiry date must be from"),
+        ({"expires_at": too_late}, "The expiry date must be from"),
+        ({"expires_at": "9999-12-31"}, "The expiry date must be from"),
         ({"name": " "}, "Enter a name that describes"),
         ({"name": "x" * 101}, "at most 100 characters"),
-        ({"name": "a\x07b"}, "may not contain control characters"),
+        ({"name": "a\x07b"}, "must not contain control characters"),
         ({"scopes": []}, "Choose at least one scope"),
         ({"scopes": ["openid"]}, "not a valid choice"),
         ({"scopes": ["root"]}, "not a valid choice"),
@@ -368,9 +370,7 @@ def test_what_makes_no_token_is_explained_beside_its_field(gatebell: LiveGatebel
 
 
 @pytest.mark.spec("G5")
-def test_scopes_that_only_make_sense_for_applications_are_not_offered(
-    gatebell: LiveGatebell,
-) -> None:
+def test_scopes_for_applications_only_are_not_offered(gatebell: LiveGatebell) -> None:
     page = open_browser(gatebell, make_user(gatebell)).get(f"{gatebell.url}{PAGE}/new")
 
     offered = set(re.findall(r'name="scopes" value="(\w+)"', page.text))
@@ -380,9 +380,7 @@ def test_scopes_that_only_make_sense_for_applications_are_not_offered(
 
 
 @pytest.mark.spec("G4")
-def test_rotating_shows_a_new_value_for_as_long_and_kills_the_old_one(
-    gatebell: LiveGatebell,
-) -> None:
+def test_rotating_keeps_the_lifetime_and_revokes_the_old_token(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     old = make_token(gatebell, alice, name="nightly", lifetime=40 * DAY)
     browser = open_browser(gatebell, alice)
@@ -399,7 +397,7 @@ def test_rotating_shows_a_new_value_for_as_long_and_kills_the_old_one(
 
 
 @pytest.mark.spec("G4")
-def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGatebell) -> None:
+def test_a_revoked_token_is_invalid_and_moves_to_the_inactive_tab(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice, name="nightly")
     make_token(gatebell, alice, name="ended", expires_at=now() - DAY)
@@ -411,7 +409,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
 
     assert Api(gatebell, made.clear).send("GET", "/user").status_code == 401
     after = browser.get(gatebell.url + PAGE)
-    assert "The token nightly is revoked." in after.text
+    assert "Token nightly revoked." in after.text
     assert "You have no active tokens" in after.text
     second = words(browser.get(f"{gatebell.url}{PAGE}?state=inactive"))
     assert "nightly" in second
@@ -421,7 +419,7 @@ def test_a_revoked_token_is_dead_and_moves_to_the_second_tab(gatebell: LiveGateb
 
 
 @pytest.mark.spec("G4")
-def test_a_token_that_died_meanwhile_is_not_rotated(gatebell: LiveGatebell) -> None:
+def test_a_token_that_was_revoked_in_the_meantime_is_not_rotated(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice)
     browser = open_browser(gatebell, alice)
@@ -438,7 +436,7 @@ def test_a_token_that_died_meanwhile_is_not_rotated(gatebell: LiveGatebell) -> N
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("action", ["rotate", "revoke"])
-def test_nobody_touches_the_tokens_of_others_not_even_an_administrator_here(
+def test_users_and_administrators_cannot_change_the_tokens_of_others_on_the_page(
     gatebell: LiveGatebell, action: str
 ) -> None:
     bobs = make_token(gatebell, bob(gatebell))
@@ -455,7 +453,7 @@ def test_nobody_touches_the_tokens_of_others_not_even_an_administrator_here(
 
 
 @pytest.mark.spec("G4")
-def test_a_name_of_markup_is_shown_as_it_is(gatebell: LiveGatebell) -> None:
+def test_markup_in_a_token_name_is_escaped(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
 
     create(browser, gatebell, name="<script>alert(1)</script>{{7*7}}")
@@ -467,7 +465,7 @@ def test_a_name_of_markup_is_shown_as_it_is(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_many_tokens_come_in_pages(gatebell: LiveGatebell) -> None:
+def test_long_token_lists_have_pages(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     for number in range(22):
         make_token(gatebell, alice, name=f"token-{number:02}-")

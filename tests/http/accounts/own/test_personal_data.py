@@ -1,4 +1,4 @@
-"""What is kept of a person is handed out when they ask, and erased for good."""
+"""Tests of exporting and erasing personal data."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +9,13 @@ import requests
 from sqlalchemy import select
 
 from domain.access.roles import Role
-from domain.accounts.personal_data.inventory import PERSONAL_DATA, ErasureRule, unlisted_columns
+from domain.accounts.personal_data.inventory import (
+    PERSONAL_DATA,
+    ErasureRule,
+    find_unlisted_columns,
+)
 from domain.core.keyring import Keyring
-from domain.delivery.mail.outbox import NewMessage, queue_messages
+from domain.delivery.mail.outbox import NewEmail, queue_emails
 from models import Application, Base, Member, User
 from tests.support.accounts.administration import at_work, fill_in, id_of, press, root
 from tests.support.accounts.people import (
@@ -50,7 +54,7 @@ ROOT = Path(__file__).parents[4]
 
 
 class Owner:
-    """Somebody who has an application of their own."""
+    """A user who owns an application."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.person = make_user(gatebell, name="charlie")
@@ -59,7 +63,7 @@ class Owner:
 
 
 class Charlie(Owner):
-    """Somebody who has left traces everywhere."""
+    """A user with personal data in many tables."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         super().__init__(gatebell)
@@ -74,12 +78,12 @@ class Charlie(Owner):
         give_role(gatebell, endpoint.project, self.person, Role.DEVELOPER)
         self._press("/assignee", assignee=self.person.username)
         self._press("/notes", text="The volume is full.")
-        message = NewMessage(
+        message = NewEmail(
             key=unique("letter"), recipient=self.person.email, subject="Hello", text="Charlie!"
         )
         with database_of(gatebell) as session:
             keyring = Keyring(settings_of(gatebell).secret_key)
-            queue_messages([message], session=session, keyring=keyring, now=now())
+            queue_emails([message], session=session, keyring=keyring, now=now())
         seal_audit_events(settings_of(gatebell))
 
     def _press(self, ending: str, **values: str) -> None:
@@ -115,7 +119,7 @@ def erase(gatebell: LiveGatebell, owner: Owner, **query: str) -> requests.Respon
 
 
 def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
-    """Return where in the whole database one of these texts stands, in any spelling."""
+    """Return all rows of the database that contain a name, regardless of case."""
     found = []
     with database_of(gatebell) as session:
         for table in Base.metadata.sorted_tables:
@@ -127,7 +131,7 @@ def traces_of(gatebell: LiveGatebell, *names: str) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_everything_of_a_person_is_exported_and_no_secret(
+def test_an_export_contains_all_personal_data_and_no_secrets(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
     answer = api(gatebell, charlie.person, "GET", f"{charlie.id}/export")
@@ -153,7 +157,7 @@ def _names_in(value: Any) -> list[str]:
     return []
 
 
-def test_only_the_person_and_administrators_get_the_export(
+def test_only_the_user_and_administrators_can_export_personal_data(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
     path = f"{charlie.id}/export"
@@ -168,12 +172,12 @@ def test_only_the_person_and_administrators_get_the_export(
     printed = gatebell.cli("users", "export", charlie.person.username)
     assert printed["account"]["id"] == charlie.id
     kinds = [row["kind"] for row in printed["audit_events"]]
-    assert kinds.count("user.exported") == 4  # the command's own is there already
+    assert kinds.count("user.exported") == 4  # One of the events was recorded by this command.
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
+def test_an_erased_user_leaves_no_name_and_the_account_cannot_be_used(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
     assert traces_of(gatebell, charlie.person.username, charlie.person.email)
@@ -194,7 +198,7 @@ def test_who_is_erased_leaves_no_name_behind_and_nothing_opens_the_account(
 
 
 @pytest.mark.both_databases
-def test_events_and_notes_stay_and_the_audit_log_is_intact(
+def test_events_and_notes_of_an_erased_user_stay_and_the_audit_log_is_intact(
     gatebell: LiveGatebell, charlie: Charlie
 ) -> None:
     assert erase(gatebell, charlie, delete_applications="true").status_code == 204
@@ -211,7 +215,7 @@ def test_events_and_notes_stay_and_the_audit_log_is_intact(
 
 
 @pytest.mark.long
-def test_the_name_and_the_address_are_free_and_the_number_is_not(
+def test_the_name_and_address_of_an_erased_user_are_free_but_not_the_id(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:
     erase(gatebell, owner, delete_applications="true")
@@ -221,7 +225,7 @@ def test_the_name_and_the_address_are_free_and_the_number_is_not(
 
 
 @pytest.mark.both_databases
-def test_the_number_of_the_newest_account_is_not_given_away(gatebell: LiveGatebell) -> None:
+def test_the_id_of_the_newest_account_is_not_reused(gatebell: LiveGatebell) -> None:
     newest = make_user(gatebell, name="newest")
     number = id_of(gatebell, newest)
     gatebell.cli("users", "delete", newest.username)
@@ -235,7 +239,7 @@ def owner_of(gatebell: LiveGatebell, client: ClientCredentials) -> str | None:
 
 
 @pytest.mark.long
-def test_somebody_has_to_say_what_becomes_of_the_applications(
+def test_an_erasure_needs_a_decision_about_the_users_applications(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:
     refused = erase(gatebell, owner)
@@ -250,13 +254,13 @@ def test_somebody_has_to_say_what_becomes_of_the_applications(
     assert owner_of(gatebell, owner.own) == heir
 
 
-def test_applications_can_go_with_their_owner(gatebell: LiveGatebell, owner: Owner) -> None:
+def test_applications_can_be_deleted_with_their_owner(gatebell: LiveGatebell, owner: Owner) -> None:
     done = gatebell.cli("users", "delete", owner.person.username, "--delete-applications")
     assert done["applications_deleted"] == 1
     assert owner_of(gatebell, owner.own) is None
 
 
-def test_an_administrator_deletes_an_account_on_a_page(
+def test_an_administrator_can_delete_an_account_on_a_page(
     gatebell: LiveGatebell, owner: Owner
 ) -> None:
     path = f"/admin/users/{owner.id}/delete"
@@ -275,7 +279,7 @@ def test_an_administrator_deletes_an_account_on_a_page(
     assert again.status_code == 404
 
 
-def test_who_is_needed_is_not_erased(gatebell: LiveGatebell) -> None:
+def test_a_sole_owner_cannot_be_erased(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     group = make_project(gatebell, owner).partition("/")[0]
     done = gatebell.run_cli("users", "delete", owner.username)
@@ -290,7 +294,7 @@ def test_who_is_needed_is_not_erased(gatebell: LiveGatebell) -> None:
     assert gatebell.cli("users", "delete", owner.username)["pseudonym"]
 
 
-def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased() -> None:
+def test_every_table_that_references_users_is_part_of_the_personal_data() -> None:
     known = {table.model.__tablename__ for table in PERSONAL_DATA}
     pointing = {
         table.name
@@ -298,12 +302,12 @@ def test_every_table_that_points_to_a_user_is_among_what_is_exported_and_erased(
         for key in table.foreign_keys
         if key.column.table.name == "users"
     }
-    # A bot is an access token's, and nobody.
+    # A bot belongs to an access token, not to a user.
     assert pointing - known == {"bots", "service_accounts"}
 
 
-def test_every_column_of_these_tables_is_exported_or_left_out_on_purpose() -> None:
-    forgotten = {each.name: unlisted_columns(each) for each in PERSONAL_DATA}
+def test_every_column_of_these_tables_is_exported_or_deliberately_omitted() -> None:
+    forgotten = {each.name: find_unlisted_columns(each) for each in PERSONAL_DATA}
     assert {name: columns for name, columns in forgotten.items() if columns} == {}
     for table in PERSONAL_DATA:
         columns = {each.key for each in table.model.__table__.columns}
@@ -313,13 +317,13 @@ def test_every_column_of_these_tables_is_exported_or_left_out_on_purpose() -> No
         assert not exported & internal, table.name
 
 
-def test_a_new_column_is_noticed() -> None:
+def test_a_new_column_is_detected() -> None:
     sign_ins = next(each for each in PERSONAL_DATA if each.name == "sign_ins")
     fewer = replace(sign_ins, exported=sign_ins.exported.replace(" user_agent", ""))
-    assert unlisted_columns(fewer) == ("user_agent",)
+    assert find_unlisted_columns(fewer) == ("user_agent",)
 
 
-def test_the_documents_say_where_personal_data_lies() -> None:
+def test_the_documentation_lists_all_personal_data() -> None:
     document = (ROOT / "docs" / "personal-data.md").read_text(encoding="utf-8")
     for table in PERSONAL_DATA:
         row = f"| `{table.model.__tablename__}` | {table.about} | {table.on_erasure.value} |"

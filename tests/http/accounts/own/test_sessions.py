@@ -1,4 +1,4 @@
-"""Sign in and sign out."""
+"""Tests of signing in and out."""
 
 import re
 from html import unescape
@@ -29,7 +29,7 @@ HOME = "/groups"
 
 
 def with_cookie(gatebell: LiveGatebell, value: str) -> requests.Session:
-    """Return a browser to which a cookie was copied."""
+    """Return a browser with a copied cookie."""
     browser = gatebell.http()
     browser.cookies.set(COOKIE, value, domain=cookie_domain(gatebell))
     return browser
@@ -41,7 +41,7 @@ def sign_out(gatebell: LiveGatebell, browser: requests.Session) -> requests.Resp
     return submit(browser, page, form)
 
 
-def test_a_person_signs_in_by_name_or_address_in_any_case(gatebell: LiveGatebell) -> None:
+def test_a_user_signs_in_by_name_or_address_in_any_case(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     for login in (person.username, person.email, f" {person.username.upper()} "):
         answer = try_to_sign_in(gatebell, login, person.password)
@@ -49,7 +49,7 @@ def test_a_person_signs_in_by_name_or_address_in_any_case(gatebell: LiveGatebell
 
 
 @pytest.mark.advisory("CVE-2024-41952")
-def test_a_wrong_name_a_wrong_password_and_a_locked_account_look_alike(
+def test_a_wrong_name_a_wrong_password_and_a_locked_account_get_the_same_response(
     gatebell: LiveGatebell,
 ) -> None:
     locked = make_user(gatebell, name="charlie")
@@ -61,19 +61,19 @@ def test_a_wrong_name_a_wrong_password_and_a_locked_account_look_alike(
         (locked.username, try_to_sign_in(gatebell, locked.username, locked.password)),
     ]
     assert {answer.status_code for _, answer in answers} == {422}
-    texts = {_what_is_read(answer).replace(name, "NAME") for name, answer in answers}
+    texts = {_text_of(answer).replace(name, "NAME") for name, answer in answers}
     assert len(texts) == 1
-    assert "Wrong user name or password" in texts.pop()
+    assert "Incorrect user name or password" in texts.pop()
 
 
-def _what_is_read(page: requests.Response) -> str:
+def _text_of(page: requests.Response) -> str:
     without_token = re.sub(r'name="csrf_token"[^>]*|data-now="[^"]*"', "", page.text)
     return unescape(without_token)
 
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2020-26214")
-def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
+def test_an_invalid_sign_in_is_rejected_on_the_page(gatebell: LiveGatebell) -> None:
     garbage = (
         ("", "x"),
         ("x", ""),
@@ -89,9 +89,7 @@ def test_garbage_is_refused_on_the_page(gatebell: LiveGatebell) -> None:
         assert form_with(answer, "password").value("password") == "", login
 
 
-def test_the_cookie_has_a_name_of_its_own_and_is_kept_from_scripts_and_other_sites(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_session_cookie_is_hidden_from_scripts_and_other_sites(gatebell: LiveGatebell) -> None:
     answer = try_to_sign_in(gatebell, alice(gatebell).username, alice(gatebell).password)
     cookies = dict(each.split("=", 1) for each in answer.raw.headers.getlist("Set-Cookie"))
     assert set(cookies) == {COOKIE, "gatebell_browser"}
@@ -99,14 +97,12 @@ def test_the_cookie_has_a_name_of_its_own_and_is_kept_from_scripts_and_other_sit
         attributes = {each.strip().partition("=")[0].lower() for each in rest.split(";")[1:]}
         assert {"httponly", "samesite", "path", "expires"} <= attributes
         assert "SameSite=Lax" in rest
-        assert "domain" not in attributes  # to no other host
-        assert "secure" not in attributes  # the base URL of the tests is plain http
+        assert "domain" not in attributes  # The cookie is sent to this host only.
+        assert "secure" not in attributes  # The tests use plain HTTP.
 
 
 @pytest.mark.advisory("CVE-2024-7341")
-def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_session_fixed_before_the_sign_in_is_useless_after_it(gatebell: LiveGatebell) -> None:
     victim = gatebell.http()
     page = victim.get(gatebell.url + SIGN_IN)
     planted = victim.cookies[COOKIE]
@@ -116,7 +112,7 @@ def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
     assert is_signed_in(gatebell, victim)
     assert victim.cookies[COOKIE] != planted
     assert not is_signed_in(gatebell, with_cookie(gatebell, planted))
-    # Nor is the form token that the attacker knows good for anything now.
+    # The form token that the attacker knows is useless, too.
     profile = victim.get(f"{gatebell.url}/-/user_settings/profile")
     signed_out = submit(
         victim, profile, form_with(profile, "email"), csrf_token=form.value("csrf_token")
@@ -125,7 +121,7 @@ def test_a_session_that_was_fixed_before_the_sign_in_is_worthless_after_it(
 
 
 @pytest.mark.both_databases
-def test_signing_out_ends_a_copied_cookie_too(gatebell: LiveGatebell) -> None:
+def test_signing_out_ends_a_copied_cookie(gatebell: LiveGatebell) -> None:
     browser = sign_in(gatebell, alice(gatebell))
     copied = browser.cookies[COOKIE]
     assert is_signed_in(gatebell, with_cookie(gatebell, copied))
@@ -136,20 +132,20 @@ def test_signing_out_ends_a_copied_cookie_too(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_signing_out_leaves_other_browsers_alone(gatebell: LiveGatebell) -> None:
+def test_signing_out_keeps_other_browsers_signed_in(gatebell: LiveGatebell) -> None:
     one, other = sign_in(gatebell, alice(gatebell)), sign_in(gatebell, alice(gatebell))
     sign_out(gatebell, one)
     assert is_signed_in(gatebell, other)
 
 
 @pytest.mark.advisory("CVE-2022-23131")
-def test_a_cookie_that_was_changed_is_nobodys(gatebell: LiveGatebell) -> None:
+def test_a_changed_cookie_is_rejected(gatebell: LiveGatebell) -> None:
     cookie = signed_in(gatebell, alice(gatebell)).cookies[COOKIE]
     for forged in (cookie[:-1], cookie + "x", "x" + cookie, "", "x", "e30.x.y"):
         assert not is_signed_in(gatebell, with_cookie(gatebell, forged))
 
 
-def test_a_person_who_is_locked_is_signed_out_at_once(gatebell: LiveGatebell) -> None:
+def test_a_blocked_user_is_signed_out_immediately(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = sign_in(gatebell, charlie)
     set_state(gatebell, charlie, "blocked")
@@ -158,7 +154,7 @@ def test_a_person_who_is_locked_is_signed_out_at_once(gatebell: LiveGatebell) ->
 
 @pytest.mark.long
 @pytest.mark.rfc("oidc-core-3.1.2.3-c")
-def test_a_form_without_its_token_does_nothing(gatebell: LiveGatebell) -> None:
+def test_a_form_without_its_token_is_rejected(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     form = {"login": person.username, "password": person.password}
     in_vain = gatebell.http().post(gatebell.url + SIGN_IN, form)
@@ -195,7 +191,7 @@ ELSEWHERE = (
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2020-4037", "CVE-2024-39694")
 @pytest.mark.rfc("rfc6749-10.15-a", "rfc9700-2.1-b")
-def test_nobody_is_led_out_of_the_service_by_next(gatebell: LiveGatebell) -> None:
+def test_next_does_not_redirect_to_other_sites(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     known = signed_in(gatebell, person)
     for target in ELSEWHERE:
@@ -207,13 +203,13 @@ def test_nobody_is_led_out_of_the_service_by_next(gatebell: LiveGatebell) -> Non
         assert (answer.status_code, answer.headers["Location"]) == (302, "/"), target
 
 
-def test_next_leads_on_within_the_service(gatebell: LiveGatebell) -> None:
+def test_next_redirects_within_the_service(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     answer = try_to_sign_in(gatebell, person.username, person.password, next="/groups?page=2&x=a+b")
     assert answer.headers["Location"] == "/groups?page=2&x=a+b"
 
 
-def test_a_page_that_needs_a_sign_in_is_come_back_to(gatebell: LiveGatebell) -> None:
+def test_a_user_returns_to_the_requested_page_after_the_sign_in(gatebell: LiveGatebell) -> None:
     browser = gatebell.http()
     wanted = f"{gatebell.url}/-/user_settings/applications?x=y"
     page = browser.get(wanted)
@@ -224,8 +220,8 @@ def test_a_page_that_needs_a_sign_in_is_come_back_to(gatebell: LiveGatebell) -> 
 
 
 @pytest.fixture
-def guessed(gatebell: LiveGatebell) -> Person:
-    """Somebody whose password was guessed at until there were too many attempts."""
+def locked_out(gatebell: LiveGatebell) -> Person:
+    """A user whose account got too many wrong guesses."""
     victim = make_user(gatebell, name="charlie")
     statuses = [
         try_to_sign_in(gatebell, victim.username, f"wrong {number}").status_code
@@ -237,10 +233,10 @@ def guessed(gatebell: LiveGatebell) -> Person:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_too_many_guesses_at_one_account_stop_even_the_right_password(
-    gatebell: LiveGatebell, guessed: Person
+def test_too_many_guesses_lock_out_even_the_right_password(
+    gatebell: LiveGatebell, locked_out: Person
 ) -> None:
-    answer = try_to_sign_in(gatebell, guessed.username.upper(), guessed.password)
+    answer = try_to_sign_in(gatebell, locked_out.username.upper(), locked_out.password)
     assert answer.status_code == 429
     assert 1 <= int(answer.headers["Retry-After"]) <= 600
     assert "Too many attempts" in answer.text
@@ -250,7 +246,7 @@ def test_too_many_guesses_at_one_account_stop_even_the_right_password(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_right_password_starts_the_count_anew(gatebell: LiveGatebell) -> None:
+def test_a_right_password_resets_the_count_of_guesses(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="charlie")
     for _ in range(2):
         for number in range(7):

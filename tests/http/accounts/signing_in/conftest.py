@@ -1,4 +1,4 @@
-"""A service with few guesses, and where the browsers stand that guess there."""
+"""Fixtures for limits of guesses: a service with low limits, browsers at one or many addresses."""
 
 from collections.abc import Iterator
 from itertools import count, repeat
@@ -13,7 +13,7 @@ _numbers = count(1)
 
 @pytest.fixture(scope="session")
 def few_guesses(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service with few guesses for each account and each address, behind a proxy."""
+    """A service with low limits for guesses per account and per address, behind a proxy."""
     few = {
         "SIGN_IN_ATTEMPTS_PER_ACCOUNT": "3",
         "SECOND_FACTOR_ATTEMPTS_PER_ACCOUNT": "3",
@@ -31,7 +31,7 @@ def _new_address() -> str:
 def _place(
     live: LiveGatebell, addresses: Iterator[str], monkeypatch: pytest.MonkeyPatch
 ) -> LiveGatebell:
-    """Let each browser that is opened stand at the next of these addresses."""
+    """Give each new browser the next of the IP addresses."""
     opened = live.http
 
     def http() -> requests.Session:
@@ -44,12 +44,12 @@ def _place(
 
 
 @pytest.fixture
-def all_over(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> LiveGatebell:
-    """The service with few guesses, to browsers that stand at an address each."""
+def many_ips(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> LiveGatebell:
+    """The service with low limits, where each browser has its own address."""
     return _place(few_guesses, iter(_new_address, ""), monkeypatch)
 
 
 @pytest.fixture
-def one_house(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> LiveGatebell:
-    """The service with few guesses, to browsers that stand at one address."""
+def shared_ip(few_guesses: LiveGatebell, monkeypatch: pytest.MonkeyPatch) -> LiveGatebell:
+    """The service with low limits, where all browsers have the same address."""
     return _place(few_guesses, repeat(_new_address()), monkeypatch)

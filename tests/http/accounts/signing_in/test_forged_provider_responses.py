@@ -1,4 +1,4 @@
-"""What attackers, and providers that misbehave, send instead of a good response."""
+"""Tests of forged and invalid responses from identity providers."""
 
 import base64
 import hmac
@@ -22,10 +22,13 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy.orm import Session
 
-from domain.access.actor import Actor, Means
-from domain.accounts.identity_providers.errors import ExpiredError, ProviderAnswerError
-from domain.accounts.identity_providers.relying_party import Secrets, Upstream
-from domain.accounts.identity_providers.signing_in import Asked, finish
+from domain.access.actor import AccessMethod, Actor
+from domain.accounts.identity_providers.errors import (
+    ExpiredProviderSignInError,
+    InvalidProviderResponseError,
+)
+from domain.accounts.identity_providers.relying_party import ProviderAccess, ProviderSignInSecrets
+from domain.accounts.identity_providers.signing_in import ProviderRequest, finish_provider_sign_in
 from domain.core.keyring import Keyring
 from domain.delivery.outgoing.addresses import AddressPolicy
 from tests.support.accounts.people import (
@@ -56,14 +59,14 @@ from web.outgoing.client import OutgoingClient
 _LONG = 60_000
 
 
-def assert_stays_out(
+def assert_not_signed_in(
     gatebell: LiveGatebell, browser: requests.Session, page: requests.Response, *words: str
 ) -> None:
-    """Check that nobody is signed in, and that the page says what happened and leads on."""
+    """Check that the user is not signed in, and that the page explains the error."""
     assert page.status_code == 400, (page.status_code, page.headers.get("Location"))
     assert all(each in page.text for each in words), page.text
     assert any("/users/auth/" in each.action for each in forms_in(page.text))
-    assert "Sign in in another way" in page.text
+    assert "Sign in another way" in page.text
     assert not is_signed_in(gatebell, browser)
 
 
@@ -94,7 +97,7 @@ def ssh_key_of(provider: FakeProvider) -> bytes:
     return key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
 
 
-def by_nobody(claims: dict[str, Any]) -> str:
+def with_empty_signatures(claims: dict[str, Any]) -> str:
     """Return a JWS in the general JSON serialization with an empty list of signatures."""
     return json.dumps({"payload": encoded(claims), "signatures": []})
 
@@ -108,7 +111,7 @@ FORGERIES: dict[str, Callable[[FakeProvider], Callable[[dict[str, Any]], str]]] 
         by_hmac, b"# a key\n" + public_key_of(provider)
     ),
     "signed with the public key of SSH": lambda provider: partial(by_hmac, ssh_key_of(provider)),
-    "signed by nobody": lambda _provider: by_nobody,
+    "signed by nobody": lambda _provider: with_empty_signatures,
     "signed with another key of the same name": lambda provider: partial(
         by_key, RSAKey.generate_key(2048), {"alg": "RS256", "kid": str(provider.key.kid)}
     ),
@@ -129,13 +132,13 @@ FORGERIES: dict[str, Callable[[FakeProvider], Callable[[dict[str, Any]], str]]] 
 @pytest.mark.advisory("CVE-2022-29217", "CVE-2024-37568", "CVE-2026-28802", "CVE-2026-49852")
 @pytest.mark.advisory("CVE-2026-102946", "CVE-2026-114615", "CVE-2026-114616")
 @pytest.mark.parametrize("how", FORGERIES)
-def test_a_forged_id_token_signs_nobody_in(
+def test_a_forged_id_token_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, how: str
 ) -> None:
     provider.sign = FORGERIES[how](provider)
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
-    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert_not_signed_in(gatebell, browser, page, "could not be verified")
     assert "ID token" in last_failure(gatebell, slug)
 
 
@@ -169,48 +172,50 @@ def test_a_forged_id_token_signs_nobody_in(
         ({"sub": "a\x00b"}, "sub"),
     ],
 )
-def test_an_id_token_with_wrong_claims_signs_nobody_in(
+def test_an_id_token_with_wrong_claims_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, claims: dict[str, Any], reason: str
 ) -> None:
     provider.claims = claims
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
-    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert_not_signed_in(gatebell, browser, page, "could not be verified")
     assert reason in last_failure(gatebell, slug)
 
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2024-53861", "CVE-2026-75509")
-def test_an_id_token_whose_issuer_is_in_a_list_or_in_part_signs_nobody_in(
+def test_an_id_token_with_a_list_or_a_part_of_the_issuer_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     for issuer in ([provider.url], provider.url[:-1], "http", f"{provider.url}.evil.example"):
         provider.claims = {"iss": issuer}
         browser = gatebell.http()
         page = sign_in_through(gatebell, provider, slug, browser)
-        assert_stays_out(gatebell, browser, page, "could not be verified")
+        assert_not_signed_in(gatebell, browser, page, "could not be verified")
 
 
 @pytest.mark.rfc("rfc9700-4.2.4-d")
 @pytest.mark.both_databases
-def test_a_response_works_once(gatebell: LiveGatebell, provider: FakeProvider, slug: str) -> None:
+def test_a_provider_response_works_once(
+    gatebell: LiveGatebell, provider: FakeProvider, slug: str
+) -> None:
     browser = gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug)
     kept = browser.cookies.get_dict()
     response = provider.response_to(begun.headers["Location"])
     assert_signed_in(come_back(browser, response))
-    # Neither again, nor with the cookies of before.
+    # The response works neither again nor with the earlier cookies.
     assert come_back(browser, response).status_code == 400
     thief = gatebell.http()
     for name, value in kept.items():
         thief.cookies.set(name, value, domain=cookie_domain(gatebell))
     page = come_back(thief, provider.response_to(begun.headers["Location"]))
-    assert_stays_out(gatebell, thief, page, "was completed before")
+    assert_not_signed_in(gatebell, thief, page, "was already completed")
 
 
 @pytest.mark.rfc("rfc9700-2.1-c", "rfc9700-4.4.2-b")
 @pytest.mark.advisory("CVE-2025-68158", "CVE-2026-41425")
-def test_a_response_of_another_browser_signs_nobody_in(
+def test_a_response_for_another_browser_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     attacker, victim = gatebell.http(), gatebell.http()
@@ -218,7 +223,7 @@ def test_a_response_of_another_browser_signs_nobody_in(
     ask_to_sign_in(gatebell, victim, slug)
     for browser in (victim, gatebell.http()):
         page = come_back(browser, provider.response_to(begun.headers["Location"]))
-        assert_stays_out(gatebell, browser, page, "was begun in another browser")
+        assert_not_signed_in(gatebell, browser, page, "was started in another browser")
 
 
 @pytest.mark.rfc("rfc9700-4.7.1-b", "rfc9700-4.7.1-c")
@@ -229,22 +234,22 @@ def test_a_response_needs_its_state(
 ) -> None:
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser, state=state)
-    assert_stays_out(gatebell, browser, page, "expired")
+    assert_not_signed_in(gatebell, browser, page, "expired")
 
 
 @pytest.mark.rfc("rfc9700-2.1-d", "rfc9700-4.4.2.1-a")
 @pytest.mark.parametrize("issuer", ["http://evil.example", "", None])
-def test_a_response_of_another_provider_signs_nobody_in(
+def test_a_response_from_another_provider_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, issuer: str | None
 ) -> None:
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser, iss=issuer)
-    assert_stays_out(gatebell, browser, page, "could not be verified")
+    assert_not_signed_in(gatebell, browser, page, "could not be verified")
     assert "/token" not in provider.asked
 
 
 @pytest.mark.long
-def test_only_a_provider_that_names_itself_has_to(
+def test_only_providers_that_announce_an_issuer_parameter_must_send_it(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     with running_provider() as silent:
@@ -253,23 +258,23 @@ def test_only_a_provider_that_names_itself_has_to(
         assert_signed_in(sign_in_through(gatebell, silent, slug, iss=None))
         browser = gatebell.http()
         page = sign_in_through(gatebell, silent, slug, browser, iss=provider.url)
-        assert_stays_out(gatebell, browser, page, "could not be verified")
+        assert_not_signed_in(gatebell, browser, page, "could not be verified")
 
 
 @pytest.mark.rfc("rfc9700-2.1-d", "rfc9700-4.4.2-b", "rfc9700-4.4.2.2-a")
-def test_a_response_for_one_provider_is_not_taken_by_another(
+def test_a_response_for_one_provider_is_rejected_by_another(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     other = add_provider(gatebell, provider.url, "--creates-accounts")
     browser = gatebell.http()
     begun = ask_to_sign_in(gatebell, browser, slug)
     response = provider.response_to(begun.headers["Location"]).replace(slug, other)
-    assert_stays_out(gatebell, browser, come_back(browser, response), "expired")
+    assert_not_signed_in(gatebell, browser, come_back(browser, response), "expired")
 
 
 @pytest.mark.rfc("rfc9700-2.1.1-e", "rfc9700-2.1.1-f", "rfc9700-4.4.2.2-a")
 @pytest.mark.advisory("CVE-2026-34511")
-def test_what_is_sent_to_the_provider_tells_nothing_twice(
+def test_requests_to_the_provider_never_repeat_secret_values(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
@@ -281,7 +286,7 @@ def test_what_is_sent_to_the_provider_tells_nothing_twice(
     assert {each["redirect_uri"] for each in asked} == {
         f"{gatebell.url}/users/auth/{slug}/callback"
     }
-    # The verifier is in no address that a browser has seen.
+    # The verifier is not part of any URL that the browser visited.
     assert_signed_in(come_back(browser, provider.response_to(begun[1])))
     (verifier,) = provider.verifiers
     assert len(verifier) >= 43
@@ -289,12 +294,12 @@ def test_what_is_sent_to_the_provider_tells_nothing_twice(
 
 
 @pytest.mark.parametrize("error", ["access_denied", "<script>", "x" * 5_000])
-def test_who_is_not_let_in_there_learns_it_here(
+def test_an_error_from_the_provider_is_shown_on_the_sign_in_page(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, error: str
 ) -> None:
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser, error=error, code=None)
-    assert_stays_out(gatebell, browser, page, "You were not signed in at")
+    assert_not_signed_in(gatebell, browser, page, "You did not sign in at")
     assert "<script>" not in page.text
     assert error[:60] in last_failure(gatebell, slug)
 
@@ -322,7 +327,7 @@ JSON = {"Content-Type": "application/json"}
         ("/userinfo", (200, JSON, b"\xff"), "could not be verified"),
     ],
 )
-def test_a_provider_that_answers_badly_leads_to_a_page_and_not_to_an_error(
+def test_an_invalid_provider_response_shows_an_error_page(
     gatebell: LiveGatebell,
     provider: FakeProvider,
     slug: str,
@@ -334,7 +339,7 @@ def test_a_provider_that_answers_badly_leads_to_a_page_and_not_to_an_error(
     provider.claims = {"email": None}
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
-    assert_stays_out(gatebell, browser, page, words)
+    assert_not_signed_in(gatebell, browser, page, words)
     assert last_failure(gatebell, slug)
 
 
@@ -351,29 +356,29 @@ def test_a_provider_that_answers_badly_leads_to_a_page_and_not_to_an_error(
         ("/keys", b'{"keys": []}', "keys"),
     ],
 )
-def test_bad_metadata_and_keys_lead_to_a_page(
+def test_invalid_metadata_and_keys_show_an_error_page(
     gatebell: LiveGatebell, path: str, body: bytes, reason: str
 ) -> None:
-    with running_provider() as provider:  # nothing is known of it yet
+    with running_provider() as provider:  # The service has no cached metadata of a new provider.
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
         provider.answers = {path: lambda: (200, JSON, body)}
         browser = gatebell.http()
         page = ask_to_sign_in(gatebell, browser, slug)
         if page.status_code == 302:
             page = come_back(browser, provider.response_to(page.headers["Location"]))
-        assert_stays_out(gatebell, browser, page, "could not be verified")
+        assert_not_signed_in(gatebell, browser, page, "could not be verified")
         assert reason in last_failure(gatebell, slug)
 
 
 @pytest.mark.parametrize("issuer", ["http://127.0.0.1:1", "http://x.invalid"])
-def test_a_provider_that_cannot_be_reached_is_named_and_nothing_else(
+def test_the_page_about_an_unreachable_provider_shows_no_details(
     gatebell: LiveGatebell, issuer: str
 ) -> None:
     slug = add_provider(gatebell, issuer)
     browser = gatebell.http()
     page = ask_to_sign_in(gatebell, browser, slug)
-    assert_stays_out(gatebell, browser, page, f"{slug} cannot be reached at the moment")
-    # Strangers learn nothing of the network.
+    assert_not_signed_in(gatebell, browser, page, f"{slug} cannot be reached at the moment")
+    # Visitors must not learn anything about the network.
     assert "OUTGOING_PRIVATE_ADDRESSES" not in page.text
     assert issuer not in page.text
     assert urlsplit(issuer).netloc in last_failure(gatebell, slug)
@@ -383,45 +388,47 @@ def test_a_provider_that_cannot_be_reached_is_named_and_nothing_else(
 @pytest.mark.parametrize(
     "endpoint", ["javascript:alert(1)", "/relative", 7, None, "http://user@evil.example/"]
 )
-def test_no_browser_is_sent_to_what_is_no_address(gatebell: LiveGatebell, endpoint: object) -> None:
+def test_browsers_are_not_redirected_to_an_invalid_authorization_endpoint(
+    gatebell: LiveGatebell, endpoint: object
+) -> None:
     with running_provider() as provider:
         provider.metadata = {"authorization_endpoint": endpoint}
         slug = add_provider(gatebell, provider.url)
         browser = gatebell.http()
         page = ask_to_sign_in(gatebell, browser, slug)
-        assert_stays_out(gatebell, browser, page, "could not be verified")
+        assert_not_signed_in(gatebell, browser, page, "could not be verified")
 
 
 @pytest.mark.parametrize("name", ["token_endpoint", "jwks_uri", "userinfo_endpoint"])
-def test_metadata_lead_to_no_private_address(gatebell: LiveGatebell, name: str) -> None:
+def test_endpoints_at_private_addresses_are_rejected(gatebell: LiveGatebell, name: str) -> None:
     with running_provider() as provider:
         provider.metadata = {name: "http://169.254.169.254/latest"}
         provider.claims = {"email": None}
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
         browser = gatebell.http()
         page = sign_in_through(gatebell, provider, slug, browser)
-        assert_stays_out(gatebell, browser, page, "cannot be reached")
+        assert_not_signed_in(gatebell, browser, page, "cannot be reached")
         assert "169.254.169.254" in last_failure(gatebell, slug)
 
 
 @pytest.mark.long
-def test_a_slow_provider_is_given_up(
+def test_a_slow_provider_causes_a_timeout(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     provider.answers = {"/token": lambda: slowly(12)}
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
-    assert_stays_out(gatebell, browser, page, "cannot be reached")
+    assert_not_signed_in(gatebell, browser, page, "cannot be reached")
     assert "within 10 seconds" in last_failure(gatebell, slug)
 
 
 @pytest.mark.both_databases
-def test_keys_are_kept_and_asked_for_once_more_after_a_change(gatebell: LiveGatebell) -> None:
+def test_keys_are_cached_and_fetched_again_after_a_change(gatebell: LiveGatebell) -> None:
     with running_provider() as provider:
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
         for _ in range(3):
             assert_signed_in(sign_in_through(gatebell, provider, slug))
-        # Each process of the service asks by itself.
+        # Each process of the service fetches the keys for itself.
         before = provider.asked.count("/keys")
         assert before <= 2
         provider.key = RSAKey.generate_key(2048, auto_kid=True)
@@ -429,14 +436,14 @@ def test_keys_are_kept_and_asked_for_once_more_after_a_change(gatebell: LiveGate
         assert provider.asked.count("/keys") == before + 1
 
 
-def test_who_confirms_that_it_is_them_has_to_sign_in_there_again(
+def test_a_confirmation_of_identity_needs_a_new_sign_in_at_the_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
     browser = open_browser(gatebell, charlie)
     begun = ask_to_sign_in(gatebell, browser, slug, at="/users/sign_in?again=yes")
     asked = dict(parse_qsl(urlsplit(begun.headers["Location"]).query))
-    # With a `max_age` of 0, Canaille would ask for the password again and again.
+    # With a `max_age` of 0, Canaille would request the password over and over.
     assert (asked["prompt"], asked["max_age"]) == ("login", "120")
     for auth_time in (int(time()) - _LONG, None):
         provider.claims = {"auth_time": auth_time}
@@ -449,7 +456,7 @@ def test_who_confirms_that_it_is_them_has_to_sign_in_there_again(
     assert_signed_in(come_back(browser, provider.response_to(begun.headers["Location"])))
 
 
-def test_a_very_long_way_back_is_kept(
+def test_a_very_long_return_path_is_kept(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser, wanted = gatebell.http(), f"/help?search={unique('x' * 6_000)}"
@@ -461,11 +468,11 @@ def test_a_very_long_way_back_is_kept(
 
 
 @pytest.mark.parametrize(("minutes", "is_expired"), [(9, False), (11, True)])
-def test_a_response_comes_within_ten_minutes(
+def test_a_response_after_ten_minutes_is_rejected(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, minutes: int, *, is_expired: bool
 ) -> None:
     keyring, number = Keyring(settings_of(gatebell).secret_key), unique("number")
-    asked = Asked(
+    asked = ProviderRequest(
         number=number,
         slug=slug,
         asked_at=now() - timedelta(minutes=minutes),
@@ -473,10 +480,16 @@ def test_a_response_comes_within_ten_minutes(
         sign_in_id=None,
     )
     client = OutgoingClient(AddressPolicy.of("127.0.0.0/8"))
-    response = {"state": Secrets.of(number, keyring).state, "iss": provider.url, "code": "x"}
+    response = {
+        "state": ProviderSignInSecrets.of(number, keyring).state,
+        "iss": provider.url,
+        "code": "x",
+    }
     with Session(gatebell.engine()) as session:
-        stranger = Actor(means=Means.PAGE)
-        upstream = Upstream(fetch=client.fetch)
+        stranger = Actor(means=AccessMethod.PAGE)
+        upstream = ProviderAccess(fetch=client.fetch)
         work = work_in(session, actor=stranger, policies=(upstream,), service=gatebell)
-        with pytest.raises(ExpiredError if is_expired else ProviderAnswerError):
-            finish(work, asked, response)
+        with pytest.raises(
+            ExpiredProviderSignInError if is_expired else InvalidProviderResponseError
+        ):
+            finish_provider_sign_in(work, asked, response)

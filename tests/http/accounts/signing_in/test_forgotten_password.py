@@ -1,4 +1,4 @@
-"""A new password for whoever forgot theirs, by a link to the address of the account."""
+"""Tests of password resets by emailed links."""
 
 import re
 from functools import partial
@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 import requests
 
-from domain.accounts.lifecycle.password_reset import LINK_LIFETIME, SEALED_FOR
+from domain.accounts.lifecycle.password_reset import RESET_LINK_LIFETIME, RESET_LINK_PURPOSE
 from domain.audit.events import EventKind
 from domain.core.randomness import random_password
 from models import User
@@ -41,14 +41,14 @@ MAIL = {"MAIL_URL": "smtp://127.0.0.1:9"}
 
 
 def ask_for(service: LiveGatebell, login: str) -> tuple[requests.Session, requests.Response]:
-    """Ask for a link in a new browser."""
+    """Request a link in a new browser."""
     browser = service.http()
     page = browser.get(service.url + ASK)
     return browser, submit(browser, page, form_with(page, "login"), login=login)
 
 
 def links_to(service: LiveGatebell, email: str) -> list[str]:
-    """Return the links that an address got, the newest first."""
+    """Return the links that were sent to an address, newest first."""
     found = (re.search(r"http\S+/users/password/\S+", each) for each in messages_to(service, email))
     return [each[0] for each in found if each]
 
@@ -67,19 +67,20 @@ def choose(service: LiveGatebell, link: str, new: str, **more: str) -> requests.
     return submit(browser, page, form_with(page, "new_password"), **values)
 
 
-def is_let_in(service: LiveGatebell, login: str, password: str) -> bool:
+def can_sign_in(service: LiveGatebell, login: str, password: str) -> bool:
     return try_to_sign_in(service, login, password).status_code == 302
 
 
-def is_refused(service: LiveGatebell, link: str) -> bool:
-    """Return whether a link leads back to the question, with the reason."""
+def is_rejected(service: LiveGatebell, link: str) -> bool:
+    """Return whether a link redirects to the request form with an error."""
     browser = service.http()
     answer = browser.get(link)
-    return answer.url == service.url + ASK and "link" in words(answer).partition("Forgotten")[0]
+    reason = words(answer).partition("Reset your password")[0]
+    return answer.url == service.url + ASK and "link" in reason
 
 
 @pytest.mark.long
-def test_a_link_leads_to_a_new_password_and_only_that_is_let_in(mailing: LiveGatebell) -> None:
+def test_a_link_sets_a_new_password_that_replaces_the_old_one(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     elsewhere = open_browser(mailing, person)
     door = mailing.http()
@@ -89,7 +90,7 @@ def test_a_link_leads_to_a_new_password_and_only_that_is_let_in(mailing: LiveGat
     page = door.get(mailing.url + unescape(asked[1]))
     answer = submit(door, page, form_with(page, "login"), login=f" {person.email.upper()} ")
     assert answer.headers["Location"] == f"{SIGN_IN}?next=/-/user_settings/profile"
-    assert "a link is on its way to its e-mail address" in words(door.get(mailing.url + SIGN_IN))
+    assert "a link was sent to its email address" in words(door.get(mailing.url + SIGN_IN))
     (message,) = messages_to(mailing, person.email)
     assert f"@{person.username}, from the IP address 127.0.0.1." in message
     assert event_about(mailing, person, EventKind.PASSWORD_LINK_SENT).actor_name == ""
@@ -98,20 +99,18 @@ def test_a_link_leads_to_a_new_password_and_only_that_is_let_in(mailing: LiveGat
     answer = choose(mailing, link, new)
     assert answer.status_code == 302
     assert answer.headers["Location"] == SIGN_IN
-    assert not is_let_in(mailing, person.username, person.password)
-    assert is_let_in(mailing, person.email, new)
+    assert not can_sign_in(mailing, person.username, person.password)
+    assert can_sign_in(mailing, person.email, new)
     profile = elsewhere.get(f"{mailing.url}/-/user_settings/profile", allow_redirects=False)
     assert profile.status_code == 302, "other browsers are signed out"
     assert stored(mailing, person) == (person.email, True), "whoever has the link reads the mail"
     kinds = [each.kind for each in events_about(mailing, person)]
     assert {"password.changed", "email.confirmed"} <= set(kinds)
-    assert is_refused(mailing, link), "it works once"
+    assert is_rejected(mailing, link), "it works once"
 
 
 @pytest.mark.advisory("CVE-2022-35924", "CVE-2023-7028")
-def test_a_link_goes_to_the_address_of_the_account_and_to_no_second_one(
-    mailing: LiveGatebell,
-) -> None:
+def test_a_link_is_sent_only_to_the_address_of_the_account(mailing: LiveGatebell) -> None:
     victim, thief = make_user(mailing), make_user(mailing)
     both = (f"{victim.email},{thief.email}", f"{victim.email} {thief.email}")
     for login in ([victim.email, thief.email], *([each] for each in both)):
@@ -122,12 +121,12 @@ def test_a_link_goes_to_the_address_of_the_account_and_to_no_second_one(
         fields += [("login[]", thief.email), ("email", thief.email)]
         assert browser.post(mailing.url + ASK, data=fields).status_code < 500
     assert links_to(mailing, thief.email) == []
-    # The first of the names that the form has twice counts.
+    # The first value counts if the form contains a name twice.
     assert len(links_to(mailing, victim.email)) == 1
 
 
 @pytest.mark.advisory("CVE-2023-49097")
-def test_no_header_changes_where_a_link_leads(mailing: LiveGatebell) -> None:
+def test_headers_cannot_change_the_host_of_a_link(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     browser = mailing.http()
     forged = {"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
@@ -140,7 +139,7 @@ def test_no_header_changes_where_a_link_leads(mailing: LiveGatebell) -> None:
     assert all(each.startswith(f"{mailing.url}/") for each in links)
 
 
-def test_the_page_of_a_link_is_kept_by_nobody_and_changes_nothing(mailing: LiveGatebell) -> None:
+def test_the_page_of_a_link_is_not_cached_and_changes_nothing(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
     for _ in range(2):
@@ -148,11 +147,11 @@ def test_the_page_of_a_link_is_kept_by_nobody_and_changes_nothing(mailing: LiveG
         assert page.headers["Cache-Control"] == "no-store"
         assert page.headers["Referrer-Policy"] in {"no-referrer", "same-origin"}
     assert mailing.http().head(link).status_code == 200
-    assert is_let_in(mailing, person.username, person.password)
+    assert can_sign_in(mailing, person.username, person.password)
 
 
 @pytest.mark.parametrize("state", ["nobody", "locked", "blocked", "a bot"])
-def test_nobody_learns_whether_there_is_an_account(mailing: LiveGatebell, state: str) -> None:
+def test_the_response_does_not_show_if_an_account_exists(mailing: LiveGatebell, state: str) -> None:
     person = make_user(mailing)
     if state in {"locked", "blocked"}:
         set_state(mailing, person, state)
@@ -169,7 +168,7 @@ def test_nobody_learns_whether_there_is_an_account(mailing: LiveGatebell, state:
 
 
 @pytest.mark.parametrize("change", ["their own", "an administrator's", "address", "lock", "link"])
-def test_what_happens_to_the_account_ends_a_link(mailing: LiveGatebell, change: str) -> None:
+def test_changes_of_the_account_end_the_link(mailing: LiveGatebell, change: str) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
     if change == "their own":
@@ -183,36 +182,36 @@ def test_what_happens_to_the_account_ends_a_link(mailing: LiveGatebell, change: 
     else:
         other = link_for(mailing, person)
         assert choose(mailing, other, random_password()).status_code == 302
-    assert is_refused(mailing, link)
+    assert is_rejected(mailing, link)
 
 
-def test_a_locked_account_that_is_unlocked_has_its_link_again(mailing: LiveGatebell) -> None:
+def test_the_link_of_a_locked_account_works_again_after_the_unlock(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     link = link_for(mailing, person)
     set_state(mailing, person, "locked")
-    assert is_refused(mailing, link)
+    assert is_rejected(mailing, link)
     set_state(mailing, person, "active")
     assert choose(mailing, link, new).status_code == 302
 
 
-def test_a_link_works_for_an_hour_and_for_nothing_else(mailing: LiveGatebell) -> None:
+def test_a_link_works_for_an_hour_and_only_for_its_account(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
     page, _, text = link.rpartition("/")
-    value, hour = opened(text, SEALED_FOR), LINK_LIFETIME.total_seconds()
-    fresh = sealed(value, SEALED_FOR, age=hour - 30)
+    value, hour = opened(text, RESET_LINK_PURPOSE), RESET_LINK_LIFETIME.total_seconds()
+    fresh = sealed(value, RESET_LINK_PURPOSE, age=hour - 30)
     assert mailing.http().get(f"{page}/{fresh}").status_code == 200
     for wrong in (
-        sealed(value, SEALED_FOR, age=hour + 30),
+        sealed(value, RESET_LINK_PURPOSE, age=hour + 30),
         sealed(value, "invitation"),
-        sealed([id_of(mailing, alice(mailing)), value[1]], SEALED_FOR),
+        sealed([id_of(mailing, alice(mailing)), value[1]], RESET_LINK_PURPOSE),
         *(text[:-3], f"{text}x", "x", f"{text[:-40]}%00"),
     ):
-        assert is_refused(mailing, f"{page}/{wrong}"), wrong
+        assert is_rejected(mailing, f"{page}/{wrong}"), wrong
 
 
 @pytest.mark.long
-def test_what_ends_with_the_password_is_asked(mailing: LiveGatebell) -> None:
+def test_the_page_offers_to_revoke_tokens(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     kept, ended = make_token(mailing, person), make_user(mailing)
     page = mailing.http().get(link_for(mailing, ended))
@@ -228,7 +227,7 @@ def test_what_ends_with_the_password_is_asked(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_wish_for_another_address_is_forgotten(mailing: LiveGatebell) -> None:
+def test_a_password_reset_cancels_a_requested_address_change(mailing: LiveGatebell) -> None:
     person, wished = make_user(mailing), new_address()
     wish(mailing, person, wished)
     assert choose(mailing, link_for(mailing, person), random_password()).status_code == 302
@@ -245,7 +244,7 @@ def test_a_wish_for_another_address_is_forgotten(mailing: LiveGatebell) -> None:
         ("a long enough phrase", "another one", "do not match"),
     ],
 )
-def test_a_password_that_is_refused_costs_no_link(
+def test_a_rejected_password_does_not_use_up_the_link(
     mailing: LiveGatebell, new: str, again: str, why: str
 ) -> None:
     person = make_user(mailing)
@@ -257,7 +256,7 @@ def test_a_password_that_is_refused_costs_no_link(
 
 
 @pytest.mark.long
-def test_the_second_factor_stays(mailing: LiveGatebell) -> None:
+def test_a_password_reset_keeps_the_second_factor(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     give_app(mailing, person)
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
@@ -266,16 +265,16 @@ def test_the_second_factor_stays(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_whoever_guessed_too_often_is_let_in_with_the_new_password(mailing: LiveGatebell) -> None:
+def test_a_user_with_too_many_guesses_can_sign_in_after_a_reset(mailing: LiveGatebell) -> None:
     person, new = make_user(mailing), random_password()
     while try_to_sign_in(mailing, person.username, "a wrong one").status_code != 429:
         pass
     assert choose(mailing, link_for(mailing, person), new).status_code == 302
-    assert is_let_in(mailing, person.username, new)
+    assert can_sign_in(mailing, person.username, new)
 
 
 @pytest.mark.both_databases
-def test_of_two_who_use_a_link_at_once_one_sets_the_password(mailing: LiveGatebell) -> None:
+def test_only_one_of_parallel_uses_of_a_link_sets_the_password(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     link = link_for(mailing, person)
     new = [random_password() for _ in range(4)]
@@ -294,12 +293,12 @@ def test_of_two_who_use_a_link_at_once_one_sets_the_password(mailing: LiveGatebe
             for browser, page, each in zip(browsers, pages, new, strict=True)
         ]
     )
-    assert sum(is_let_in(mailing, person.username, each) for each in new) == 1
+    assert sum(can_sign_in(mailing, person.username, each) for each in new) == 1
     assert len(events_about(mailing, person, EventKind.PASSWORD_CHANGED)) == 1
 
 
 @pytest.mark.long
-def test_nobodys_mail_is_flooded(mailing: LiveGatebell) -> None:
+def test_reset_emails_to_one_address_are_limited(mailing: LiveGatebell) -> None:
     person = make_user(mailing)
     for _ in range(30):
         assert ask_for(mailing, person.username)[1].status_code == 302
@@ -310,7 +309,7 @@ def test_nobodys_mail_is_flooded(mailing: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_who_asks_for_many_is_told_to_wait(new_service: NewService) -> None:
+def test_too_many_requests_for_links_are_rejected(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "3"}
     with running(new_service("sqlite", only="app", **MAIL, **few)) as service:
         answers = [ask_for(service, unique("nobody"))[1] for _ in range(5)]
@@ -321,7 +320,7 @@ def test_who_asks_for_many_is_told_to_wait(new_service: NewService) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService) -> None:
+def test_without_a_mail_server_the_page_refers_to_an_administrator(new_service: NewService) -> None:
     with running(new_service("sqlite", only="app")) as service:
         browser = service.http()
         page = browser.get(service.url + ASK)
@@ -330,11 +329,11 @@ def test_without_a_mail_server_the_page_says_whom_to_ask(new_service: NewService
         sent = {"csrf_token": token, "login": "admin"}
         answer = browser.post(service.url + ASK, data=sent, allow_redirects=False)
         assert answer.status_code == 409
-        assert "sends no e-mail" in words(answer)
+        assert "does not send emails" in words(answer)
 
 
 @pytest.mark.long
-def test_who_has_no_password_gets_one_by_the_link(
+def test_a_user_without_a_password_can_set_one_with_the_link(
     mailing: LiveGatebell, provider: FakeProvider
 ) -> None:
     slug = add_provider(mailing, provider.url, "--creates-accounts")

@@ -1,4 +1,4 @@
-"""Signing in through GitHub, which is no OpenID provider."""
+"""Tests of signing in through GitHub, which is not an OpenID provider."""
 
 import json
 from collections.abc import Iterator
@@ -40,13 +40,13 @@ from tests.support.signing_in.second_factors import assert_signed_in, is_signed_
 
 @pytest.fixture
 def github() -> Iterator[FakeGitHub]:
-    """An Enterprise Server of the test's own."""
+    """A GitHub Enterprise Server for one test."""
     with running_github() as made:
         yield made
 
 
 def user_of(gatebell: LiveGatebell, github: FakeGitHub) -> User:
-    """Return the account of whom GitHub knows by this number."""
+    """Return the account that is connected with the current GitHub user."""
     mine = select(User).join(Identity, Identity.user_id == User.id)
     with database_of(gatebell) as session:
         found = session.scalars(mine.where(Identity.subject == github.person["sub"])).one()
@@ -60,7 +60,7 @@ def answer_with(status: int, body: bytes) -> Answer:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_is_new_gets_an_account_with_what_github_says(
+def test_a_new_user_gets_an_account_with_the_data_from_github(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
     slug, browser = add_github(gatebell, github), gatebell.http()
@@ -73,12 +73,12 @@ def test_who_is_new_gets_an_account_with_what_github_says(
     assert (user.username, user.email) == (person["preferred_username"], person["email"])
     assert (user.name, user.password_hash, user.is_admin) == ("Mona", "", False)
     assert user.email_confirmed_at is not None
-    # Nobody is asked for groups that mean nothing here.
+    # Organizations and teams are not requested if no rule uses them.
     assert github.asked == [TOKENS, USER, EMAILS]
 
 
 @pytest.mark.long
-def test_the_number_and_not_the_login_tells_who_somebody_is(
+def test_users_are_identified_by_id_and_not_by_login(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
     slug = add_github(gatebell, github)
@@ -87,7 +87,7 @@ def test_the_number_and_not_the_login_tells_who_somebody_is(
     github.is_about(sub=before["sub"], name=None)
     assert_signed_in(sign_in_through(gatebell, github, slug))
     assert user_of(gatebell, github).id == first.id
-    # Whoever takes the name that has become free is somebody else.
+    # A user who takes over a free login is a different user.
     github.is_about(preferred_username=before["preferred_username"])
     assert_signed_in(sign_in_through(gatebell, github, slug))
     second = user_of(gatebell, github)
@@ -97,14 +97,14 @@ def test_the_number_and_not_the_login_tells_who_somebody_is(
 @pytest.mark.parametrize(
     ("emails", "reason"),
     [
-        ([("primary", True, False)], "the address is not verified"),
-        ([("primary", True, None)], "the address is not verified"),
-        ([("primary", True, False), ("other", False, True)], "the address is not verified"),
-        ([("other", False, True)], "without an address"),
-        ([], "without an address"),
+        ([("primary", True, False)], "the email address is not verified"),
+        ([("primary", True, None)], "the email address is not verified"),
+        ([("primary", True, False), ("other", False, True)], "the email address is not verified"),
+        ([("other", False, True)], "without a valid email address"),
+        ([], "without a valid email address"),
     ],
 )
-def test_without_a_verified_primary_address_there_is_no_account(
+def test_no_account_is_created_without_a_verified_primary_address(
     gatebell: LiveGatebell,
     github: FakeGitHub,
     emails: list[tuple[str, bool, bool | None]],
@@ -117,7 +117,7 @@ def test_without_a_verified_primary_address_there_is_no_account(
     ]
     page = sign_in_through(gatebell, github, slug, browser)
     assert page.status_code == 400
-    assert "No account here is connected" in page.text
+    assert "No account is connected" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)
 
@@ -128,10 +128,10 @@ def test_without_a_verified_primary_address_there_is_no_account(
         ({"state": "guessed"}, "expired"),
         ({"state": None}, "expired"),
         ({"iss": "https://github.com/login/oauth"}, "could not be verified"),
-        ({"error": "access_denied", "code": None}, "You were not signed in at"),
+        ({"error": "access_denied", "code": None}, "You did not sign in at"),
     ],
 )
-def test_a_forged_response_and_a_refusal_sign_nobody_in(
+def test_forged_responses_and_denied_sign_ins_are_rejected(
     gatebell: LiveGatebell, github: FakeGitHub, changes: dict[str, Any], words: str
 ) -> None:
     slug, browser = add_github(gatebell, github), gatebell.http()
@@ -143,9 +143,7 @@ def test_a_forged_response_and_a_refusal_sign_nobody_in(
 
 
 @pytest.mark.long
-def test_github_may_name_itself_in_its_responses(
-    gatebell: LiveGatebell, github: FakeGitHub
-) -> None:
+def test_github_may_send_an_issuer_parameter(gatebell: LiveGatebell, github: FakeGitHub) -> None:
     slug = add_github(gatebell, github)
     assert_signed_in(sign_in_through(gatebell, github, slug, iss=f"{github.url}/login/oauth"))
 
@@ -154,25 +152,25 @@ def test_github_may_name_itself_in_its_responses(
 @pytest.mark.parametrize(
     ("path", "status", "found", "reason"),
     [
-        (TOKENS, 200, {"error": "bad_verification_code"}, "answered bad_verification_code"),
-        (TOKENS, 200, {"error": "bad_refresh_token"}, "answered bad_refresh_token"),
-        (TOKENS, 200, {"scope": ""}, "did not answer with tokens"),
-        (TOKENS, 404, [], "did not answer with a JSON object"),
-        (USER, 401, {"message": "Bad credentials"}, "answered 401"),
-        (USER, 403, json.loads(SUSPENDED), "answered 403"),
-        (USER, 200, [], "did not answer with a JSON object"),
-        (USER, 200, {"id": "7", "login": "x", "name": "x"}, "as it is documented"),
-        (USER, 200, {"id": 1e300, "login": "x", "name": "x"}, "as it is documented"),
-        (USER, 200, {"login": "x", "name": "x"}, "as it is documented"),
-        (EMAILS, 404, {"message": "Not Found"}, "answered 404"),
-        (EMAILS, 200, {}, "did not answer with a JSON array"),
-        (EMAILS, 200, ["an address"], "as it is documented"),
-        (ORGS, 403, {"message": "API rate limit exceeded"}, "answered 403"),
+        (TOKENS, 200, {"error": "bad_verification_code"}, "returned bad_verification_code"),
+        (TOKENS, 200, {"error": "bad_refresh_token"}, "returned bad_refresh_token"),
+        (TOKENS, 200, {"scope": ""}, "did not return tokens"),
+        (TOKENS, 404, [], "did not return a JSON object"),
+        (USER, 401, {"message": "Bad credentials"}, "returned 401"),
+        (USER, 403, json.loads(SUSPENDED), "returned 403"),
+        (USER, 200, [], "did not return a JSON object"),
+        (USER, 200, {"id": "7", "login": "x", "name": "x"}, "an unexpected response"),
+        (USER, 200, {"id": 1e300, "login": "x", "name": "x"}, "an unexpected response"),
+        (USER, 200, {"login": "x", "name": "x"}, "an unexpected response"),
+        (EMAILS, 404, {"message": "Not Found"}, "returned 404"),
+        (EMAILS, 200, {}, "did not return a JSON array"),
+        (EMAILS, 200, ["an address"], "an unexpected response"),
+        (ORGS, 403, {"message": "API rate limit exceeded"}, "returned 403"),
         (ORGS, 200, [{"login": "x"}] * 10, "too many pages"),
-        (TEAMS, 200, [{"slug": "x", "organization": None}], "as it is documented"),
+        (TEAMS, 200, [{"slug": "x", "organization": None}], "an unexpected response"),
     ],
 )
-def test_an_answer_that_is_not_as_documented_leads_to_a_page(
+def test_an_unexpected_response_shows_an_error_page(
     gatebell: LiveGatebell, github: FakeGitHub, path: str, status: int, found: Any, reason: str
 ) -> None:
     slug, browser = add_github(gatebell, github, "--administrators-group", "x"), gatebell.http()
@@ -184,7 +182,9 @@ def test_an_answer_that_is_not_as_documented_leads_to_a_page(
 
 
 @pytest.mark.long
-def test_roles_follow_organizations_and_teams(gatebell: LiveGatebell, github: FakeGitHub) -> None:
+def test_roles_follow_organizations_and_teams_of_github(
+    gatebell: LiveGatebell, github: FakeGitHub
+) -> None:
     of_team, of_organization, of_none = (new_group(gatebell) for _ in range(3))
     roles = (
         f"acme/sre = {of_team}: Developer",
@@ -193,7 +193,7 @@ def test_roles_follow_organizations_and_teams(gatebell: LiveGatebell, github: Fa
     )
     options = [word for each in roles for word in ("--group-roles", each)]
     slug = add_github(gatebell, github, *options)
-    # Those that count come after a first page of others.
+    # The relevant organizations and teams are not on the first page of the lists.
     github.orgs = [f"org-{number}" for number in range(10)] + ["acme", "globex"]
     github.teams = [f"acme/team-{number}" for number in range(20)] + ["acme/sre"]
     assert_signed_in(sign_in_through(gatebell, github, slug))
@@ -204,7 +204,7 @@ def test_roles_follow_organizations_and_teams(gatebell: LiveGatebell, github: Fa
 
 @pytest.mark.long
 @pytest.mark.parametrize("claim", ["sub", "email"])
-def test_a_claim_of_groups_has_no_meaning_there(
+def test_the_groups_claim_is_ignored_for_github(
     gatebell: LiveGatebell, github: FakeGitHub, claim: str
 ) -> None:
     options = ("--groups-claim", claim, "--administrators-group", "acme")
@@ -215,7 +215,7 @@ def test_a_claim_of_groups_has_no_meaning_there(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_administrator_adds_github_and_tests_the_connection(
+def test_an_administrator_can_add_github_and_test_the_connection(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
     assert "GitHub" in at_work(gatebell).get(f"{gatebell.url}/admin/identity_providers/new").text
@@ -223,7 +223,7 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     new = "/admin/identity_providers/new?preset=github"
     form = at_work(gatebell).get(gatebell.url + new).text
     assert 'value="https://github.com"' in form
-    assert "Claim of groups" not in form
+    assert "Groups claim" not in form
     more = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "creates_accounts": "y"}
     answer = fill_in(
         gatebell, new, "slug", slug=slug, title="Our GitHub", issuer=github.url, **more
@@ -233,13 +233,14 @@ def test_an_administrator_adds_github_and_tests_the_connection(
     page = f"/admin/identity_providers/{number_of(gatebell, slug)}"
     assert "Octocats" in next_page(gatebell, fill_in(gatebell, page, "issuer", title="Octocats"))
     works = press(gatebell, page, "/test").text
-    assert "The connection works.</strong> Its API answers." in works
+    assert "The connection works.</strong> The API of the provider responds." in works
     assert f"{github.url}{TOKENS}" in works
     assert "signs with" not in works
     for status, body, words in (
-        (401, b'{"message": "Must authenticate"}', "The connection works."),  # private mode
-        (404, b"{}", "answered 404"),
-        (200, b"<html>", "did not answer with a JSON object"),
+        # Servers in private mode respond like this.
+        (401, b'{"message": "Must authenticate"}', "The connection works."),
+        (404, b"{}", "returned 404"),
+        (200, b"<html>", "did not return a JSON object"),
     ):
         github.answers = {"/api/v3": partial(answer_with, status, body)}
         assert words in press(gatebell, page, "/test").text
@@ -247,7 +248,7 @@ def test_an_administrator_adds_github_and_tests_the_connection(
 
 
 @pytest.mark.long
-def test_a_command_adds_github_and_needs_no_scope_of_openid(
+def test_the_command_line_adds_github_without_openid_scopes(
     gatebell: LiveGatebell, github: FakeGitHub
 ) -> None:
     slug = unique("idp")

@@ -1,4 +1,4 @@
-"""How often may be guessed from where, and where a password alone must not be enough."""
+"""Tests of limits for guesses per network, and of accounts that need more than a password."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,15 +18,15 @@ from web.settings.reader import Settings
 
 pytestmark = pytest.mark.one_database("sqlite")
 
-#: Of one household, and of its neighbours.
+#: Addresses of one household; `NEIGHBOR` is in another one.
 HOUSEHOLD = ("2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:2:0:1:2:3")
-NEIGHBOUR = "2001:db8:1:3::1"
+NEIGHBOR = "2001:db8:1:3::1"
 PASSWORD = "correct horse battery staple"
 
 
 @pytest.fixture
 def client(make_app: Callable[[Settings], Flask], settings: Settings) -> FlaskClient:
-    """A visitor of a service with few guesses for an address."""
+    """A browser at a service with low limits for guesses per address."""
     few = replace(settings, sign_in_attempts_per_address=2, user_code_attempts_per_address=2)
     app = make_app(few)
     options = ("--email", "alice@people.example", "--password-stdin")
@@ -36,7 +36,7 @@ def client(make_app: Callable[[Settings], Flask], settings: Settings) -> FlaskCl
 
 
 def guess(client: FlaskClient, address: str, number: int) -> int:
-    """Guess a password at the sign-in page."""
+    """Submit a wrong password on the sign-in page, and return the status."""
     (form,) = [form for form in forms_in(client.get("/users/sign_in").text) if form.has("password")]
     values = dict(form.filled(login=f"name-{number}", password="wrong"))
     answer = client.post("/users/sign_in", data=values, environ_overrides={"REMOTE_ADDR": address})
@@ -45,26 +45,26 @@ def guess(client: FlaskClient, address: str, number: int) -> int:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_passwords_are_guessed_by_a_network_and_not_by_an_address(client: FlaskClient) -> None:
+def test_password_guesses_are_limited_per_network(client: FlaskClient) -> None:
     assert [guess(client, *each) for each in zip(HOUSEHOLD, range(3), strict=True)] == [
         422, 422, 429
     ]  # fmt: skip
-    assert guess(client, NEIGHBOUR, 3) == 422
+    assert guess(client, NEIGHBOR, 3) == 422
 
 
 @pytest.mark.long
-def test_the_password_grant_counts_with_the_page(client: FlaskClient) -> None:
+def test_guesses_at_the_password_grant_and_the_page_count_together(client: FlaskClient) -> None:
     def ask(address: str) -> int:
         form = {"grant_type": "password", "username": "alice", "password": "wrong"}
         overrides = {"REMOTE_ADDR": address}
         return client.post("/oauth/token", data=form, environ_overrides=overrides).status_code
 
     assert guess(client, HOUSEHOLD[0], 1) == 422
-    assert [ask(HOUSEHOLD[1]), ask(HOUSEHOLD[2]), ask(NEIGHBOUR)] == [400, 429, 400]
+    assert [ask(HOUSEHOLD[1]), ask(HOUSEHOLD[2]), ask(NEIGHBOR)] == [400, 429, 400]
 
 
 @pytest.mark.long
-def test_codes_of_devices_are_guessed_by_a_network(client: FlaskClient) -> None:
+def test_guesses_of_device_codes_are_limited_per_network(client: FlaskClient) -> None:
     (form,) = [form for form in forms_in(client.get("/users/sign_in").text) if form.has("password")]
     values = dict(form.filled(login="alice", password=PASSWORD))
     assert client.post("/users/sign_in", data=values).status_code == 302
@@ -76,21 +76,23 @@ def test_codes_of_devices_are_guessed_by_a_network(client: FlaskClient) -> None:
         values = dict(form.filled(user_code="BCDF-GHJK"))
         return client.post("/oauth/device", data=values, environ_overrides=overrides).status_code
 
-    assert [type_code(address) for address in (*HOUSEHOLD, NEIGHBOUR)] == [422, 422, 429, 422]
+    assert [type_code(address) for address in (*HOUSEHOLD, NEIGHBOR)] == [422, 422, 429, 422]
 
 
-# Where there is a second factor
+# Second factors
 
 
 def exchange(gatebell: LiveGatebell, person: Person, password: str = "") -> tuple[int, str]:
-    """Send name and password for a token; return what came back."""
+    """Request a token with the password grant, and return the status and the error."""
     form = {"username": person.username, "password": password or person.password}
     answer = post_token(gatebell, {"grant_type": "password", **form})
     return answer.status_code, told(answer)
 
 
 @pytest.mark.spec("B8")
-def test_who_has_a_second_factor_is_refused_like_a_wrong_password(gatebell: LiveGatebell) -> None:
+def test_a_user_with_a_second_factor_is_rejected_like_a_wrong_password(
+    gatebell: LiveGatebell,
+) -> None:
     charlie = make_user(gatebell, name="charlie")
     assert exchange(gatebell, charlie)[0] == 200
     give_app(gatebell, charlie)
@@ -109,7 +111,7 @@ def test_who_has_a_second_factor_is_refused_like_a_wrong_password(gatebell: Live
 
 
 @pytest.mark.spec("B8")
-def test_a_personal_access_token_does_what_the_password_no_longer_does(
+def test_a_personal_access_token_replaces_the_password_of_a_user_with_a_second_factor(
     gatebell: LiveGatebell,
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -123,9 +125,7 @@ def test_a_personal_access_token_does_what_the_password_no_longer_does(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B8")
-def test_nor_does_the_count_of_guesses_tell_that_the_password_was_right(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_limit_of_guesses_does_not_reveal_a_right_password(gatebell: LiveGatebell) -> None:
     guessed, known = (make_user(gatebell, name=name) for name in ("charlie", "dora"))
     for person in (guessed, known):
         give_app(gatebell, person)
@@ -136,7 +136,7 @@ def test_nor_does_the_count_of_guesses_tell_that_the_password_was_right(
     assert wrong == with_right_one == [400] * 10 + [429] * 2
 
 
-def test_a_bot_signs_in_nowhere(gatebell: LiveGatebell) -> None:
+def test_a_bot_cannot_sign_in(gatebell: LiveGatebell) -> None:
     robot = make_user(gatebell, name="robot")
     statement = update(User).where(User.username == robot.username).values(kind="bot")
     with database_of(gatebell) as session:

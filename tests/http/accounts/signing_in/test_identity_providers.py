@@ -1,4 +1,4 @@
-"""Signing in through an OpenID Connect provider, and roles that follow the groups there."""
+"""Tests of signing in through OpenID Connect providers, and of roles that follow their groups."""
 
 from collections.abc import Iterable
 from urllib.parse import urljoin, urlsplit
@@ -46,7 +46,7 @@ from tests.support.wire.html_forms import form_to, submit
 
 
 def user_of(gatebell: LiveGatebell, provider: FakeProvider) -> User:
-    """Return the account that belongs to whom the provider signs in."""
+    """Return the account that is connected with the current user of the provider."""
     statement = (
         select(User)
         .join(Identity, Identity.user_id == User.id)
@@ -60,7 +60,7 @@ def user_of(gatebell: LiveGatebell, provider: FakeProvider) -> User:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_who_is_new_gets_an_account_with_what_the_provider_says(
+def test_a_new_user_gets_an_account_with_the_data_from_the_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
@@ -78,7 +78,7 @@ def test_who_is_new_gets_an_account_with_what_the_provider_says(
         event_about(gatebell, person_of(provider), kind)
 
 
-def test_the_same_person_comes_back_under_another_name_and_address(
+def test_a_user_is_recognized_under_another_name_and_address(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
@@ -87,7 +87,7 @@ def test_the_same_person_comes_back_under_another_name_and_address(
     provider.person |= {"preferred_username": new, "email": f"{new}@elsewhere.example"}
     assert_signed_in(sign_in_through(gatebell, provider, slug))
     second = user_of(gatebell, provider)
-    # The account here keeps what its owner decides about here.
+    # The account keeps its own name and address.
     assert (second.id, second.username, second.email) == (first.id, first.username, first.email)
     with database_of(gatebell) as session:
         seen = session.scalars(select(Identity).where(Identity.user_id == first.id)).one()
@@ -96,9 +96,9 @@ def test_the_same_person_comes_back_under_another_name_and_address(
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2022-31107")
-def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell) -> None:
+def test_a_taken_or_invalid_username_is_replaced(gatebell: LiveGatebell) -> None:
     taken = make_user(gatebell).username
-    # Metadata are kept for an hour, so a provider without userinfo is one of this test alone.
+    # Metadata are cached for an hour, so this test needs its own provider without userinfo.
     with running_provider() as provider:
         provider.metadata = {"userinfo_endpoint": None}
         slug = add_provider(gatebell, provider.url, "--creates-accounts")
@@ -122,18 +122,18 @@ def test_a_taken_or_strange_user_name_becomes_another_one(gatebell: LiveGatebell
 @pytest.mark.parametrize(
     ("options", "person", "reason"),
     [
-        ((), {}, "no accounts are created"),
+        ((), {}, "does not create accounts"),
         (("--creates-accounts",), {"email_verified": False}, "not verified"),
         (("--creates-accounts",), {"email_verified": None}, "not verified"),
-        (("--creates-accounts",), {"email": None}, "without an address"),
-        (("--creates-accounts",), {"email": "no address"}, "without an address"),
-        # Others than what the provider has verified would be made of these.
-        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without an address"),
-        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without an address"),
+        (("--creates-accounts",), {"email": None}, "without a valid email"),
+        (("--creates-accounts",), {"email": "no address"}, "without a valid email"),
+        # A conversion of these addresses would yield addresses that the provider did not verify.
+        (("--creates-accounts",), {"email": "da\u200bna@people.example"}, "without a valid email"),
+        (("--creates-accounts",), {"email": f"dana@{'x.' * 130}example"}, "without a valid email"),
         (("--creates-accounts", "--email-domains", "other.example"), {}, "not allowed"),
     ],
 )
-def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
+def test_an_unknown_user_without_an_account_gets_instructions(
     gatebell: LiveGatebell,
     provider: FakeProvider,
     options: tuple[str, ...],
@@ -145,7 +145,7 @@ def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
     browser = gatebell.http()
     page = sign_in_through(gatebell, provider, slug, browser)
     assert page.status_code == 400
-    assert "No account here is connected with your account at" in page.text
+    assert "No account is connected with your account at" in page.text
     assert "ask an administrator" in page.text
     assert not is_signed_in(gatebell, browser)
     assert reason in last_failure(gatebell, slug)
@@ -153,7 +153,7 @@ def test_who_is_unknown_and_may_get_no_account_is_told_what_to_do(
 
 @pytest.mark.advisory("CVE-2023-3128", "CVE-2024-25618")
 @pytest.mark.parametrize("is_verified", [True, False])
-def test_an_account_is_not_taken_over_by_its_address(
+def test_a_matching_address_does_not_connect_an_existing_account(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str, *, is_verified: bool
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -161,7 +161,7 @@ def test_an_account_is_not_taken_over_by_its_address(
     page = sign_in_through(gatebell, provider, slug)
     unknown = add_provider(gatebell, provider.url, title=slug)
     provider.is_about()
-    # The page is that of somebody of whom nothing is known here.
+    # The page is the same as for an unknown user.
     assert page.status_code == 400
     nobody = sign_in_through(gatebell, provider, unknown)
     assert message_on(page) == message_on(nobody)
@@ -176,7 +176,7 @@ def message_on(page: requests.Response) -> str:
     return page.text.partition('<div class="notice')[2].partition("</div>")[0]
 
 
-def test_a_trusted_directory_need_not_say_that_addresses_are_verified(
+def test_a_trusted_directory_does_not_need_to_verify_addresses(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     options = ("--creates-accounts", "--vouches-for-email", "--email-domains", "people.example")
@@ -186,7 +186,7 @@ def test_a_trusted_directory_need_not_say_that_addresses_are_verified(
 
 
 @pytest.mark.rfc("rfc9700-2.1.2-b", "rfc9700-4.3.2-a")
-def test_what_the_id_token_leaves_out_userinfo_says(
+def test_claims_missing_in_the_id_token_come_from_userinfo(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     provider.claims = {"email": None, "email_verified": None}
@@ -194,18 +194,18 @@ def test_what_the_id_token_leaves_out_userinfo_says(
     assert user_of(gatebell, provider).email == provider.person["email"]
 
 
-def test_a_locked_account_stays_out(
+def test_a_locked_account_cannot_sign_in_through_a_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
     set_state(gatebell, person_of(provider), "locked")
     page = sign_in_through(gatebell, provider, slug)
     assert page.status_code == 400
-    assert "Your account here is locked" in page.text
+    assert "Your account is locked" in page.text
 
 
 @pytest.mark.long
-def test_a_deactivated_account_is_active_again(
+def test_a_deactivated_account_is_activated_by_the_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
@@ -218,7 +218,7 @@ def test_a_deactivated_account_is_active_again(
 
 
 @pytest.mark.rfc("rfc9700-4.11.1-a")
-def test_the_page_that_asked_for_the_sign_in_comes_afterwards_and_no_other(
+def test_the_sign_in_redirects_only_to_the_requested_local_page(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     for asked, lands_on in (
@@ -233,7 +233,7 @@ def test_the_page_that_asked_for_the_sign_in_comes_afterwards_and_no_other(
 
 
 @pytest.mark.both_databases
-def test_an_application_that_asked_for_a_sign_in_gets_its_code_afterwards(
+def test_an_application_gets_its_code_after_the_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
@@ -244,7 +244,7 @@ def test_an_application_that_asked_for_a_sign_in_gets_its_code_afterwards(
     assert "code" in landing(onward)
 
 
-def test_a_session_from_before_the_sign_in_is_worthless_afterwards(
+def test_a_session_from_before_the_sign_in_stays_signed_out(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
@@ -257,7 +257,7 @@ def test_a_session_from_before_the_sign_in_is_worthless_afterwards(
     assert not is_signed_in(gatebell, other)
 
 
-def test_an_account_with_a_second_factor_of_its_own_is_asked_for_it(
+def test_an_account_with_a_second_factor_needs_it_after_the_provider(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     sign_in_through(gatebell, provider, slug)
@@ -273,7 +273,7 @@ def test_an_account_with_a_second_factor_of_its_own_is_asked_for_it(
     assert methods_of(gatebell, person) == "fed otp mfa"
 
 
-def test_a_provider_that_is_trusted_in_it_vouches_for_the_second_factor(
+def test_a_trusted_provider_can_verify_the_second_factor(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     options = ("--creates-accounts", "--trusts-second-factor")
@@ -289,7 +289,7 @@ def test_a_provider_that_is_trusted_in_it_vouches_for_the_second_factor(
 
 
 @pytest.mark.advisory("CVE-2026-1486")
-def test_a_provider_that_is_off_or_unknown_signs_nobody_in(
+def test_an_inactive_or_unknown_provider_cannot_sign_users_in(
     gatebell: LiveGatebell, provider: FakeProvider, slug: str
 ) -> None:
     browser = gatebell.http()
@@ -302,7 +302,7 @@ def test_a_provider_that_is_off_or_unknown_signs_nobody_in(
     address = f"{gatebell.url}/users/auth/{slug}"
     gone = browser.post(address, data={"csrf_token": form.value("csrf_token")})
     assert gone.status_code == 404
-    assert "not possible to sign in through this provider" in gone.text
+    assert "cannot sign in through this identity provider" in gone.text
 
 
 @pytest.mark.both_databases
@@ -320,20 +320,20 @@ def test_deleting_a_provider_ends_its_sign_ins_and_keeps_accounts(
         assert rows == []
 
 
-def test_the_button_needs_the_token_of_its_form(gatebell: LiveGatebell, slug: str) -> None:
+def test_the_sign_in_button_needs_a_form_token(gatebell: LiveGatebell, slug: str) -> None:
     browser = gatebell.http()
     answer = browser.post(f"{gatebell.url}/users/auth/{slug}", allow_redirects=False)
-    # The sign-in page is shown again: nobody is sent to the provider.
+    # The sign-in page is shown again, without a redirect to the provider.
     location = answer.headers["Location"]
     assert (answer.status_code, urlsplit(location).path) == (303, "/users/sign_in")
     assert not is_signed_in(gatebell, browser)
 
 
-# Roles follow the groups that somebody has there, from sign-in to sign-in
+# Roles that follow the groups at the provider
 
 
-def mapped(gatebell: LiveGatebell, provider: FakeProvider, *lines: str) -> str:
-    """Return the slug of the provider, with roles for its groups."""
+def with_roles(gatebell: LiveGatebell, provider: FakeProvider, *lines: str) -> str:
+    """Return the slug of a provider that gives roles to members of groups."""
     options = [part for line in lines for part in ("--group-roles", line)]
     return add_provider(gatebell, provider.url, "--creates-accounts", *options)
 
@@ -348,11 +348,11 @@ def sign_in_with(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_role_comes_changes_and_goes_with_the_groups(
+def test_a_role_follows_the_groups_at_each_sign_in(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     group = new_group(gatebell)
-    slug = mapped(
+    slug = with_roles(
         gatebell, provider, f"/sre = {group}: Developer", f"sre leads = {group}: Maintainer"
     )
     for groups, role in (
@@ -376,22 +376,22 @@ def test_a_role_comes_changes_and_goes_with_the_groups(
     ]
 
 
-def test_groups_that_are_elsewhere_change_nothing(
+def test_distributed_group_claims_change_no_roles(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     group = new_group(gatebell)
-    slug = mapped(gatebell, provider, f"sre = {group}: Developer")
+    slug = with_roles(gatebell, provider, f"sre = {group}: Developer")
     sign_in_with(gatebell, provider, slug, ["sre"])
     provider.person["_claim_names"] = {"groups": "src1"}
     sign_in_with(gatebell, provider, slug, None)
     assert role_of(gatebell, provider, group) is Role.DEVELOPER
 
 
-def test_what_somebody_here_gave_or_changed_stays(
+def test_manually_given_or_changed_roles_are_kept(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     group = new_group(gatebell)
-    slug = mapped(gatebell, provider, f"sre = {group}: Developer")
+    slug = with_roles(gatebell, provider, f"sre = {group}: Developer")
     sign_in_with(gatebell, provider, slug, [])
     username = person_of(provider).username
     set_role(gatebell, username, group, Role.GUEST)
@@ -407,12 +407,12 @@ def test_what_somebody_here_gave_or_changed_stays(
 
 
 @pytest.mark.long
-def test_the_last_owner_of_a_group_stays_one(
+def test_the_last_owner_of_a_group_keeps_the_role(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     founder = make_user(gatebell)
     group = gatebell.cli("groups", "create", unique("acme"), "--owner", founder.username)["path"]
-    slug = mapped(gatebell, provider, f"leads = {group}: Owner", f"sre = {group}: Guest")
+    slug = with_roles(gatebell, provider, f"leads = {group}: Owner", f"sre = {group}: Guest")
     sign_in_with(gatebell, provider, slug, ["leads"])
     set_role(gatebell, founder.username, group, None)
     for groups in (["sre"], []):
@@ -424,9 +424,11 @@ def test_the_last_owner_of_a_group_stays_one(
 
 
 @pytest.mark.long
-def test_a_deleted_group_is_no_obstacle(gatebell: LiveGatebell, provider: FakeProvider) -> None:
+def test_a_deleted_group_does_not_prevent_a_sign_in(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
     group, other = new_group(gatebell), new_group(gatebell)
-    slug = mapped(gatebell, provider, f"sre = {group}: Guest", f"sre = {other}: Guest")
+    slug = with_roles(gatebell, provider, f"sre = {group}: Guest", f"sre = {other}: Guest")
     sign_in_with(gatebell, provider, slug, ["sre"])
     gatebell.cli("groups", "delete", group, "--yes")
     sign_in_with(gatebell, provider, slug, ["sre"])
@@ -436,7 +438,7 @@ def test_a_deleted_group_is_no_obstacle(gatebell: LiveGatebell, provider: FakePr
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_members_of_one_group_there_are_administrators_here(
+def test_members_of_the_administrators_group_become_administrators(
     gatebell: LiveGatebell, provider: FakeProvider
 ) -> None:
     options = ("--creates-accounts", "--administrators-group", "wheel")
@@ -452,7 +454,7 @@ def test_members_of_one_group_there_are_administrators_here(
         assert is_admin() is expected, groups
     first, second = reversed(events_about(gatebell, person_of(provider), EventKind.USER_CHANGED))
     assert [each.details["administrator"] for each in (first, second)] == [True, False]
-    # Who is one for another reason stays one.
+    # Administrators who were appointed otherwise keep the role.
     with database_of(gatebell) as session:
         session.get_one(User, id_of(gatebell, person_of(provider))).is_admin = True
     sign_in_with(gatebell, provider, slug, ["wheel"])
@@ -461,9 +463,11 @@ def test_members_of_one_group_there_are_administrators_here(
 
 
 @pytest.mark.long
-def test_what_a_provider_gave_ends_with_it(gatebell: LiveGatebell, provider: FakeProvider) -> None:
+def test_roles_end_when_their_provider_is_deleted(
+    gatebell: LiveGatebell, provider: FakeProvider
+) -> None:
     group = new_group(gatebell)
-    slug = mapped(gatebell, provider, f"sre = {group}: Developer")
+    slug = with_roles(gatebell, provider, f"sre = {group}: Developer")
     sign_in_with(gatebell, provider, slug, ["sre"])
     person = person_of(provider)
     gatebell.cli("identity-providers", "delete", number_of(gatebell, slug))

@@ -1,4 +1,4 @@
-"""Accounts that nobody uses: noticed, deactivated a week later, and active again by signing in."""
+"""Tests of the deactivation of idle accounts, and of their activation by a sign-in."""
 
 from collections.abc import Callable, Iterator
 from datetime import time, timedelta
@@ -46,7 +46,7 @@ from tests.support.signing_in.second_factors import code_of, give_app, give_code
 from tests.support.wire.html_forms import form_with, submit
 from tests.support.wire.page_text import words
 from web.jobs.retention import deactivate_idle_accounts
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 SIGN_IN = "/users/sign_in"
 SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}
@@ -54,15 +54,15 @@ SETTINGS = {"MAIL_URL": "smtp://127.0.0.1:9", "DEACTIVATE_AFTER_DAYS": "40"}
 
 @pytest.fixture(scope="module", params=KINDS)
 def service(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service where accounts are deactivated after 40 days, with an administrator at work."""
+    """A service that deactivates accounts after 40 days, with an active administrator."""
     with running(new_service(request.param, only="app", **SETTINGS)) as live:
         root(live)
         yield live
 
 
 def run_job(service: LiveGatebell, *, days: float = 0) -> dict[str, int]:
-    """Let the job of the worker run, so many days from now."""
-    settings = read_settings(service.environment)
+    """Run the worker's job, with a clock that is some days ahead."""
+    settings = parse_settings(service.environment)
     return deactivate_idle_accounts(settings, clock=lambda: now() + timedelta(days=days))
 
 
@@ -71,8 +71,8 @@ def set_columns(service: LiveGatebell, person: Person, **values: object) -> None
         session.execute(update(User).where(User.username == person.username).values(**values))
 
 
-def unused(service: LiveGatebell, *, days: float = 60, admin: bool = False) -> Person:
-    """Somebody who has not been there for so many days."""
+def idle_user(service: LiveGatebell, *, days: float = 60, admin: bool = False) -> Person:
+    """Create a user who has been inactive for some days."""
     person = make_user(service, name="eve", admin=admin)
     set_columns(service, person, created_at=now() - timedelta(days=days))
     return person
@@ -84,7 +84,7 @@ def state_of(service: LiveGatebell, person: Person) -> str:
 
 
 def let_time_pass(service: LiveGatebell, person: Person) -> None:
-    """Let the week after the message be over."""
+    """Move the time of the message more than a week into the past."""
     past = now() - timedelta(days=7, minutes=1)
     set_columns(service, person, idle_noticed_at=past)
 
@@ -101,8 +101,8 @@ def api(service: LiveGatebell, token: str, method: str, path: str) -> requests.R
 
 
 @pytest.mark.both_databases
-def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell) -> None:
-    person, early = unused(service), unused(service, days=32)
+def test_an_idle_user_is_notified_and_deactivated_a_week_later(service: LiveGatebell) -> None:
+    person, early = idle_user(service), idle_user(service, days=32)
     token = make_token(service, person).clear
     run_job(service)
     assert state_of(service, person) == "active"
@@ -114,7 +114,7 @@ def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell)
     assert len(messages_to(service, person.email)) == 1, "they are told once"
     assert api(service, token, "GET", "/version").status_code == 200, "that was a use"
 
-    person = unused(service)
+    person = idle_user(service)
     run_job(service)
     let_time_pass(service, person)
     run_job(service)
@@ -125,8 +125,8 @@ def test_who_is_idle_is_told_and_deactivated_a_week_later(service: LiveGatebell)
 
 
 @pytest.mark.long
-def test_a_week_before_its_time_an_account_is_noticed(service: LiveGatebell) -> None:
-    person = unused(service, days=33.1)
+def test_an_idle_user_is_notified_a_week_before_the_deactivation(service: LiveGatebell) -> None:
+    person = idle_user(service, days=33.1)
     run_job(service)
     assert len(messages_to(service, person.email)) == 1
     let_time_pass(service, person)
@@ -230,10 +230,10 @@ def a_policy(service: LiveGatebell, person: Person) -> None:
 @pytest.mark.parametrize(
     "use", [a_sign_in, an_open_browser, a_token, an_application, a_rotation, an_override, a_policy]
 )
-def test_what_keeps_an_account_from_being_idle(
+def test_activity_prevents_the_deactivation(
     service: LiveGatebell, use: Callable[[LiveGatebell, Person], None]
 ) -> None:
-    person = unused(service)
+    person = idle_user(service)
     run_job(service)
     assert len(messages_to(service, person.email)) == 1
     let_time_pass(service, person)
@@ -245,16 +245,16 @@ def test_what_keeps_an_account_from_being_idle(
         assert found.idle_noticed_at is None, "the week begins anew"
 
 
-def test_who_was_on_call_in_the_past_can_be_idle(service: LiveGatebell) -> None:
-    person = unused(service)
+def test_a_user_whose_shifts_are_over_can_be_idle(service: LiveGatebell) -> None:
+    person = idle_user(service)
     a_rotation(service, person, ended=True)
     run_job(service)
     assert len(messages_to(service, person.email)) == 1
 
 
 @pytest.mark.parametrize("state", ["locked", "pending", "blocked", "a bot"])
-def test_others_than_active_people_are_left_alone(service: LiveGatebell, state: str) -> None:
-    person = unused(service)
+def test_only_active_users_are_deactivated(service: LiveGatebell, state: str) -> None:
+    person = idle_user(service)
     if state == "a bot":
         set_columns(service, person, kind="bot")
     else:
@@ -266,7 +266,7 @@ def test_others_than_active_people_are_left_alone(service: LiveGatebell, state: 
 
 
 @pytest.mark.both_databases
-def test_signing_in_activates_and_nothing_else_does(service: LiveGatebell) -> None:
+def test_only_a_sign_in_activates_an_account(service: LiveGatebell) -> None:
     person = make_user(service)
     project = make_project(service, person)
     token = make_token(service, person).clear
@@ -297,7 +297,9 @@ def test_signing_in_activates_and_nothing_else_does(service: LiveGatebell) -> No
     assert requests.get(git, auth=(person.username, token), timeout=30).status_code == 200
 
 
-def test_with_a_second_factor_the_password_alone_activates_nothing(service: LiveGatebell) -> None:
+def test_a_password_without_the_second_factor_does_not_activate_an_account(
+    service: LiveGatebell,
+) -> None:
     person = make_user(service)
     app = give_app(service, person)
     service.cli("users", "deactivate", person.username)
@@ -308,7 +310,7 @@ def test_with_a_second_factor_the_password_alone_activates_nothing(service: Live
 
 
 @pytest.mark.long
-def test_who_forgot_the_password_gets_in_by_a_link(service: LiveGatebell) -> None:
+def test_a_deactivated_user_can_reset_the_password(service: LiveGatebell) -> None:
     person = deactivated(service)
     browser = service.http()
     page = browser.get(f"{service.url}/users/password/new")
@@ -320,18 +322,18 @@ def test_who_forgot_the_password_gets_in_by_a_link(service: LiveGatebell) -> Non
     assert state_of(service, person) == "active"
 
 
-def test_who_is_locked_meanwhile_stays_locked(service: LiveGatebell) -> None:
+def test_a_deactivated_user_who_is_locked_stays_locked(service: LiveGatebell) -> None:
     person = deactivated(service)
     service.cli("users", "lock", person.username)
     assert events_about(service, person, EventKind.USER_LOCKED)
     assert try_to_sign_in(service, person.username, person.password).status_code == 422
     assert state_of(service, person) == "locked"
     done = service.run_cli("users", "activate", person.username)
-    assert "is locked, neither active nor deactivated" in done.stdout + done.stderr
+    assert "is locked. It must be active or deactivated." in done.stdout + done.stderr
 
 
 @pytest.mark.long
-def test_administrators_deactivate_and_activate_on_the_page(service: LiveGatebell) -> None:
+def test_administrators_can_deactivate_and_activate_on_the_page(service: LiveGatebell) -> None:
     person = make_user(service)
     account = f"/admin/users/{id_of(service, person)}"
     assert press(service, account, "/deactivate").is_redirect
@@ -346,7 +348,7 @@ def test_administrators_deactivate_and_activate_on_the_page(service: LiveGatebel
 
 
 @pytest.mark.long
-def test_the_api_deactivates_and_activates_as_gitlab_does(service: LiveGatebell) -> None:
+def test_the_api_deactivates_and_activates_like_gitlab(service: LiveGatebell) -> None:
     person = make_user(service)
     number, admin = id_of(service, person), make_token(service, root(service)).clear
     ask_api = partial(api, service, admin)
@@ -369,8 +371,8 @@ def test_the_api_deactivates_and_activates_as_gitlab_does(service: LiveGatebell)
     assert ask_api("POST", f"/users/{me}/deactivate").status_code == 409
 
 
-def test_who_is_activated_has_a_week_again(service: LiveGatebell) -> None:
-    person = unused(service)
+def test_an_activated_user_gets_a_new_week(service: LiveGatebell) -> None:
+    person = idle_user(service)
     let_time_pass(service, person)
     service.cli("users", "deactivate", person.username)
     service.cli("users", "activate", person.username)
@@ -381,8 +383,8 @@ def test_who_is_activated_has_a_week_again(service: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_without_the_setting_nobody_is(service: LiveGatebell) -> None:
-    person = unused(service)
+def test_no_account_is_deactivated_without_the_setting(service: LiveGatebell) -> None:
+    person = idle_user(service)
     let_time_pass(service, person)
     with changed_settings(service, deactivate_after_days="0"):
         assert run_job(service) == {}
@@ -394,11 +396,13 @@ def test_without_the_setting_nobody_is(service: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_last_administrator_who_was_there_stays(new_service: NewService, kind: str) -> None:
+def test_the_most_recently_active_administrator_is_not_deactivated(
+    new_service: NewService, kind: str
+) -> None:
     with running(new_service(kind, only="app", DEACTIVATE_AFTER_DAYS="30")) as service:
         with database_of(service) as session:
             session.query(User).update({"created_at": now() - timedelta(days=99)})
-        administrators = [unused(service, days=days, admin=True) for days in (90, 50, 70)]
+        administrators = [idle_user(service, days=days, admin=True) for days in (90, 50, 70)]
         for _ in range(2):
             for each in administrators:
                 let_time_pass(service, each)

@@ -1,4 +1,4 @@
-"""Forms for people who are not signed in lead back to the same page once their session ended."""
+"""Tests that forms for visitors return to the same page after the session ended."""
 
 import pytest
 import requests
@@ -14,12 +14,12 @@ NOTICE = "The page was out of date"
 
 @pytest.fixture
 def service(mailing: LiveGatebell) -> LiveGatebell:
-    """A service where everybody can sign up."""
+    """A service where everyone can sign up."""
     return mailing
 
 
 def send_late(browser: requests.Session, url: str, field: str, value: str) -> requests.Response:
-    """Send the form of a page after its session ended, and return the page that follows."""
+    """Submit a form after its session ended, and return the next page."""
     page = browser.get(url, timeout=60)
     form = form_with(page, field)
     browser.cookies.clear()
@@ -28,7 +28,7 @@ def send_late(browser: requests.Session, url: str, field: str, value: str) -> re
     return browser.get(page.url, timeout=60)
 
 
-def test_a_late_request_for_an_account_asks_again(service: LiveGatebell) -> None:
+def test_a_late_sign_up_request_shows_the_form_again(service: LiveGatebell) -> None:
     email = newcomer().email
     browser = service.http()
     shown = send_late(browser, service.url + ASK, "email", email)
@@ -38,7 +38,7 @@ def test_a_late_request_for_an_account_asks_again(service: LiveGatebell) -> None
     assert len(sign_up_links(service, email)) == 1
 
 
-def test_a_late_form_of_a_new_account_asks_again(service: LiveGatebell) -> None:
+def test_a_late_form_of_a_new_account_is_shown_again(service: LiveGatebell) -> None:
     person = newcomer()
     link = sign_up_link(service, person.email)
     shown = send_late(service.http(), link, "username", person.username)
@@ -46,7 +46,7 @@ def test_a_late_form_of_a_new_account_asks_again(service: LiveGatebell) -> None:
     assert form_with(shown, "username").has("new_password")
 
 
-def test_a_late_request_for_a_password_asks_again(service: LiveGatebell) -> None:
+def test_a_late_password_reset_request_shows_the_form_again(service: LiveGatebell) -> None:
     person = alice(service)
     url = f"{service.url}/users/password/new"
     shown = send_late(service.http(), url, "login", person.username)

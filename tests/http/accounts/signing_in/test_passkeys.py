@@ -1,4 +1,4 @@
-"""Passkeys that people add, and use after their password or instead of it; all in software."""
+"""Tests of passkeys as a second factor and as a replacement of passwords, with software keys."""
 
 import json
 from dataclasses import replace
@@ -56,12 +56,12 @@ from tests.support.wire.html_forms import form_with, submit
 
 pytestmark = pytest.mark.one_database("postgres")
 
-# Adding
+# Adding passkeys
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
+def test_an_added_passkey_is_required_after_the_password(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -74,7 +74,7 @@ def test_a_passkey_is_added_and_from_then_on_a_password_alone_opens_nothing(
 
 @pytest.mark.spec("L5", "L6")
 @pytest.mark.parametrize(("bits", "reason"), [(1024, "too weak"), (14_112, "too large")])
-def test_a_passkey_with_a_weak_or_huge_key_is_refused_with_its_reason(
+def test_a_passkey_with_a_weak_or_huge_key_is_rejected_with_the_reason(
     gatebell: LiveGatebell, charlie: Person, bits: int, reason: str
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -86,7 +86,7 @@ def test_a_passkey_with_a_weak_or_huge_key_is_refused_with_its_reason(
 
 @pytest.mark.long
 @pytest.mark.spec("L5")
-def test_a_passkey_whose_maker_signs_with_a_huge_key_is_refused(
+def test_a_passkey_with_a_huge_attestation_key_is_rejected(
     gatebell: LiveGatebell, charlie: Person, tmp_path: Path
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -107,7 +107,7 @@ def test_a_passkey_whose_maker_signs_with_a_huge_key_is_refused(
 
 @pytest.mark.long
 @pytest.mark.spec("L6")
-def test_a_weak_key_that_was_stored_before_is_refused_at_the_sign_in(
+def test_a_stored_weak_key_is_rejected_at_the_sign_in(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -125,7 +125,7 @@ def test_a_weak_key_that_was_stored_before_is_refused_at_the_sign_in(
 
 
 @pytest.mark.long
-def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
+def test_passkey_options_name_only_the_signed_in_user(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -134,7 +134,8 @@ def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
     asked = question(browser, page, f"{PASSKEYS}/new.json", **words)
     assert asked["rp"]["id"] == "localhost"
     assert asked["user"]["name"] == charlie.username
-    assert len(asked["user"]["id"]) == 43  # 32 bytes that come from a key
+    # The id consists of 32 bytes that are derived from a key.
+    assert len(asked["user"]["id"]) == 43
     assert asked["attestation"] == "none"
     key = authenticator_for(gatebell)
     send(browser, page, f"{PASSKEYS}/new", key.make(asked), name="x")
@@ -146,7 +147,7 @@ def test_what_the_authenticator_is_told_names_nobody_but_to_their_owner(
 
 
 @pytest.mark.long
-def test_making_one_needs_the_password_and_the_answer_to_that_question(
+def test_adding_a_passkey_needs_the_password_and_the_current_challenge(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, key = open_browser(gatebell, charlie), authenticator_for(gatebell)
@@ -169,13 +170,13 @@ def test_making_one_needs_the_password_and_the_answer_to_that_question(
     forms = (key.make(forged), key.make(asked, origin="https://evil.example"), "{}", "")
     for made in forms:
         assert send(browser, page, f"{PASSKEYS}/new", made, name="x").status_code == 422
-    # Each of them had its one try.
+    # Each challenge can be used only once.
     assert send(browser, page, f"{PASSKEYS}/new", key.make(asked), name="x").status_code == 422
     assert key.credential_id not in {number for number, _, _ in rows(gatebell)}
 
 
 @pytest.mark.long
-def test_the_question_of_one_sign_in_is_none_of_another(
+def test_a_challenge_of_one_sign_in_is_rejected_in_another(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser, other = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
@@ -190,14 +191,14 @@ def test_the_question_of_one_sign_in_is_none_of_another(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_key_belongs_to_one_account(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_passkey_belongs_to_one_account(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
     dora = make_user(gatebell, name="dora")
     assert add(gatebell, open_browser(gatebell, dora), dora, key, "mine now").status_code == 422
 
 
 @pytest.mark.long
-def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
+def test_only_the_owner_can_rename_and_remove_a_passkey(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = authenticator_for(gatebell)
@@ -224,12 +225,12 @@ def test_passkeys_are_renamed_and_removed_by_their_owner_alone(
     assert events_of(gatebell, charlie).count("second_factor.removed") == 1
 
 
-# The second step
+# Passkeys as the second step
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_passkey_is_the_second_step(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_passkey_can_be_the_second_step(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
     browser, page, asked = after_password(gatebell, charlie)
     assert [each["id"] for each in asked["allowCredentials"]] == [base64url(key.credential_id)]
@@ -239,7 +240,7 @@ def test_a_passkey_is_the_second_step(gatebell: LiveGatebell, charlie: Person) -
 
 
 @pytest.mark.long
-def test_after_the_password_a_key_need_not_make_sure_who_uses_it(
+def test_a_second_step_does_not_need_user_verification(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie, verifies=False)
@@ -251,7 +252,9 @@ def test_after_the_password_a_key_need_not_make_sure_who_uses_it(
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("counts", [True, False])
-def test_an_answer_is_good_once(gatebell: LiveGatebell, charlie: Person, *, counts: bool) -> None:
+def test_a_passkey_response_works_once(
+    gatebell: LiveGatebell, charlie: Person, *, counts: bool
+) -> None:
     key = give_passkey(gatebell, charlie, counts=counts)
     browser, page, asked = after_password(gatebell, charlie)
     thief = gatebell.http()
@@ -264,7 +267,7 @@ def test_an_answer_is_good_once(gatebell: LiveGatebell, charlie: Person, *, coun
 
 
 @pytest.mark.long
-def test_what_was_signed_for_something_else_opens_nothing(
+def test_a_signature_for_another_purpose_is_rejected(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -288,7 +291,7 @@ def test_what_was_signed_for_something_else_opens_nothing(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_key_whose_count_does_not_grow_was_copied_and_is_refused(
+def test_a_passkey_whose_counter_does_not_increase_is_rejected(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -303,7 +306,7 @@ def test_a_key_whose_count_does_not_grow_was_copied_and_is_refused(
 
 
 @pytest.mark.long
-def test_somebody_elses_passkey_is_no_second_step_of_mine(
+def test_a_passkey_of_another_user_is_rejected_as_the_second_step(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     give_passkey(gatebell, charlie)
@@ -316,7 +319,7 @@ def test_somebody_elses_passkey_is_no_second_step_of_mine(
 
 
 @pytest.mark.long
-def test_a_key_with_another_public_key_signs_for_nobody(
+def test_a_passkey_with_another_public_key_is_rejected(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -327,7 +330,7 @@ def test_a_key_with_another_public_key_signs_for_nobody(
 
 
 @pytest.mark.long
-def test_guessing_codes_does_not_lock_out_who_has_a_passkey_and_trying_passkeys_is_limited(
+def test_code_guesses_do_not_lock_out_passkeys_and_passkey_attempts_are_limited(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -345,7 +348,7 @@ def test_guessing_codes_does_not_lock_out_who_has_a_passkey_and_trying_passkeys_
     assert statuses == [422] * 10 + [429]
 
 
-def test_a_question_needs_the_first_step(gatebell: LiveGatebell) -> None:
+def test_a_challenge_of_the_second_step_needs_the_first_step(gatebell: LiveGatebell) -> None:
     browser = gatebell.http()
     page = browser.get(gatebell.url + SIGN_IN)
     form = {"csrf_token": csrf_of(page)}
@@ -354,12 +357,12 @@ def test_a_question_needs_the_first_step(gatebell: LiveGatebell) -> None:
     assert "sign in again" in refused.json()["message"]
 
 
-# Without a password
+# Signing in without a password
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_passkey_stands_for_name_and_password(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_passkey_can_replace_name_and_password(gatebell: LiveGatebell, charlie: Person) -> None:
     key = give_passkey(gatebell, charlie)
     browser, page, asked = at_the_door(gatebell)
     answer = send(browser, page, f"{SIGN_IN}/passkey?next=/groups", key.use(asked))
@@ -369,7 +372,9 @@ def test_a_passkey_stands_for_name_and_password(gatebell: LiveGatebell, charlie:
 
 
 @pytest.mark.long
-def test_alone_a_key_has_to_make_sure_who_uses_it(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_sign_in_without_a_password_needs_user_verification(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     key = give_passkey(gatebell, charlie, verifies=False)
     browser, page, asked = at_the_door(gatebell)
     refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
@@ -378,7 +383,9 @@ def test_alone_a_key_has_to_make_sure_who_uses_it(gatebell: LiveGatebell, charli
 
 
 @pytest.mark.long
-def test_the_second_step_is_no_first_one(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_challenge_of_the_second_step_is_rejected_as_the_first(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     key = give_passkey(gatebell, charlie)
     browser, page, asked = after_password(gatebell, charlie)
     refused = send(browser, page, f"{SIGN_IN}/passkey", key.use(asked))
@@ -387,7 +394,7 @@ def test_the_second_step_is_no_first_one(gatebell: LiveGatebell, charlie: Person
 
 @pytest.mark.long
 @pytest.mark.parametrize("state", ["locked", "blocked"])
-def test_the_passkey_of_who_is_locked_opens_nothing(
+def test_the_passkey_of_a_locked_user_is_rejected(
     gatebell: LiveGatebell, charlie: Person, state: str
 ) -> None:
     key = give_passkey(gatebell, charlie)
@@ -398,7 +405,7 @@ def test_the_passkey_of_who_is_locked_opens_nothing(
     assert "not accepted" in refused.text
 
 
-def test_a_passkey_that_nobody_has_opens_nothing(gatebell: LiveGatebell) -> None:
+def test_an_unknown_passkey_is_rejected(gatebell: LiveGatebell) -> None:
     browser, page, asked = at_the_door(gatebell)
     refused = send(browser, page, f"{SIGN_IN}/passkey", authenticator_for(gatebell).use(asked))
     assert refused.status_code == 422
@@ -438,7 +445,9 @@ GARBAGE = (
 
 
 @pytest.mark.long
-def test_garbage_opens_nothing_and_breaks_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_an_invalid_passkey_response_is_rejected_on_each_page(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     give_passkey(gatebell, charlie)
     door, front, _ = at_the_door(gatebell)
     between, step = give_password(gatebell, charlie)
@@ -457,7 +466,7 @@ def test_garbage_opens_nothing_and_breaks_nothing(gatebell: LiveGatebell, charli
         assert made.status_code == 422, (number, made.text)
 
 
-def test_forged_host_headers_change_nothing(gatebell: LiveGatebell) -> None:
+def test_forged_host_headers_do_not_change_the_relying_party(gatebell: LiveGatebell) -> None:
     browser = gatebell.http()
     page = browser.get(gatebell.url + SIGN_IN)
     forged = {"Host": "evil.example", "X-Forwarded-Host": "evil.example"}
@@ -469,7 +478,7 @@ def test_forged_host_headers_change_nothing(gatebell: LiveGatebell) -> None:
     assert answer.json()["rpId"] == "localhost"
 
 
-def test_the_questions_need_the_token_of_the_page(gatebell: LiveGatebell) -> None:
+def test_passkey_challenges_need_the_form_token(gatebell: LiveGatebell) -> None:
     for path in (f"{SIGN_IN}/passkey.json", f"{TWO_FACTOR}/passkey.json", f"{PASSKEYS}/new.json"):
         refused = gatebell.http().post(gatebell.url + path, {})
         assert refused.status_code == 400
@@ -478,7 +487,7 @@ def test_the_questions_need_the_token_of_the_page(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.long
 @pytest.mark.spec("B8")
-def test_a_password_is_exchanged_for_no_token_where_there_is_a_passkey(
+def test_the_password_grant_is_denied_to_a_user_with_a_passkey(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     form = {"grant_type": "password", "username": charlie.username, "password": charlie.password}
@@ -489,10 +498,10 @@ def test_a_password_is_exchanged_for_no_token_where_there_is_a_passkey(
     assert told(refused) == told(post_token(gatebell, {**form, "password": "wrong"}))
 
 
-# Where there are none
+# Services without passkeys
 
 
-def test_without_a_name_or_https_no_page_offers_passkeys(few_guesses: LiveGatebell) -> None:
+def test_passkeys_are_not_offered_without_a_host_name_or_https(few_guesses: LiveGatebell) -> None:
     browser = few_guesses.http()
     page = browser.get(few_guesses.url + SIGN_IN)
     assert "passkey" not in page.text

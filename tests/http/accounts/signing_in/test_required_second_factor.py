@@ -1,4 +1,4 @@
-"""A second factor that the instance or a group requires: of whom, at once or later."""
+"""Tests of second factors that the instance or a group requires, now or from a later date."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -46,7 +46,7 @@ Start = Callable[..., LiveGatebell]
 
 @pytest.fixture(scope="module", params=KINDS)
 def start(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[Start]:
-    """Starts services that require a second factor, each kind once."""
+    """A function that starts services that require a second factor, one for each configuration."""
     made: dict[tuple[str, str], LiveGatebell] = {}
     with ExitStack() as opened:
 
@@ -65,7 +65,7 @@ def day(days: int) -> str:
 
 
 def opened(service: LiveGatebell, browser: requests.Session, path: str = PROFILE) -> str:
-    """Return where a page leads, or its own path if it is shown."""
+    """Return the redirect location of a page, or its own path if it is shown."""
     answer = browser.get(service.url + path, allow_redirects=False)
     return answer.headers.get("Location", path) if answer.status_code == 302 else path
 
@@ -76,14 +76,14 @@ def token_for_password(service: LiveGatebell, person: Person) -> requests.Respon
 
 
 def give_made_password(service: LiveGatebell, person: Person) -> None:
-    """Let the password of somebody be one that they have to change."""
+    """Make a user's password temporary, so that the user has to change it."""
     with database_of(service) as session:
         mine = session.query(User).filter_by(username=person.username)
         mine.update({"must_change_password": True})
 
 
 @pytest.mark.long
-def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
+def test_a_user_without_a_second_factor_can_only_set_one_up(start: Start) -> None:
     service = start("everybody")
     person = make_user(service)
     browser = open_browser(service, person)
@@ -92,7 +92,7 @@ def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
     client = make_application(service, person)
     assert ask(browser, service, client).url == service.url + SECURITY
     page = browser.get(service.url + SECURITY)
-    assert "This installation requires two-factor authentication" in words(page)
+    assert "This instance requires two-factor authentication" in words(page)
     for path in (SECURITY, f"{SECURITY}/authenticator"):
         assert opened(service, browser, path) == path
     assert token_for_password(service, person).json()["error"] == "invalid_grant"
@@ -100,7 +100,7 @@ def test_whoever_has_none_can_set_one_up_and_nothing_else(start: Start) -> None:
 
 
 @pytest.mark.parametrize("lacks", ["second factor", "password of their own"])
-def test_an_application_that_asks_in_silence_is_answered(start: Start, lacks: str) -> None:
+def test_a_silent_authorization_request_gets_login_required(start: Start, lacks: str) -> None:
     service = start("everybody" if lacks == "second factor" else "nobody")
     person = make_user(service)
     client = make_application(service, person, trusted=True)
@@ -115,7 +115,7 @@ def test_an_application_that_asks_in_silence_is_answered(start: Start, lacks: st
 
 @pytest.mark.long
 @pytest.mark.parametrize("factor", [give_app, give_passkey])
-def test_whoever_has_one_notices_nothing(
+def test_a_user_with_a_second_factor_sees_no_notice(
     start: Start, factor: Callable[[LiveGatebell, Person], object]
 ) -> None:
     service = start("everybody")
@@ -127,7 +127,7 @@ def test_whoever_has_one_notices_nothing(
 
 
 @pytest.mark.long
-def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
+def test_a_new_app_gives_access_to_all_pages_immediately(start: Start) -> None:
     service = start("everybody")
     person = make_user(service)
     browser = open_browser(service, person)
@@ -142,9 +142,7 @@ def test_a_new_app_opens_the_pages_at_once(start: Start) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("lacks", ["second factor", "password of their own", "both"])
-def test_after_setting_up_what_is_missing_one_goes_on_to_the_application(
-    start: Start, lacks: str
-) -> None:
+def test_the_user_returns_to_the_application_after_the_set_up(start: Start, lacks: str) -> None:
     service = start("nobody" if lacks == "password of their own" else "everybody")
     person = make_user(service)
     client = make_application(service, person)
@@ -170,7 +168,7 @@ def test_after_setting_up_what_is_missing_one_goes_on_to_the_application(
 
 
 @pytest.mark.long
-def test_of_administrators_alone(start: Start) -> None:
+def test_a_second_factor_can_be_required_of_administrators_only(start: Start) -> None:
     service = start("administrators")
     person, administrator = make_user(service), make_user(service, admin=True)
     assert opened(service, open_browser(service, person), PROFILE) == PROFILE
@@ -180,33 +178,33 @@ def test_of_administrators_alone(start: Start) -> None:
 
 
 @pytest.mark.long
-def test_until_its_day_people_are_told(start: Start) -> None:
+def test_users_see_a_notice_before_the_requirement_starts(start: Start) -> None:
     begins = day(3)
     service = start("everybody", begins)
     person = make_user(service)
     browser = open_browser(service, person)
     page = browser.get(service.url + PROFILE)
-    assert f"From {begins} on, this installation requires two-factor" in words(page)
+    assert f"Starting {begins}, this instance requires two-factor" in words(page)
     assert token_for_password(service, person).status_code == 200
     give_app(service, person)
     assert begins not in browser.get(service.url + PROFILE).text
     assert begins not in service.http().get(f"{service.url}/users/sign_in").text
 
 
-def test_from_its_day_on_it_holds(start: Start) -> None:
+def test_the_requirement_applies_from_its_date(start: Start) -> None:
     for begins in (day(0), day(-400)):
         service = start("everybody", begins)
         browser = open_browser(service, make_user(service))
         assert opened(service, browser, PROFILE) == SECURITY
 
 
-def test_tokens_that_exist_go_on(start: Start) -> None:
+def test_existing_tokens_stay_valid(start: Start) -> None:
     service = start("everybody")
     headers = {"PRIVATE-TOKEN": make_token(service, make_user(service)).clear}
     assert service.http().get(f"{service.url}/api/v4/user", headers=headers).status_code == 200
 
 
-def test_whoever_lost_it_sets_up_another_after_a_command(start: Start) -> None:
+def test_a_user_whose_factors_were_removed_can_set_up_a_new_one(start: Start) -> None:
     service = start("administrators")
     administrator = make_user(service, admin=True)
     give_app(service, administrator)
@@ -220,7 +218,7 @@ def test_whoever_lost_it_sets_up_another_after_a_command(start: Start) -> None:
 
 @pytest.mark.one_database("sqlite")
 @pytest.mark.parametrize("wrong", ["tomorrow", "2027-02-30", "01/02/2027"])
-def test_a_wrong_day_is_refused_with_an_example(start: Start, wrong: str) -> None:
+def test_an_invalid_date_is_rejected_with_an_example(start: Start, wrong: str) -> None:
     service = start("everybody")
     done = service.run_cli("settings", "set", "second_factor_required_from", wrong)
     assert done.returncode != 0
@@ -228,7 +226,7 @@ def test_a_wrong_day_is_refused_with_an_example(start: Start, wrong: str) -> Non
 
 
 @pytest.mark.long
-def test_who_signs_in_through_a_provider_needs_one_unless_that_is_trusted_to_have_asked(
+def test_a_provider_sign_in_needs_a_second_factor_unless_the_provider_is_trusted(
     start: Start, provider: FakeProvider
 ) -> None:
     service = start("everybody")
@@ -243,7 +241,7 @@ def test_who_signs_in_through_a_provider_needs_one_unless_that_is_trusted_to_hav
         browser = service.http()
         assert_signed_in(sign_in_through(service, provider, slug, browser))
         assert opened(service, browser, PROFILE) == leads_to
-    # Without a password, a recent sign-in is enough to set one up.
+    # A recent sign-in is enough to set up a factor if there is no password.
     page = browser.get(f"{service.url}{SECURITY}/authenticator")
     form = form_with(page, "code")
     assert not form.has("current_password")
@@ -252,10 +250,10 @@ def test_who_signs_in_through_a_provider_needs_one_unless_that_is_trusted_to_hav
     assert again.status_code == 200
 
 
-# A group
+# Groups that require a second factor
 
 
-def is_bound(service: LiveGatebell, person: Person) -> bool:
+def must_set_up(service: LiveGatebell, person: Person) -> bool:
     return opened(service, open_browser(service, person)) == SECURITY
 
 
@@ -265,7 +263,7 @@ def group_url(path: str) -> str:
 
 def require(service: LiveGatebell, owner: Person, group: str, **more: Any) -> requests.Response:
     body = {"require_two_factor_authentication": True, "two_factor_grace_period": 0, **more}
-    give_app(service, owner)  # so that the owner can go on
+    give_app(service, owner)  # The owner needs a factor to continue.
     answer = script_of(service, owner).send("PUT", group_url(group), json=body)
     assert answer.status_code == 200, answer.text
     return answer
@@ -287,13 +285,13 @@ def owner(gatebell: LiveGatebell) -> Person:
 
 @pytest.fixture
 def project(gatebell: LiveGatebell, owner: Person) -> str:
-    """A project of the owner, in a group of the owner."""
+    """A project in a group of the owner."""
     return make_project(gatebell, owner)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_member_without_one_can_set_one_up_and_nothing_else(
+def test_a_member_without_a_second_factor_can_only_set_one_up(
     gatebell: LiveGatebell, owner: Person, project: str
 ) -> None:
     group, member = project.rpartition("/")[0], make_user(gatebell)
@@ -324,7 +322,7 @@ def test_a_member_without_one_can_set_one_up_and_nothing_else(
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("place", ["project", "subgroup", "below", "above"])
-def test_members_of_what_is_below_and_above_are_concerned(
+def test_a_group_requirement_applies_to_members_of_subgroups_projects_and_parent_groups(
     gatebell: LiveGatebell, owner: Person, project: str, place: str
 ) -> None:
     group, member = project.rpartition("/")[0], make_user(gatebell)
@@ -333,22 +331,27 @@ def test_members_of_what_is_below_and_above_are_concerned(
     where = {"project": project, "subgroup": inner, "below": below, "above": group}[place]
     give_role(gatebell, where, member, Role.DEVELOPER)
     require(gatebell, owner, inner if place == "above" else group)
-    assert is_bound(gatebell, member)
+    assert must_set_up(gatebell, member)
     take_role(gatebell, where, member)
-    assert not is_bound(gatebell, member)
+    assert not must_set_up(gatebell, member)
 
 
 @pytest.mark.long
-def test_members_elsewhere_are_not(gatebell: LiveGatebell, owner: Person, project: str) -> None:
+def test_a_group_requirement_does_not_apply_to_other_users(
+    gatebell: LiveGatebell, owner: Person, project: str
+) -> None:
     group = project.rpartition("/")[0]
     require(gatebell, owner, make_group(gatebell, owner, group))
-    stranger, neighbour, like = (make_user(gatebell) for _ in range(3))
-    give_role(gatebell, make_project(gatebell, owner), neighbour, Role.OWNER)
-    give_role(gatebell, project, like, Role.OWNER)  # beside the subgroup
-    assert not any(is_bound(gatebell, each) for each in (stranger, neighbour, like))
+    stranger, neighbor, like = (make_user(gatebell) for _ in range(3))
+    give_role(gatebell, make_project(gatebell, owner), neighbor, Role.OWNER)
+    # The project is in the parent group, next to the subgroup.
+    give_role(gatebell, project, like, Role.OWNER)
+    assert not any(must_set_up(gatebell, each) for each in (stranger, neighbor, like))
 
 
-def test_an_underscore_is_no_wildcard(gatebell: LiveGatebell, owner: Person, project: str) -> None:
+def test_an_underscore_in_a_group_path_is_not_a_wildcard(
+    gatebell: LiveGatebell, owner: Person, project: str
+) -> None:
     group, other = project.rpartition("/")[0], make_project(gatebell, owner)
     member = make_user(gatebell)
     give_role(gatebell, other, member, Role.OWNER)
@@ -356,12 +359,12 @@ def test_an_underscore_is_no_wildcard(gatebell: LiveGatebell, owner: Person, pro
     with database_of(gatebell) as session:
         session.query(Group).filter_by(path=group).one().path = wild
     require(gatebell, owner, wild)
-    assert not is_bound(gatebell, member)
+    assert not must_set_up(gatebell, member)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("factor", [give_app, give_passkey])
-def test_whoever_has_one_notices_nothing_of_the_group(
+def test_a_member_with_a_second_factor_sees_no_notice(
     gatebell: LiveGatebell, owner: Person, project: str, factor: Any
 ) -> None:
     member = make_user(gatebell)
@@ -375,7 +378,7 @@ def test_whoever_has_one_notices_nothing_of_the_group(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_grace_period_begins_with_the_rule_or_the_membership(
+def test_the_grace_period_starts_with_the_rule_or_the_membership(
     gatebell: LiveGatebell, owner: Person, project: str
 ) -> None:
     group, old, new = project.rpartition("/")[0], make_user(gatebell), make_user(gatebell)
@@ -398,25 +401,25 @@ def test_the_grace_period_begins_with_the_rule_or_the_membership(
             .values(created_at=past - timedelta(days=9))
         )
     give_role(gatebell, project, new, Role.DEVELOPER)
-    assert is_bound(gatebell, old)
-    assert not is_bound(gatebell, new), "whoever joins has the same time"
+    assert must_set_up(gatebell, old)
+    assert not must_set_up(gatebell, new), "whoever joins has the same time"
     script = script_of(gatebell, owner)
     longer = script.send("PUT", group_url(group), json={"two_factor_grace_period": 30})
     assert longer.json()["two_factor_grace_period"] == 30
-    assert not is_bound(gatebell, old)
+    assert not must_set_up(gatebell, old)
     again = {"require_two_factor_authentication": True, "two_factor_grace_period": 24}
     script.send("PUT", group_url(group), json=again)
-    assert is_bound(gatebell, old), "what is required already does not begin anew"
+    assert must_set_up(gatebell, old), "what is required already does not begin anew"
 
 
 @pytest.mark.parametrize("end", ["off", "deleted", "membership"])
-def test_what_ends_the_requirement(
+def test_the_requirement_ends_with_the_rule_the_group_or_the_membership(
     gatebell: LiveGatebell, owner: Person, project: str, end: str
 ) -> None:
     group, member = project.rpartition("/")[0], make_user(gatebell)
     give_role(gatebell, project, member, Role.DEVELOPER)
     require(gatebell, owner, group)
-    assert is_bound(gatebell, member)
+    assert must_set_up(gatebell, member)
     if end == "off":
         body = {"require_two_factor_authentication": False}
         assert script_of(gatebell, owner).send("PUT", group_url(group), json=body).ok
@@ -426,23 +429,25 @@ def test_what_ends_the_requirement(
         mine = update(Member).where(Member.user_id == id_of(gatebell, member))
         with database_of(gatebell) as session:
             session.execute(mine.values(expires_at=now().date()))
-    assert not is_bound(gatebell, member)
+    assert not must_set_up(gatebell, member)
 
 
-def test_a_deleted_group_requires_nothing_of_the_members_above(
+def test_a_deleted_subgroup_requires_nothing_of_members_of_its_parent(
     gatebell: LiveGatebell, owner: Person, project: str
 ) -> None:
     group, member = project.rpartition("/")[0], make_user(gatebell)
     inner = make_group(gatebell, owner, group)
     give_role(gatebell, group, member, Role.DEVELOPER)
     require(gatebell, owner, inner)
-    assert is_bound(gatebell, member)
+    assert must_set_up(gatebell, member)
     assert script_of(gatebell, owner).send("DELETE", group_url(inner)).status_code == 202
-    assert not is_bound(gatebell, member)
+    assert not must_set_up(gatebell, member)
 
 
 @pytest.mark.long
-def test_owners_set_it_on_the_page(gatebell: LiveGatebell, owner: Person, project: str) -> None:
+def test_owners_can_change_the_requirement_on_the_page(
+    gatebell: LiveGatebell, owner: Person, project: str
+) -> None:
     group, maintainer = project.rpartition("/")[0], make_user(gatebell)
     give_role(gatebell, group, maintainer, Role.MAINTAINER)
     path = f"{gatebell.url}/groups/{group}/-/settings"
@@ -471,7 +476,7 @@ def test_owners_set_it_on_the_page(gatebell: LiveGatebell, owner: Person, projec
     assert shown["require_two_factor_authentication"] is False
 
 
-def test_what_is_no_rule_is_refused(gatebell: LiveGatebell, owner: Person, project: str) -> None:
+def test_an_invalid_rule_is_rejected(gatebell: LiveGatebell, owner: Person, project: str) -> None:
     group = project.rpartition("/")[0]
     for name, value in (
         *(("two_factor_grace_period", wrong) for wrong in (-1, 10**12, "soon")),

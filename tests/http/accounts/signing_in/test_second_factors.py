@@ -1,4 +1,4 @@
-"""The page of a user's security settings: authenticator app and recovery codes."""
+"""Tests of the security settings of a user: authenticator app and recovery codes."""
 
 import re
 from functools import cache
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from domain.accounts.factors.recovery_codes import HOW_MANY
+from domain.accounts.factors.recovery_codes import RECOVERY_CODE_COUNT
 from models import RecoveryCode, TotpDevice
 from tests.support.accounts.people import (
     Person,
@@ -49,7 +49,7 @@ CODES = f"{SECURITY}/recovery_codes"
 def set_up(
     gatebell: LiveGatebell, browser: requests.Session, password: str
 ) -> tuple[pyotp.TOTP, requests.Response]:
-    """Type the key of the page into an app, and what the app shows into the page."""
+    """Set up an app with the key from the page, and submit its code."""
     page = browser.get(gatebell.url + APP)
     app = pyotp.TOTP(text_of(page, "seed").replace(" ", ""))
     form = form_with(page, "code")
@@ -58,7 +58,7 @@ def set_up(
 
 def codes_on(page: requests.Response) -> list[str]:
     found = text_of(page, "recovery-codes").split()
-    assert len(found) == HOW_MANY
+    assert len(found) == RECOVERY_CODE_COUNT
     return found
 
 
@@ -71,7 +71,7 @@ def with_password(
 
 
 @pytest.mark.long
-def test_an_app_is_set_up_and_from_then_on_its_codes_are_needed(
+def test_codes_of_an_app_are_required_after_the_set_up(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -84,7 +84,7 @@ def test_an_app_is_set_up_and_from_then_on_its_codes_are_needed(
     assert events_of(gatebell, charlie).count("second_factor.added") == 1
 
 
-def test_the_picture_and_the_key_say_the_same_and_stay_while_the_page_is_open(
+def test_the_qr_code_and_the_key_are_the_same_and_stay_while_the_page_is_open(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -98,7 +98,7 @@ def test_the_picture_and_the_key_say_the_same_and_stay_while_the_page_is_open(
     assert text_of(other, "seed") != text_of(pages[0], "seed")
 
 
-def test_the_code_that_set_the_app_up_opens_nothing_more(
+def test_the_code_from_the_set_up_cannot_be_used_again(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -111,7 +111,9 @@ def test_the_code_that_set_the_app_up_opens_nothing_more(
     assert sign_in_with(gatebell, charlie, code).status_code == 422
 
 
-def test_the_first_factor_signs_other_browsers_out(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_the_first_second_factor_signs_out_other_browsers(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     here, elsewhere = open_browser(gatebell, charlie), open_browser(gatebell, charlie)
     set_up(gatebell, here, charlie.password)
     assert is_signed_in(gatebell, here)
@@ -119,7 +121,7 @@ def test_the_first_factor_signs_other_browsers_out(gatebell: LiveGatebell, charl
 
 
 @pytest.mark.long
-def test_neither_a_wrong_code_nor_a_wrong_password_sets_anything_up(
+def test_a_wrong_code_or_password_does_not_set_up_an_app(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -142,7 +144,7 @@ def test_neither_a_wrong_code_nor_a_wrong_password_sets_anything_up(
     assert_signed_in(try_to_sign_in(gatebell, charlie.username, charlie.password))
 
 
-def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_a_second_app_does_not_replace_the_first(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     page = browser.get(gatebell.url + APP)
     other = pyotp.TOTP(text_of(page, "seed").replace(" ", ""))
@@ -154,7 +156,7 @@ def test_a_second_app_is_not_set_up_over_the_first(gatebell: LiveGatebell, charl
 
 
 @pytest.mark.long
-def test_recovery_codes_are_shown_once_and_kept_as_digests(
+def test_recovery_codes_are_shown_once_and_stored_as_digests(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -176,10 +178,10 @@ def test_recovery_codes_are_shown_once_and_kept_as_digests(
     assert answer.headers["Location"] == CODES
     assert_signed_in(sign_in_with(gatebell, charlie, codes[3]))
     left = browser.get(gatebell.url + SECURITY).text
-    assert f"{HOW_MANY - 1} of {HOW_MANY} codes are left" in left
+    assert f"{RECOVERY_CODE_COUNT - 1} of {RECOVERY_CODE_COUNT} codes are left" in left
 
 
-def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
+def test_recovery_codes_can_be_downloaded_as_a_file_without_scripts(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -191,9 +193,9 @@ def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
     assert file.headers["Content-Type"].startswith("text/plain")
     assert file.headers["Content-Disposition"] == 'attachment; filename="recovery-codes.txt"'
     assert file.headers["Cache-Control"] == "no-store"
-    assert file.text.split()[-HOW_MANY:] == codes
+    assert file.text.split()[-RECOVERY_CODE_COUNT:] == codes
     assert charlie.username in file.text
-    # Nothing but codes comes back, whatever a form of ours is made to send.
+    # The file contains only valid codes, even if a forged form sends other values.
     junk = submit(browser, page, form_with(page, "code"), code=["<script>", "x", codes[0]])
     assert junk.text.split()[-1:] == codes[:1]
     assert "script" not in junk.text
@@ -201,7 +203,7 @@ def test_the_codes_are_downloaded_as_a_file_and_the_page_needs_no_script_for_it(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_new_codes_take_the_place_of_the_old_ones(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_new_recovery_codes_replace_the_old_ones(gatebell: LiveGatebell, charlie: Person) -> None:
     give_app(gatebell, charlie)
     old = give_recovery_codes(gatebell, charlie)
     browser, page = give_password(gatebell, charlie)
@@ -216,7 +218,7 @@ def test_new_codes_take_the_place_of_the_old_ones(gatebell: LiveGatebell, charli
 
 
 @pytest.mark.long
-def test_removing_the_app_asks_for_the_password_and_leaves_the_password_alone(
+def test_removing_the_app_needs_the_password_and_keeps_it(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     app = give_app(gatebell, charlie)
@@ -229,13 +231,13 @@ def test_removing_the_app_asks_for_the_password_and_leaves_the_password_alone(
     gone = with_password(gatebell, browser, f"{APP}/remove", charlie.password)
     assert (gone.status_code, gone.headers["Location"]) == (302, SECURITY)
     assert_signed_in(try_to_sign_in(gatebell, charlie.username, charlie.password))
-    # Nor do the codes on paper wait for the next app.
+    # The old recovery codes are not valid for the next app, either.
     give_app(gatebell, charlie)
     assert sign_in_with(gatebell, charlie, code).status_code == 422
     assert events_of(gatebell, charlie).count("second_factor.removed") == 1
 
 
-def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> None:
+def test_a_user_without_a_second_factor_has_no_recovery_codes(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     for path in (RENEW, CODES):
         answer = browser.get(gatebell.url + path, allow_redirects=False)
@@ -246,7 +248,7 @@ def test_who_has_no_second_step_has_nothing_to_renew(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.long
-def test_the_password_cannot_be_guessed_at_here_either(
+def test_password_guesses_on_the_settings_pages_are_limited(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -254,7 +256,7 @@ def test_the_password_cannot_be_guessed_at_here_either(
 
 
 @pytest.mark.long
-def test_guesses_on_all_pages_are_counted_together(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_guesses_on_all_pages_count_together(gatebell: LiveGatebell, charlie: Person) -> None:
     app = give_app(gatebell, charlie)
     browser, page = give_password(gatebell, charlie)
     submit(browser, page, form_with(page, "code"), code=code_of(app))
@@ -276,14 +278,14 @@ def statuses_of_guesses(
 
 @cache
 def guesser(gatebell: LiveGatebell) -> Person:
-    """Somebody whose password is guessed at: not one whom other tests share."""
+    """Create a user whose password is guessed, separate from the shared users."""
     return make_user(gatebell, name="guesser")
 
 
 @pytest.mark.long
 @bounded(6)
 @given(code=st.text(max_size=80), password=st.text(max_size=80))
-def test_a_form_may_be_garbage_all_over(
+def test_garbage_in_the_form_is_rejected(
     live_postgres: LiveGatebell, code: str, password: str
 ) -> None:
     browser = signed_in(live_postgres, guesser(live_postgres))

@@ -1,4 +1,4 @@
-"""Who is signed in and is asked by an application to prove it again."""
+"""Tests of applications that require signed-in users to sign in again."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -50,18 +50,18 @@ def sign_ins_of(gatebell: LiveGatebell, person: Person) -> int:
     return found or 0
 
 
-def assert_asks_again(page: requests.Response) -> None:
+def assert_sign_in_required(page: requests.Response) -> None:
     assert page.status_code == 200, page.headers
     assert "<h1>Sign in again</h1>" in page.text
 
 
 @pytest.mark.parametrize("changes", AGAIN)
-def test_an_address_of_another_site_signs_nobody_out(
+def test_an_authorization_request_does_not_sign_the_user_out(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, server_application(gatebell), **changes)
-    assert_asks_again(page)
+    assert_sign_in_required(page)
     assert form_with(page, "login").value("login") == charlie.username
     assert is_signed_in(gatebell, browser)
     wrong = submit(browser, page, form_with(page, "password"), login=charlie.username, password="x")
@@ -71,17 +71,17 @@ def test_an_address_of_another_site_signs_nobody_out(
 
 
 @pytest.mark.parametrize("changes", AGAIN)
-def test_nobody_gets_by_without_signing_in_again(
+def test_the_new_sign_in_cannot_be_skipped(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
     client = server_application(gatebell)
     page = ask(browser, gatebell, client, **changes)
-    # The address that follows the sign-in, opened before it; and one with a moment of their own.
+    # One URL opens the page after the sign-in early; the others contain a forged time.
     following = form_with(page, "password").action.partition("next=")[2]
-    assert_asks_again(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    assert_sign_in_required(ask_at(browser, urljoin(gatebell.url, unquote(following))))
     for moment in ("2020-01-01T00:00:00+00:00", "", "e30.x.y"):
-        assert_asks_again(ask(browser, gatebell, client, first_asked=moment, **changes))
+        assert_sign_in_required(ask(browser, gatebell, client, first_asked=moment, **changes))
 
 
 @pytest.mark.parametrize("changes", AGAIN)
@@ -94,17 +94,17 @@ def test_the_first_visit_of_another_request_does_not_count(
     sealed = unquote(unquote(action)).rpartition("first_asked=")[2]
     browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, client, state="later", first_asked=sealed, **changes)
-    assert_asks_again(page)
+    assert_sign_in_required(page)
 
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc8252-8.7-a", "oidc-core-3.1.2.1-g", "oidc-core-3.1.2.1-k")
 @pytest.mark.parametrize("changes", AGAIN)
-def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application_is_told(
+def test_a_new_sign_in_replaces_the_old_one_and_updates_auth_time(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
-    with database_of(gatebell) as session:  # some hours ago
+    with database_of(gatebell) as session:  # The sign-in happened some hours ago.
         user_id = select(User.id).where(User.username == charlie.username).scalar_subquery()
         row = session.scalars(select(SignIn).where(SignIn.user_id == user_id)).one()
         row.created_at -= timedelta(hours=3)
@@ -122,7 +122,7 @@ def test_a_new_sign_in_takes_the_place_of_the_former_and_is_what_the_application
 def sign_in_elsewhere(
     browser: requests.Session, page: requests.Response, person: Person, gatebell: LiveGatebell
 ) -> requests.Response:
-    """Sign in at a host whose clock is four seconds behind; return where that leads."""
+    """Sign in at a host whose clock is four seconds behind, and return the next page."""
     form = form_with(page, "password")
     answer = submit(browser, page, form, login=person.username, password=person.password)
     with database_of(gatebell) as session:
@@ -134,7 +134,7 @@ def sign_in_elsewhere(
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["signed in", "not signed in"])
 @pytest.mark.parametrize("changes", AGAIN)
-def test_a_sign_in_that_another_clock_noted_is_enough(
+def test_a_sign_in_recorded_by_another_clock_is_accepted(
     gatebell: LiveGatebell,
     charlie: Person,
     changes: dict[str, Changes],
@@ -145,11 +145,13 @@ def test_a_sign_in_that_another_clock_noted_is_enough(
     page = ask(browser, gatebell, client, **changes)
     assert "code" in landing(sign_in_elsewhere(browser, page, charlie, gatebell))
     pushed_page = ask_at(browser, pushed(gatebell, client, **changes))
-    assert_asks_again(pushed_page)
+    assert_sign_in_required(pushed_page)
     assert "code" in landing(sign_in_elsewhere(browser, pushed_page, charlie, gatebell))
 
 
-def test_the_first_time_counts_through_all_rounds(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_the_time_of_the_first_visit_is_kept_through_all_redirects(
+    gatebell: LiveGatebell, charlie: Person
+) -> None:
     browser = open_browser(gatebell, charlie)
     page = ask(browser, gatebell, server_application(gatebell), prompt="login")
     first = form_with(page, "password").action
@@ -167,7 +169,7 @@ def first_asked_in(action: str, key: str) -> Any:
 
 @pytest.mark.long
 @pytest.mark.parametrize("changes", AGAIN)
-def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_taken(
+def test_a_user_stays_signed_in_until_the_second_step_is_repeated(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
@@ -179,15 +181,15 @@ def test_who_is_asked_for_the_second_step_again_stays_signed_in_until_it_is_take
     assert "Two-factor authentication" in step.text
     assert is_signed_in(gatebell, browser)
     assert give_code(browser, step, wrong_code_of(app)).status_code == 422
-    # The way on without it leads back to the sign-in.
+    # The link that skips the second step leads back to the sign-in page.
     following = form_with(step, "code").action.partition("next=")[2]
-    assert_asks_again(ask_at(browser, urljoin(gatebell.url, unquote(following))))
+    assert_sign_in_required(ask_at(browser, urljoin(gatebell.url, unquote(following))))
     onward = give_code(browser, step, code_of(app))
     assert "code" in landing(ask_at(browser, urljoin(gatebell.url, onward.headers["Location"])))
 
 
 @pytest.mark.long
-def test_somebody_else_may_sign_in_and_the_former_is_out(
+def test_another_user_can_sign_in_and_replaces_the_former_one(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     dora = make_user(gatebell, name="dora")
@@ -199,17 +201,17 @@ def test_somebody_else_may_sign_in_and_the_former_is_out(
 
 @pytest.mark.long
 @pytest.mark.parametrize("changes", AGAIN)
-def test_a_pushed_request_signs_nobody_out_either(
+def test_a_pushed_request_does_not_sign_the_user_out(
     gatebell: LiveGatebell, charlie: Person, changes: dict[str, Changes]
 ) -> None:
     browser = open_browser(gatebell, charlie)
     page = ask_at(browser, pushed(gatebell, server_application(gatebell), **changes))
-    assert_asks_again(page)
+    assert_sign_in_required(page)
     assert is_signed_in(gatebell, browser)
     assert "code" in landing(sign_in_on(browser, page, charlie))
 
 
-def test_who_chose_the_account_by_signing_in_is_not_asked_for_it_again(
+def test_a_user_who_signed_in_does_not_have_to_select_the_account(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     browser = gatebell.http()
@@ -217,7 +219,7 @@ def test_who_chose_the_account_by_signing_in_is_not_asked_for_it_again(
     assert "code" in landing(sign_in_on(browser, page, charlie))
 
 
-def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_max_age_must_consist_of_ascii_digits(gatebell: LiveGatebell, charlie: Person) -> None:
     browser, client = open_browser(gatebell, charlie), server_application(gatebell)
     for max_age in ("00", "007", "+1", "1.5", "1e3", " 1", "٣", "０", "²"):  # noqa: RUF001 - other digits
         brought = landing(ask(browser, gatebell, client, max_age=max_age))
@@ -227,7 +229,7 @@ def test_a_max_age_is_a_number_in_plain_digits(gatebell: LiveGatebell, charlie: 
         ), max_age
 
 
-def test_asking_for_the_head_alone_does_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
+def test_head_requests_do_nothing(gatebell: LiveGatebell, charlie: Person) -> None:
     browser = open_browser(gatebell, charlie)
     address = authorization_url(gatebell, server_application(gatebell))
     answer = browser.head(address, allow_redirects=False)

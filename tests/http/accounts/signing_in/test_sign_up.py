@@ -1,4 +1,4 @@
-"""Sign-up: a link to an address, the account that is made by it, and who approves it."""
+"""Tests of signing up: links to email addresses, new accounts, and approval by administrators."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,8 +10,8 @@ import pytest
 import requests
 from sqlalchemy import delete
 
-from domain.accounts.lifecycle.sign_up import SEALED_FOR
-from domain.accounts.sign_up import LINK_LIFETIME
+from domain.accounts.lifecycle.sign_up import SIGN_UP_LINK_PURPOSE
+from domain.accounts.sign_up import SIGN_UP_LINK_LIFETIME
 from domain.audit.events import EventKind
 from domain.core.randomness import random_password
 from models import AuditEvent, Mail, User
@@ -57,7 +57,7 @@ MAIL = {"MAIL_URL": "smtp://127.0.0.1:9"}
 
 @pytest.fixture
 def service(mailing: LiveGatebell) -> LiveGatebell:
-    """A service where everybody can sign up."""
+    """A service where everyone can sign up."""
     return mailing
 
 
@@ -66,8 +66,8 @@ def is_known(service: LiveGatebell, username: str) -> bool:
         return session.query(User).filter_by(username=username).count() == 1
 
 
-def refusal(service: LiveGatebell, link: str) -> str:
-    """Return what the sign-in page says about a link that is refused."""
+def rejection(service: LiveGatebell, link: str) -> str:
+    """Return the message of the sign-in page after a rejected link."""
     browser = service.http()
     answer = browser.get(link, allow_redirects=False)
     assert answer.headers.get("Location") == SIGN_IN, answer.status_code
@@ -76,13 +76,13 @@ def refusal(service: LiveGatebell, link: str) -> str:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_link_leads_to_an_account_that_is_signed_in(service: LiveGatebell) -> None:
+def test_a_sign_up_link_leads_to_a_signed_in_account(service: LiveGatebell) -> None:
     person, browser = newcomer(), service.http()
     assert 'href="/users/sign_up">Sign up' in browser.get(service.url + SIGN_IN).text
     answer = ask_to_sign_up(service, f" {person.email} ", browser=browser)
     assert answer.headers["Location"] == SIGN_IN
     said = words(browser.get(service.url + SIGN_IN))
-    assert f"Look into your mail: a message is on its way to {person.email}." in said
+    assert f"Check your email: a link was sent to {person.email}." in said
     assert not is_known(service, person.username)
 
     (link,) = sign_up_links(service, person.email)
@@ -97,10 +97,10 @@ def test_a_link_leads_to_an_account_that_is_signed_in(service: LiveGatebell) -> 
     assert stored(service, person) == (person.email, True), "whoever has the link reads the mail"
     assert event_about(service, person, EventKind.USER_CREATED).actor_name == ""
     sign_in(service, person)
-    assert "There is an account for" in refusal(service, link)
+    assert "An account for" in rejection(service, link)
 
 
-def test_it_comes_back_to_the_consent_in_the_same_browser(service: LiveGatebell) -> None:
+def test_a_sign_up_returns_to_the_consent_page_in_the_same_browser(service: LiveGatebell) -> None:
     client = make_application(service, alice(service))
     person, browser = newcomer(), service.http()
     page = ask(browser, service, client)
@@ -115,7 +115,7 @@ def test_it_comes_back_to_the_consent_in_the_same_browser(service: LiveGatebell)
 
 
 @pytest.mark.parametrize("way", ["https://evil.example/", "//evil.example", "/x/../..//evil"])
-def test_it_leads_to_no_other_place(service: LiveGatebell, way: str) -> None:
+def test_a_sign_up_does_not_redirect_to_other_sites(service: LiveGatebell, way: str) -> None:
     person, browser = newcomer(), service.http()
     path = f"{ASK}?next={quote(way, safe='')}"
     assert ask_to_sign_up(service, person.email, browser=browser, path=path).status_code == 302
@@ -125,7 +125,7 @@ def test_it_leads_to_no_other_place(service: LiveGatebell, way: str) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["as it is", "other case", "look-alike letters"])
-def test_nobody_learns_whether_an_address_has_an_account(
+def test_the_response_does_not_show_if_an_address_has_an_account(
     service: LiveGatebell, spelling: str
 ) -> None:
     person = make_user(service)
@@ -144,7 +144,7 @@ def test_nobody_learns_whether_an_address_has_an_account(
     said = [words(each.get(service.url + SIGN_IN)) for each in browsers]
     assert said[0].replace(typed, "") == said[1].replace(nobody, "")
     (message,) = messages_to(service, person.email)
-    assert f"It has one already: @{person.username}." in message
+    assert f"You already have an account: @{person.username}." in message
     assert "/users/password/new" in message
     assert typed == person.email or messages_to(service, typed) == [], "only the owner is told"
     assert sign_up_links(service, person.email) == []
@@ -153,32 +153,34 @@ def test_nobody_learns_whether_an_address_has_an_account(
 @pytest.mark.parametrize(
     "wrong", ["", "nobody", "a@b", "a@b\x00.example", f"{'a' * 300}@b.example"]
 )
-def test_what_is_no_address_is_refused_and_kept(service: LiveGatebell, wrong: str) -> None:
+def test_an_invalid_address_is_rejected_and_shown_again(service: LiveGatebell, wrong: str) -> None:
     answer = ask_to_sign_up(service, wrong)
     assert answer.status_code == 422
     assert form_with(answer, "email").value("email") == wrong
 
 
-def test_a_link_works_for_a_day_and_for_nothing_else(service: LiveGatebell) -> None:
+def test_a_sign_up_link_works_for_a_day_and_only_for_signing_up(service: LiveGatebell) -> None:
     person = newcomer()
     link = sign_up_link(service, person.email)
-    text, day = link.rpartition("/")[2], LINK_LIFETIME.total_seconds()
-    value = opened(text, SEALED_FOR)
+    text, day = link.rpartition("/")[2], SIGN_UP_LINK_LIFETIME.total_seconds()
+    value = opened(text, SIGN_UP_LINK_PURPOSE)
 
     def made(*args: object, **how: object) -> str:
         return f"{service.url}{ASK}/{sealed(*args, **how)}"  # type: ignore[arg-type]
 
-    assert service.http().get(made(value, SEALED_FOR, age=day - 30)).status_code == 200
+    assert service.http().get(made(value, SIGN_UP_LINK_PURPOSE, age=day - 30)).status_code == 200
     for wrong in (
-        made(value, SEALED_FOR, age=day + 30),
+        made(value, SIGN_UP_LINK_PURPOSE, age=day + 30),
         made(value, "forgotten password"),
-        made(value, SEALED_FOR, key="another key of forty characters, or more"),
+        made(value, SIGN_UP_LINK_PURPOSE, key="another key of forty characters, or more"),
         *(f"{service.url}{ASK}/{each}" for each in (text[:-3], f"{text}x", "x", f"{text}%00")),
     ):
-        assert "This link has expired, or it is incomplete." in refusal(service, wrong), wrong
+        assert "This link has expired or is incomplete." in rejection(service, wrong), wrong
 
 
-def test_a_link_makes_one_account_even_if_that_is_gone(service: LiveGatebell) -> None:
+def test_a_sign_up_link_does_not_work_again_after_the_account_is_deleted(
+    service: LiveGatebell,
+) -> None:
     person, again = newcomer(), newcomer()
     link = sign_up_link(service, person.email)
     assert finish(service, link, person).status_code == 302
@@ -190,7 +192,7 @@ def test_a_link_makes_one_account_even_if_that_is_gone(service: LiveGatebell) ->
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_four_forms_at_once_one_makes_the_account(service: LiveGatebell) -> None:
+def test_only_one_of_parallel_sign_ups_creates_an_account(service: LiveGatebell) -> None:
     email = newcomer().email
     links = [sign_up_link(service, email) for _ in range(2)] * 2
     people = [
@@ -219,12 +221,12 @@ def test_of_four_forms_at_once_one_makes_the_account(service: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_a_taken_user_name_is_said_and_nothing_is_lost(service: LiveGatebell) -> None:
+def test_a_taken_username_is_rejected_and_other_fields_are_kept(service: LiveGatebell) -> None:
     person, taken = newcomer(), make_user(service)
     link = sign_up_link(service, person.email)
     answer = finish(service, link, person, username=taken.username.upper(), name="Dora Day")
     assert answer.status_code == 422
-    assert "This user name is taken. Choose another one." in words(answer)
+    assert "This user name is taken. Choose another name." in words(answer)
     assert form_with(answer, "name").value("name") == "Dora Day"
     assert finish(service, link, person).status_code == 302
 
@@ -240,7 +242,7 @@ def test_a_taken_user_name_is_said_and_nothing_is_lost(service: LiveGatebell) ->
         ({"name": "x" * 101}, "at most 100"),
     ],
 )
-def test_what_is_refused_costs_no_link(
+def test_a_rejected_form_does_not_use_up_the_link(
     service: LiveGatebell, values: dict[str, Any], why: str
 ) -> None:
     person = newcomer()
@@ -252,14 +254,14 @@ def test_what_is_refused_costs_no_link(
 
 
 @pytest.mark.long
-def test_an_open_sign_in_gives_way_to_the_new_account(service: LiveGatebell) -> None:
+def test_the_new_account_replaces_an_existing_sign_in(service: LiveGatebell) -> None:
     person, browser = newcomer(), open_browser(service, alice(service))
     assert finish(service, sign_up_link(service, person.email), person, browser=browser).is_redirect
     assert person.username in browser.get(service.url + PROFILE).text
 
 
 @pytest.mark.long
-def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
+def test_sign_up_emails_to_one_address_are_limited(service: LiveGatebell) -> None:
     email = newcomer().email
     other = email.replace("dora", "DORA")
     for spelling in (email, other) * 8:
@@ -268,7 +270,7 @@ def test_nobodys_mail_is_flooded(service: LiveGatebell) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewService) -> None:
+def test_too_many_sign_up_attempts_are_rejected(new_service: NewService) -> None:
     few = {"SIGN_IN_ATTEMPTS_PER_ADDRESS": "4", "SIGN_UP": "open"}
     with running(new_service("sqlite", only="app", **MAIL, **few)) as service:
         person, taken = newcomer(), make_user(service)
@@ -286,7 +288,7 @@ def test_who_asks_for_many_or_tries_many_names_is_told_to_wait(new_service: NewS
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
+def test_only_addresses_of_allowed_domains_can_sign_up(service: LiveGatebell) -> None:
     domains = {"sign_up": "domains", "sign_up_email_domains": "people.example, b\u00fccher.example"}
     former = sign_up_link(service, newcomer(domain="else.example").email)
     with changed_settings(service, **domains):
@@ -295,21 +297,21 @@ def test_only_addresses_of_the_domains_are_taken(service: LiveGatebell) -> None:
         for wrong in ("else.example", "sub.people.example", "people.example.evil.example"):
             answer = ask_to_sign_up(service, newcomer(domain=wrong).email)
             assert answer.status_code == 422, wrong
-            assert "Only addresses of certain domains" in words(answer)
+            assert "cannot sign up with an email address of this domain" in words(answer)
         person = newcomer(domain="PEOPLE.example")
         assert ask_to_sign_up(service, person.email).status_code == 302
         (link,) = sign_up_links(service, person.email.replace("PEOPLE", "people"))
         assert finish(service, link, person).headers["Location"] == "/"
         odd = newcomer(domain="xn--bcher-kva.example")
         assert ask_to_sign_up(service, odd.email).status_code == 302
-        assert "can no longer be signed up with" in refusal(service, former)
+        assert "can no longer sign up with" in rejection(service, former)
     with changed_settings(service, sign_up="off"):
-        assert "can no longer be signed up with" in refusal(service, former)
+        assert "can no longer sign up with" in rejection(service, former)
 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveGatebell) -> None:
+def test_a_new_account_must_set_up_a_required_second_factor(service: LiveGatebell) -> None:
     person, browser = newcomer(), service.http()
     with changed_settings(service, second_factor_required="everybody"):
         finish(service, sign_up_link(service, person.email), person, browser=browser)
@@ -318,7 +320,7 @@ def test_a_new_account_sets_up_the_second_factor_that_is_required(service: LiveG
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> None:
+def test_there_is_no_sign_up_page_if_sign_up_is_off(new_service: NewService) -> None:
     for settings in (MAIL, {"SIGN_UP": "open"}, {"SIGN_UP": "domains", **MAIL}):
         with running(new_service("sqlite", only="app", **settings)) as service:
             assert service.http().get(service.url + ASK).status_code == 404
@@ -329,7 +331,9 @@ def test_where_nobody_can_sign_up_there_is_no_page(new_service: NewService) -> N
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGatebell) -> None:
+def test_the_audit_log_contains_no_links_and_no_addresses_of_strangers(
+    service: LiveGatebell,
+) -> None:
     email = newcomer().email
     link = sign_up_link(service, email)
     with database_of(service) as session:
@@ -341,11 +345,11 @@ def test_no_secret_and_no_strangers_address_is_in_the_audit_log(service: LiveGat
 
 
 @pytest.mark.long
-def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebell) -> None:
+def test_sign_up_emails_are_deleted_after_the_link_expired(service: LiveGatebell) -> None:
     person, later, unsent = newcomer(), newcomer(), newcomer()
     for each in (person, later, unsent):
         sign_up_link(service, each.email)
-    past = now() - LINK_LIFETIME - timedelta(minutes=1)
+    past = now() - SIGN_UP_LINK_LIFETIME - timedelta(minutes=1)
     with database_of(service) as session:
         mail = session.query(Mail)
         mail.filter(Mail.recipient != later.email).update({"created_at": past})
@@ -358,30 +362,30 @@ def test_of_an_address_that_goes_no_further_nothing_is_left(service: LiveGatebel
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_an_export_has_the_message_without_its_link(service: LiveGatebell) -> None:
+def test_an_export_contains_the_sign_up_email_without_its_link(service: LiveGatebell) -> None:
     person = newcomer()
     link = sign_up_link(service, person.email)
     finish(service, link, person)
     exported = str(service.cli("users", "export", person.username))
-    assert "wants to make an account" in exported
+    assert "wants to create an account" in exported
     assert link.rpartition("/")[2] not in exported
 
 
-# Accounts that an administrator approves
+# Accounts that need approval by an administrator
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def running_service(
     new_service: NewService, request: pytest.FixtureRequest
 ) -> Iterator[LiveGatebell]:
-    """A service where an administrator approves who signs up; nobody takes its e-mail."""
+    """A service where sign-ups need approval, and where no worker sends the emails."""
     with running(new_service(request.param, only="app", SIGN_UP="approval", **MAIL)) as live:
         yield live
 
 
 @pytest.fixture
 def approving(running_service: LiveGatebell) -> LiveGatebell:
-    """The service with one administrator, where nobody waits and nobody was told anything."""
+    """The service with one administrator, without pending users and emails."""
     root(running_service)
     with database_of(running_service) as session:
         session.query(User).filter_by(state="pending").update({"state": "locked"})
@@ -389,8 +393,8 @@ def approving(running_service: LiveGatebell) -> LiveGatebell:
     return running_service
 
 
-def waiting(approving: LiveGatebell) -> Person:
-    """Somebody who has signed up and waits."""
+def pending_user(approving: LiveGatebell) -> Person:
+    """Create a user who has signed up and is pending approval."""
     person = newcomer()
     assert finish(approving, sign_up_link(approving, person.email), person).status_code == 302
     return person
@@ -409,23 +413,23 @@ def state_of(approving: LiveGatebell, person: Person) -> str | None:
 
 
 @pytest.mark.both_databases
-def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -> None:
+def test_a_new_user_can_sign_in_after_the_approval(approving: LiveGatebell) -> None:
     person, browser = newcomer(), approving.http()
     link = sign_up_link(approving, person.email)
-    assert "An administrator approves it" in words(approving.http().get(link))
+    assert "An administrator has to approve your account" in words(approving.http().get(link))
     answer = finish(approving, link, person, browser=browser)
     assert answer.headers["Location"] == SIGN_IN
-    assert "waits for an administrator" in words(browser.get(approving.url + SIGN_IN))
+    assert "has to be approved by an administrator" in words(browser.get(approving.url + SIGN_IN))
     answer = try_to_sign_in(approving, person.email, person.password)
     assert answer.status_code == 403
-    assert "An administrator has not approved this account yet." in words(answer)
+    assert "This account is pending approval by an administrator." in words(answer)
     answer = try_to_sign_in(approving, person.email, "a wrong one")
     assert answer.status_code == 422
     assert "approved" not in words(answer), "only the right password tells"
 
     page = at_work(approving).get(f"{approving.url}/admin/users?group=pending")
     assert person.username in page.text
-    assert "Waits for approval" in words(page)
+    assert "Pending approval" in words(page)
     assert press(approving, f"/admin/users/{id_of(approving, person)}", "/approve").is_redirect
     assert last_event(approving, person.username).kind == "user.approved"
     assert "was approved. Sign in:" in messages_to(approving, person.email)[0]
@@ -433,8 +437,8 @@ def test_who_signs_up_waits_and_gets_in_once_approved(approving: LiveGatebell) -
 
 
 @pytest.mark.long
-def test_the_api_tells_the_state_and_approves(approving: LiveGatebell) -> None:
-    person = waiting(approving)
+def test_the_api_shows_the_pending_state_and_approves(approving: LiveGatebell) -> None:
+    person = pending_user(approving)
     number = id_of(approving, person)
     found = ask_api(approving, "GET", f"/users/{number}").json()
     assert found["state"] == "blocked_pending_approval"
@@ -453,8 +457,8 @@ def test_the_api_tells_the_state_and_approves(approving: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("face", ["page", "api"])
-def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str) -> None:
-    person = waiting(approving)
+def test_a_rejected_user_is_notified_and_deleted(approving: LiveGatebell, face: str) -> None:
+    person = pending_user(approving)
     number = id_of(approving, person)
     if face == "page":
         assert press(approving, f"/admin/users/{number}", "/reject").is_redirect
@@ -462,7 +466,7 @@ def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str)
         answer = ask_api(approving, "POST", f"/users/{number}/reject")
         assert (answer.status_code, answer.json()) == (200, {"message": "Success"})
     assert state_of(approving, person) is None
-    assert "was not approved, and is deleted" in messages_to(approving, person.email)[0]
+    assert "was not approved and has been deleted" in messages_to(approving, person.email)[0]
     assert last_event(approving, f"deleted user {number}").kind == "user.rejected"
     answer = try_to_sign_in(approving, person.email, person.password)
     assert answer.status_code == 422
@@ -470,33 +474,31 @@ def test_who_is_rejected_is_told_and_deleted(approving: LiveGatebell, face: str)
 
 
 @pytest.mark.long
-def test_commands_list_and_approve(approving: LiveGatebell) -> None:
-    person = waiting(approving)
+def test_the_command_line_lists_and_approves_pending_users(approving: LiveGatebell) -> None:
+    person = pending_user(approving)
     listed = approving.cli("users", "list", "--group", "pending")["users"]
     assert [each["username"] for each in listed] == [person.username]
     assert approving.cli("users", "approve", person.username) == {"message": "Success"}
     done = approving.run_cli("users", "approve", person.username)
     assert done.returncode != 0
-    assert "does not wait for approval" in done.stdout + done.stderr
+    assert "is not pending approval" in done.stdout + done.stderr
 
 
 @pytest.mark.long
-def test_administrators_are_told_once_of_a_flood_and_again_after_it(
-    approving: LiveGatebell,
-) -> None:
+def test_administrators_get_one_email_until_no_user_is_pending(approving: LiveGatebell) -> None:
     told = partial(messages_to, approving, root(approving).email)
-    people = [waiting(approving) for _ in range(3)]
+    people = [pending_user(approving) for _ in range(3)]
     assert len(told()) == 1
     assert "/admin/users?group=pending" in told()[0]
     for each in people:
         approving.cli("users", "approve", each.username)
-    waiting(approving)
+    pending_user(approving)
     assert len(told()) == 2
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_four_who_sign_up_at_once_administrators_hear_once(approving: LiveGatebell) -> None:
+def test_parallel_sign_ups_send_one_email_to_administrators(approving: LiveGatebell) -> None:
     people = [newcomer() for _ in range(4)]
     links = [sign_up_link(approving, each.email) for each in people]
     together(
@@ -510,8 +512,8 @@ def test_of_four_who_sign_up_at_once_administrators_hear_once(approving: LiveGat
 
 
 @pytest.mark.both_databases
-def test_of_an_approval_and_a_rejection_at_once_one_is_done(approving: LiveGatebell) -> None:
-    person = waiting(approving)
+def test_only_one_of_parallel_approvals_and_rejections_succeeds(approving: LiveGatebell) -> None:
+    person = pending_user(approving)
     number = id_of(approving, person)
     verbs = ("approve", "reject") * 2
     ask = partial(ask_api, approving, "POST")
@@ -523,15 +525,15 @@ def test_of_an_approval_and_a_rejection_at_once_one_is_done(approving: LiveGateb
 
 
 def test_a_locked_account_is_not_approved(approving: LiveGatebell) -> None:
-    person = waiting(approving)
+    person = pending_user(approving)
     set_state(approving, person, "locked")
     number = id_of(approving, person)
     assert ask_api(approving, "POST", f"/users/{number}/approve").status_code == 409
     assert state_of(approving, person) == "locked"
 
 
-def test_who_waits_gets_no_link_to_a_new_password(approving: LiveGatebell) -> None:
-    person = waiting(approving)
+def test_a_pending_user_cannot_reset_the_password(approving: LiveGatebell) -> None:
+    person = pending_user(approving)
     before = messages_to(approving, person.email)
     browser = approving.http()
     page = browser.get(f"{approving.url}/users/password/new")

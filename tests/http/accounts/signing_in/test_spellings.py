@@ -1,4 +1,4 @@
-"""One person, one name, one address: in every spelling, on every database and in every locale."""
+"""Tests of spellings of names and addresses, on each database and in each locale."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, select, text, update
 from werkzeug.test import TestResponse
 
-from domain.accounts.directory import AccountFilter, page_of_accounts
+from domain.accounts.directory import AccountFilter, fetch_account_page
 from domain.accounts.users import find_user, get_user
 from domain.alerts.environments import EnvironmentFilter, create_environment, list_environments
-from domain.core.database.paging import Slice
-from domain.oauth.personal_tokens.lists import TokenFilter, list_tokens
-from domain.oauth.personal_tokens.tokens import TokenDetails, create_token
+from domain.core.database.paging import KeysetRange
+from domain.oauth.personal_tokens.lists import TokenFilter, find_tokens
+from domain.oauth.personal_tokens.tokens import TokenDetails, create_personal_token
 from models import Environment, Project, User
 from tests.conftest import KINDS
 from tests.support.accounts.people import now
@@ -27,9 +27,9 @@ from tests.support.wire.html_forms import forms_in
 from web.database.engine import open_engine
 from web.database.schema import migrate
 from web.extensions import db
-from web.jobs.retention import add_up_days, prune_database
+from web.jobs.retention import prune_database, update_daily_counts
 from web.services import services
-from web.settings.reader import Settings, read_settings
+from web.settings.reader import Settings, parse_settings
 
 PASSWORD = "correct horse battery staple"
 PLAIN = "plain postgres"
@@ -37,17 +37,17 @@ PLAIN = "plain postgres"
 
 @pytest.fixture(scope="session")
 def migrated_plain(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A migrated database whose locale knows no letters but a to z, to be copied."""
+    """A migrated database to copy, whose locale knows only the letters a to z."""
     url = postgres.new_plain_database()
     directory = tmp_path_factory.mktemp("plain")
     environment = {"INSTANCE_PATH": str(directory), "DATABASE_URL": url, "SECRET_KEY": SECRET_KEY}
-    migrate(read_settings(environment))
+    migrate(parse_settings(environment))
     return url
 
 
 @pytest.fixture(params=[*KINDS, PLAIN])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A database of each kind, and one whose locale knows no letters but a to z."""
+    """A database of each kind, and one whose locale knows only the letters a to z."""
     if request.param == "sqlite":
         file = tmp_path / "gatebell.db"
         shutil.copy(request.getfixturevalue("migrated_sqlite"), file)
@@ -70,7 +70,7 @@ def make(app: Flask, name: str, email: str, display_name: str = "") -> None:
 
 
 def send(client: FlaskClient, path: str, **values: str) -> TestResponse:
-    """Send the form of a page that has such fields."""
+    """Submit the form of a page that has these fields."""
     fields = next(form for form in forms_in(client.get(path).text) if form.has(next(iter(values))))
     return client.post(path, data=dict(fields.filled(**values)))
 
@@ -81,7 +81,7 @@ def sign_in(app: Flask, login: str) -> FlaskClient | None:
     return client if answer.status_code == 302 else None
 
 
-def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
+def test_a_user_can_sign_in_with_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     spellings = ("JÖRG@people.example", "jörg@people.example", "Jo\u0308rg@PEOPLE.example", "JOERG")
     for login in spellings:
@@ -91,7 +91,7 @@ def test_somebody_is_known_by_every_spelling(app: Flask) -> None:
 
 
 @pytest.mark.long
-def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None:
+def test_an_address_of_another_user_is_rejected_in_every_spelling(app: Flask) -> None:
     make(app, "joerg", "JÖRG@people.example")
     make(app, "bob", "bob@people.example")
     client = sign_in(app, "bob")
@@ -100,13 +100,13 @@ def test_nobody_takes_the_address_of_another_in_any_spelling(app: Flask) -> None
         answer = send(
             client, "/-/user_settings/profile", name="Bob", email=taken, current_password=PASSWORD
         )
-        # The answer does not tell; the address stays with its owner.
+        # The response does not show that the address is taken, but its owner keeps it.
         assert answer.status_code == 302, taken
         assert sign_in(app, "bob@people.example") is not None, taken
         done = app.test_cli_runner().invoke(args=["users", "create", "new", "--email", taken])
         assert done.exit_code == 1, taken
         assert "already exists" in done.stderr, taken
-    # The own address in another case is nobody else's.
+    # A user can change the case of the own address.
     joerg = sign_in(app, "joerg")
     assert joerg is not None
     answer = send(
@@ -130,13 +130,15 @@ def test_searches_find_every_spelling(app: Flask) -> None:
     make(app, "asa", "åsa@people.example", display_name="Åsa Ødegård")
     user = get_user("asa", session=db.session())
     for word in ("ÅSA", "ødegård", "ØDEGÅRD", "\uff21\uff53\uff41"):
-        found = page_of_accounts(
-            AccountFilter(search=word), Slice(size=9), session=db.session(), base_url=""
+        found = fetch_account_page(
+            AccountFilter(search=word), KeysetRange(size=9), session=db.session(), base_url=""
         )
         assert [account.username for account in found.items] == ["asa"], word
     details = TokenDetails(name="Überwachung", scopes="api", expires_at=now() + timedelta(days=9))
-    create_token(user.id, details, session=db.session(), keyring=services().keyring, now=now())
-    tokens = list_tokens(
+    create_personal_token(
+        user.id, details, session=db.session(), keyring=services().keyring, now=now()
+    )
+    tokens = find_tokens(
         TokenFilter(owner_id=user.id, search="üBER"), session=db.session(), now=now()
     )
     assert [token.name for token in tokens.items] == ["Überwachung"]
@@ -144,7 +146,7 @@ def test_searches_find_every_spelling(app: Flask) -> None:
 
 @pytest.mark.long
 @pytest.mark.usefixtures("context")
-def test_environments_are_found_in_every_spelling_whoever_made_them(
+def test_environments_are_found_in_every_spelling_regardless_of_their_creator(
     app: Flask, settings: Settings
 ) -> None:
     operate(app, "groups", "create", "acme")
@@ -152,7 +154,7 @@ def test_environments_are_found_in_every_spelling_whoever_made_them(
     session = db.session()
     project_id = session.scalars(select(Project.id)).one()
     create_environment(project_id, "Übung", session=session, now=now())
-    # As the triggers do, when an alert names one that is new.
+    # Database triggers insert an environment like this for an alert with a new name.
     made = {"project": project_id, "name": "Prüfung", "at": now().isoformat()}
     session.execute(
         text(
@@ -161,7 +163,7 @@ def test_environments_are_found_in_every_spelling_whoever_made_them(
         made,
     )
     session.commit()
-    add_up_days(settings)
+    update_daily_counts(settings)
     for word, name in (("üBU", "Übung"), ("PRÜF", "Prüfung")):
         wanted = EnvironmentFilter(project_id=project_id, search=word)
         found = list_environments(wanted, None, size=9, session=session)
@@ -171,7 +173,7 @@ def test_environments_are_found_in_every_spelling_whoever_made_them(
     ]  # fmt: skip
 
 
-# -- What was there before.
+# Data from former releases
 
 
 INSERT = text(
@@ -186,18 +188,16 @@ def insert(engine: Engine, username: str, email: str) -> None:
         connection.execute(INSERT, {"username": username, "email": email, "name": "Jörg"})
 
 
-# Where the locale knows these letters, the database itself let in no second one.
+# A database whose locale knows these letters rejected the second address itself.
 @pytest.mark.parametrize("database_url", ["sqlite", PLAIN], indirect=True)
 @pytest.mark.long
-def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anything(
-    app: Flask, settings: Settings
-) -> None:
+def test_the_older_of_two_users_keeps_a_shared_address(app: Flask, settings: Settings) -> None:
     engine = open_engine(settings)
     insert(engine, "joerg", "JÖRG@people.example")
     insert(engine, "bob", "bob@people.example")
     insert(engine, "carol", "carol@people.example")
     with engine.begin() as connection:
-        # As release 0.1.0 left an address that an older account had in other letters.
+        # Release 0.1.0 left such rows if an older account had the address in other letters.
         for name, email, key in (
             ("joerg", "JÖRG@people.example", "jörg@people.example"),
             ("bob", "jörg@people.example", None),
@@ -216,7 +216,7 @@ def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anythin
         bob = get_user("bob", session=session)
         assert (bob.email, bob.is_found_by_email) == ("jörg@people.example", False)
         assert get_user("CAROL@people.example", session=session).username == "carol"
-        # The worker looks again: once the older one has another address, this one's is bob's.
+        # After the older user changes the address, the worker gives it to the other user.
         joerg = session.get_one(User, get_user("joerg", session=session).id)
         joerg.email = "joerg@people.example"
         session.commit()
@@ -226,14 +226,14 @@ def test_of_two_who_share_an_address_the_older_keeps_it_and_nobody_loses_anythin
 
 
 @pytest.mark.long
-def test_who_is_made_by_a_host_of_the_former_version_is_found(
+def test_a_user_created_by_a_host_of_the_former_version_is_found(
     app: Flask, settings: Settings
 ) -> None:
     engine = open_engine(settings)
     insert(engine, "Dave", "DÄVE@people.example")
     with app.app_context():
         assert get_user("dave", session=db.session()).username == "Dave"
-        # Such a host changes the address and leaves the folded one as it was.
+        # Such a host changes the address but not the folded address.
         db.session.execute(update(User).values(email="Ünal@people.example"))
         db.session.commit()
     prune_database(settings)

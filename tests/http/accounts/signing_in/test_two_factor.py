@@ -1,4 +1,4 @@
-"""The step after the password: codes of an authenticator app, and recovery codes."""
+"""Tests of the second step of a sign-in: codes of an authenticator app, and recovery codes."""
 
 from unicodedata import lookup, name
 
@@ -36,12 +36,12 @@ NEW_PASSWORD = "a new password, much better"
 
 @pytest.fixture
 def app(gatebell: LiveGatebell, charlie: Person) -> pyotp.TOTP:
-    """His authenticator app."""
+    """The user's authenticator app."""
     return give_app(gatebell, charlie)
 
 
 @pytest.mark.long
-def test_a_right_password_alone_opens_nothing(
+def test_a_password_without_the_second_factor_does_not_sign_in(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -56,7 +56,7 @@ def test_a_right_password_alone_opens_nothing(
     assert "methods: <bdi>password, code</bdi>" in activity.text
 
 
-def test_a_password_is_enough_for_who_has_no_second_factor(
+def test_a_password_is_enough_without_a_second_factor(
     gatebell: LiveGatebell, charlie: Person
 ) -> None:
     assert is_signed_in(gatebell, sign_in(gatebell, charlie))
@@ -64,7 +64,7 @@ def test_a_password_is_enough_for_who_has_no_second_factor(
 
 
 @pytest.mark.long
-def test_where_somebody_wanted_to_go_is_kept_over_both_steps(
+def test_the_requested_page_is_kept_over_both_steps(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie, next="/groups?page=2&x=a+b")
@@ -74,7 +74,7 @@ def test_where_somebody_wanted_to_go_is_kept_over_both_steps(
     assert_signed_in(answer, lands_on="/groups?page=2&x=a+b")
 
 
-def test_nobody_is_led_out_of_the_service_by_next(
+def test_next_of_the_second_step_does_not_redirect_to_other_sites(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -83,7 +83,7 @@ def test_nobody_is_led_out_of_the_service_by_next(
     assert_signed_in(submit(browser, page, form, code=code_of(app)))
 
 
-def test_a_code_may_be_written_with_spaces_dashes_and_wide_digits(
+def test_a_code_may_contain_spaces_dashes_and_wide_digits(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     code = code_of(app)
@@ -92,7 +92,7 @@ def test_a_code_may_be_written_with_spaces_dashes_and_wide_digits(
 
 
 @pytest.mark.long
-def test_a_clock_may_be_half_a_minute_off_and_no_further(
+def test_a_clock_may_deviate_by_half_a_minute(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -103,7 +103,7 @@ def test_a_clock_may_be_half_a_minute_off_and_no_further(
 
 
 @pytest.mark.both_databases
-def test_a_code_is_good_once_and_so_are_those_before_it(
+def test_a_code_and_earlier_codes_cannot_be_used_again(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     earlier, code = code_of(app, steps=-1), code_of(app)
@@ -118,7 +118,7 @@ def test_a_code_is_good_once_and_so_are_those_before_it(
 
 
 @pytest.mark.long
-def test_a_code_of_somebody_elses_app_opens_nothing(
+def test_a_code_of_another_users_app_is_rejected(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     dora = make_user(gatebell, name="dora")
@@ -132,7 +132,7 @@ def test_a_code_of_somebody_elses_app_opens_nothing(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_recovery_code_is_good_once_however_it_is_written(
+def test_a_recovery_code_works_once_in_any_spelling(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     del app
@@ -151,7 +151,7 @@ def counted_guesses(gatebell: LiveGatebell) -> int:
 
 
 @pytest.mark.long
-def test_what_cannot_be_a_code_is_refused_and_not_counted(
+def test_malformed_codes_are_rejected_but_not_counted(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -166,13 +166,13 @@ def test_what_cannot_be_a_code_is_refused_and_not_counted(
     assert_signed_in(give_code(browser, page, code_of(app)))
 
 
-# Guessing
+# Guesses of codes
 
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2024-32868")
 @pytest.mark.both_databases
-def test_too_many_guesses_at_codes_stop_even_the_right_one_and_the_password_clears_nothing(
+def test_too_many_code_guesses_lock_out_the_right_code_regardless_of_the_password(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     recovery_code = give_recovery_codes(gatebell, charlie)[0]
@@ -195,7 +195,7 @@ def test_too_many_guesses_at_codes_stop_even_the_right_one_and_the_password_clea
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_right_code_starts_the_count_anew(
+def test_a_right_code_resets_the_count_of_guesses(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     wrong = wrong_code_of(app)
@@ -207,10 +207,10 @@ def test_a_right_code_starts_the_count_anew(
         assert_signed_in(give_code(browser, page, next(codes)))
 
 
-# The pending sign-in between the steps
+# Pending sign-ins between the two steps
 
 
-def test_without_the_first_step_there_is_no_second(gatebell: LiveGatebell) -> None:
+def test_the_second_step_needs_the_first_step(gatebell: LiveGatebell) -> None:
     browser = gatebell.http()
     answer = browser.get(f"{gatebell.url}{TWO_FACTOR}?next=/groups", allow_redirects=False)
     assert_must_begin_again(answer)
@@ -225,7 +225,7 @@ def test_without_the_first_step_there_is_no_second(gatebell: LiveGatebell) -> No
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_pending_sign_in_is_good_for_one_sign_in_even_if_the_cookie_was_copied(
+def test_a_pending_sign_in_works_once_even_with_a_copied_cookie(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -236,7 +236,7 @@ def test_a_pending_sign_in_is_good_for_one_sign_in_even_if_the_cookie_was_copied
     assert is_signed_in(gatebell, browser)
 
 
-def test_the_cookie_between_the_steps_is_worthless_after_them(
+def test_the_cookie_from_between_the_steps_is_useless_after_them(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -246,7 +246,7 @@ def test_the_cookie_between_the_steps_is_worthless_after_them(
     assert not is_signed_in(gatebell, with_cookie(gatebell, planted))
 
 
-def test_a_pending_sign_in_that_was_changed_is_nobodys(
+def test_a_changed_pending_sign_in_is_rejected(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -260,20 +260,20 @@ def test_a_pending_sign_in_that_was_changed_is_nobodys(
 
 
 @pytest.mark.long
-def test_a_form_of_another_session_does_nothing(
+def test_a_form_of_another_session_is_rejected(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     _, page = give_password(gatebell, charlie)
     other, _ = give_password(gatebell, charlie)
     for browser in (other, gatebell.http()):
         answer = give_code(browser, page, code_of(app))
-        # The question is asked again.
+        # The page asks for the code again.
         assert (answer.status_code, answer.headers["Location"]) == (303, TWO_FACTOR)
         assert not is_signed_in(gatebell, browser)
 
 
 @pytest.mark.parametrize("state", ["locked", "blocked"])
-def test_who_is_locked_between_the_steps_stays_outside(
+def test_a_user_who_is_locked_between_the_steps_cannot_sign_in(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP, state: str
 ) -> None:
     browser, page = give_password(gatebell, charlie)
@@ -283,7 +283,7 @@ def test_who_is_locked_between_the_steps_stays_outside(
 
 
 @pytest.mark.long
-def test_a_password_that_was_changed_between_the_steps_opens_nothing(
+def test_a_password_change_between_the_steps_ends_the_pending_sign_in(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     inside, first = give_password(gatebell, charlie)
@@ -297,7 +297,7 @@ def test_a_password_that_was_changed_between_the_steps_opens_nothing(
     assert_must_begin_again(give_code(outside, second, code_of(app, steps=1)))
 
 
-def test_an_application_sends_somebody_to_both_steps_and_gets_them_back(
+def test_an_authorization_request_continues_after_both_steps(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     url = authorization_url(gatebell, server_application(gatebell))
@@ -306,11 +306,11 @@ def test_an_application_sends_somebody_to_both_steps_and_gets_them_back(
     assert "code" in landing(ask_at(browser, gatebell.url + answer.headers["Location"]))
 
 
-# When everything is lost
+# Lost second factors
 
 
 @pytest.mark.long
-def test_an_operator_removes_the_second_step(
+def test_an_operator_can_remove_second_factors(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     del app
@@ -325,7 +325,7 @@ def test_an_operator_removes_the_second_step(
 
 
 @pytest.mark.long
-def test_signing_in_and_out_is_written_down(
+def test_sign_ins_and_sign_outs_are_recorded(
     gatebell: LiveGatebell, charlie: Person, app: pyotp.TOTP
 ) -> None:
     sign_in_page = gatebell.http()

@@ -1,4 +1,4 @@
-"""Deliveries through the API: listed, shown with their bodies, and sent again."""
+"""Tests of deliveries in the API: lists, details with bodies, resending and replaying."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +26,7 @@ def script(gatebell: LiveGatebell, endpoint: Endpoint) -> Script:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("J5")
-def test_a_delivery_is_shown_with_its_body_and_what_became_of_it(gatebell: LiveGatebell) -> None:
+def test_a_delivery_is_shown_with_its_body_and_results(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = captured("13_mixed_group_one_resolved_two_firing.json")
     assert endpoint.post(body).status_code == 200
@@ -57,7 +57,7 @@ def test_a_delivery_is_shown_with_its_body_and_what_became_of_it(gatebell: LiveG
 
 
 @pytest.mark.both_databases
-def test_the_list_has_the_filters_of_the_page(gatebell: LiveGatebell) -> None:
+def test_the_list_of_deliveries_has_the_filters_of_the_page(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.send()
     endpoint.post(b"[")
@@ -87,7 +87,7 @@ def test_the_list_has_the_filters_of_the_page(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_delivery_is_sent_again_as_a_new_one(gatebell: LiveGatebell) -> None:
+def test_a_delivery_is_sent_again_as_a_new_delivery(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="a", fingerprint="x")
     endpoint.post(b"[")
@@ -100,7 +100,7 @@ def test_a_delivery_is_sent_again_as_a_new_one(gatebell: LiveGatebell) -> None:
     shown = again.json()
     assert (shown["outcome"], shown["grouped"]) == ("accepted", 1)
     assert shown["sender"] == alice(gatebell).username
-    assert f"first received as delivery {first}" in shown["parse_warnings"][0]
+    assert f"Sent again from delivery {first}." in shown["parse_warnings"][0]
     assert [(each["iid"], each["action"]) for each in shown["alerts"]] == [(1, "joined")]
     assert alerts_of(gatebell, endpoint.project)[0].events == 2
     still = worker.send("POST", f"/{refused}/resend")
@@ -128,7 +128,7 @@ def test_a_delivery_without_a_body_cannot_be_sent_again(gatebell: LiveGatebell) 
 
 
 @pytest.mark.both_databases
-def test_what_is_sent_with_one_idempotency_key_arrives_once(gatebell: LiveGatebell) -> None:
+def test_requests_with_the_same_idempotency_key_are_executed_once(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="a", fingerprint="x")
     at = script_of(gatebell, endpoint.project, "alert_management_integrations")
@@ -145,8 +145,8 @@ def test_what_is_sent_with_one_idempotency_key_arrives_once(gatebell: LiveGatebe
         assert len(deliveries_of(gatebell, endpoint.project)) == before + 1
 
 
-def refuse(gatebell: LiveGatebell, endpoint: Endpoint, *bodies: dict[str, str]) -> None:
-    """Have deliveries refused because the integration is off; turn it on after that."""
+def reject_deliveries(gatebell: LiveGatebell, endpoint: Endpoint, *bodies: dict[str, str]) -> None:
+    """Create deliveries that are rejected because the integration is off, and turn it on again."""
     mine = update(Integration).where(Integration.id == endpoint.id)
     change(gatebell, mine.values(active=False))
     for body in bodies:
@@ -158,12 +158,12 @@ SINCE = "2020-01-01T00:00:00Z"
 
 
 @pytest.mark.both_databases
-def test_refused_deliveries_of_a_period_are_replayed_once_and_in_order(
+def test_rejected_deliveries_of_a_period_are_replayed_once_and_in_order(
     gatebell: LiveGatebell,
 ) -> None:
     endpoint, over = connect(gatebell), "2026-11-21T08:00:00Z"
     disk = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:00:00Z"}
-    refuse(gatebell, endpoint, disk, {**disk, "end_time": over}, {"title": "CPU"})
+    reject_deliveries(gatebell, endpoint, disk, {**disk, "end_time": over}, {"title": "CPU"})
     endpoint.post(b"[")
     worker = script(gatebell, endpoint)
     with ThreadPoolExecutor() as pool:
@@ -189,11 +189,11 @@ def test_refused_deliveries_of_a_period_are_replayed_once_and_in_order(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("I16")
-def test_a_replay_of_what_recovered_since_it_arrived_opens_nothing(gatebell: LiveGatebell) -> None:
+def test_a_replay_of_an_alert_that_has_recovered_opens_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     disk = {"title": "Disk", "fingerprint": "disk", "start_time": "2026-11-21T07:00:00Z"}
     endpoint.accepted(**disk)
-    refuse(gatebell, endpoint, disk)
+    reject_deliveries(gatebell, endpoint, disk)
     endpoint.accepted(**disk, end_time="2026-11-21T08:00:00Z")
     project = Project.path == endpoint.project
     ids = select(Project.id).where(project).scalar_subquery()
@@ -211,7 +211,7 @@ def test_a_replay_of_what_recovered_since_it_arrived_opens_nothing(gatebell: Liv
     assert [alert.status for alert in alerts_of(gatebell, endpoint.project)][1:] == ["triggered"]
 
 
-def test_what_was_refused_twice_is_replayed_once(gatebell: LiveGatebell) -> None:
+def test_a_delivery_that_was_rejected_twice_is_replayed_once(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     worker = script(gatebell, endpoint)
     endpoint.post(b"[")
@@ -220,9 +220,9 @@ def test_what_was_refused_twice_is_replayed_once(gatebell: LiveGatebell) -> None
     assert worker.post("/replay", since=SINCE).json()["still_refused"] == [second]
 
 
-def test_the_page_replays_what_was_refused(gatebell: LiveGatebell) -> None:
+def test_the_page_replays_rejected_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
-    refuse(gatebell, endpoint, {"title": "Disk"})
+    reject_deliveries(gatebell, endpoint, {"title": "Disk"})
     (refused,) = deliveries_of(gatebell, endpoint.project)
     browser, page = opened(gatebell, endpoint, "{id}/deliveries?show=refused")
     answer = submit(browser, page, form_to(page, "/replay"), period="hour")

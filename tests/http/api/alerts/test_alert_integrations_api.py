@@ -1,4 +1,4 @@
-"""Alert integrations through the API: created, changed, tested, with their keys."""
+"""Tests of alert integrations in the API: creation, changes, test alerts and keys."""
 
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 def script(
     gatebell: LiveGatebell, project: str = "", *, role: Role | None = None, scopes: str = "api"
 ) -> Script:
-    """Return a script that works on integrations, by default of a new project of Alice's."""
+    """Return a client for integrations, by default of a new project owned by Alice."""
     path = project or make_project(gatebell, alice(gatebell))
     return script_of(gatebell, path, "alert_management_integrations", role=role, scopes=scopes)
 
@@ -36,9 +36,7 @@ def post_alert(url: str, key: str, body: bytes = b"{}") -> requests.Response:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H1", "H2", "H5")
-def test_an_integration_that_a_script_creates_takes_alerts_at_once(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_created_integration_accepts_alerts_immediately(gatebell: LiveGatebell) -> None:
     project = make_project(gatebell, alice(gatebell))
     worker = script(gatebell, project)
 
@@ -64,7 +62,7 @@ def test_an_integration_that_a_script_creates_takes_alerts_at_once(
 
 
 @pytest.mark.spec("H2", "H3", "H10", "H11")
-def test_an_integration_that_cannot_be_says_why(gatebell: LiveGatebell) -> None:
+def test_an_invalid_integration_is_rejected_with_the_reason(gatebell: LiveGatebell) -> None:
     worker = script(gatebell)
     assert worker.post(type="http").json()["name"] == "HTTP Endpoint"
     for given, field, words in (
@@ -77,7 +75,7 @@ def test_an_integration_that_cannot_be_says_why(gatebell: LiveGatebell) -> None:
         ({"type": "prometheus", "api_url": "x"}, "api_url", "https://"),
         ({"type": "external"}, "api_url", "https://"),
         ({"type": "external", "api_url": f"https://a/{'x' * 2000}"}, "api_url", "2000 characters"),
-        ({"type": "external", "api_url": "https://a.example"}, "active", "turn off"),
+        ({"type": "external", "api_url": "https://a.example"}, "active", "Turn off"),
         ({"type": "http", "name": "x", "active": "perhaps"}, "active", "true or false"),
     ):
         refused = worker.post(**given)
@@ -91,7 +89,7 @@ def test_an_integration_that_cannot_be_says_why(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H4", "H11")
-def test_only_what_is_given_is_changed(gatebell: LiveGatebell) -> None:
+def test_a_change_keeps_fields_that_are_not_sent(gatebell: LiveGatebell) -> None:
     worker = script(gatebell)
     name = unique("hook")
     made = worker.post(type="http", name=name).json()
@@ -108,7 +106,7 @@ def test_only_what_is_given_is_changed(gatebell: LiveGatebell) -> None:
     assert named["url"] == made["url"].replace(f"/{name}/", "/bell/")
     assert worker.put(at, api_url="").json()["api_url"] is None
 
-    # Meanwhile somebody turned the link to an on-call tool on.
+    # In the meantime, a link to an on-call tool is active.
     link = worker.post(type="external", name="Pager", api_url="https://pager.example").json()
     assert (link["url"], link["key"], link["endpoint_identifier"]) == (None, None, None)
     refused = worker.put(at, active=True)
@@ -122,7 +120,7 @@ def test_only_what_is_given_is_changed(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_deleted_integration_leaves_its_alerts(gatebell: LiveGatebell) -> None:
+def test_a_deleted_integration_keeps_its_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="kept", extra=1)
     worker = script(gatebell, endpoint.project)
@@ -143,7 +141,7 @@ def test_a_deleted_integration_leaves_its_alerts(gatebell: LiveGatebell) -> None
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H5", "K1")
-def test_the_key_is_shown_again_and_that_is_recorded(gatebell: LiveGatebell) -> None:
+def test_a_request_for_the_key_is_recorded(gatebell: LiveGatebell) -> None:
     worker = script(gatebell)
     name = unique("shown")
     made = worker.post(type="http", name=name).json()
@@ -161,7 +159,7 @@ def test_the_key_is_shown_again_and_that_is_recorded(gatebell: LiveGatebell) -> 
     assert event.kind == EventKind.INTEGRATION_KEY_READ
     assert event.actor_name == alice(gatebell).username
     assert made["key"] not in str(event.details)
-    # To read is not enough: what it shows is there to write.
+    # A scope for reading is not enough, since the credentials allow writing.
     project = worker.at.split("/")[2].replace("%2F", "/")
     reading = script(gatebell, project, scopes="read_api")
     refused = reading.send("GET", f"/{made['id']}/credentials")
@@ -170,7 +168,7 @@ def test_the_key_is_shown_again_and_that_is_recorded(gatebell: LiveGatebell) -> 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H5")
-def test_two_keys_are_live_until_a_time_and_the_older_can_be_ended(
+def test_two_keys_are_valid_until_a_given_time_and_the_older_key_can_be_revoked(
     gatebell: LiveGatebell,
 ) -> None:
     worker = script(gatebell)
@@ -204,7 +202,7 @@ def test_two_keys_are_live_until_a_time_and_the_older_can_be_ended(
     assert all(each["last_used_at"] for each in listed)
 
     current, previous = (each["id"] for each in listed)
-    stale = worker.post(keys, key_id=previous)  # somebody else replaced it
+    stale = worker.post(keys, key_id=previous)  # The id belongs to a replaced key.
     assert stale.status_code == 409
     assert worker.send("DELETE", f"{keys}/{current}").status_code == 409
     assert worker.send("DELETE", f"{keys}/{previous}").status_code == 204
@@ -242,7 +240,7 @@ def test_a_test_alert_is_sent_and_explained(gatebell: LiveGatebell, kind: str) -
 
 
 @pytest.mark.spec("H6")
-def test_a_payload_of_a_test_is_an_object_or_its_text(gatebell: LiveGatebell) -> None:
+def test_the_payload_of_a_test_alert_is_an_object_or_its_text(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     worker = script(gatebell, endpoint.project)
     as_object = worker.post(f"/{endpoint.id}/test", payload={"title": "a", "n": {"x": 1}})
@@ -255,7 +253,7 @@ def test_a_payload_of_a_test_is_an_object_or_its_text(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.spec("H6")
-def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
+def test_an_invalid_test_alert_is_rejected_with_the_reason(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     worker = script(gatebell, endpoint.project)
     deep: object = 1
@@ -276,13 +274,13 @@ def test_a_test_alert_that_is_none_says_why(gatebell: LiveGatebell) -> None:
     worker.put(f"/{endpoint.id}", active=False)
     off = worker.post(f"/{endpoint.id}/test")
     assert off.status_code == 403
-    assert "turn it on" in off.json()["message"]
+    assert "Turn it on first." in off.json()["message"]
     assert worker.post(f"/{endpoint.id}/test", dry_run=True).status_code == 200
     assert alerts_of(gatebell, endpoint.project) == []
 
 
 @pytest.mark.spec("H7")
-def test_developers_see_no_url(gatebell: LiveGatebell) -> None:
+def test_developers_cannot_see_the_url(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     (listed,) = script(gatebell, endpoint.project, role=Role.DEVELOPER).get()
     assert (listed["id"], listed["type"], listed["url"]) == (endpoint.id, "http", None)
@@ -291,7 +289,7 @@ def test_developers_see_no_url(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_integrations_of_others_are_not_found(gatebell: LiveGatebell) -> None:
+def test_integrations_of_other_projects_are_not_found(gatebell: LiveGatebell) -> None:
     endpoint, other = connect(gatebell), connect(gatebell)
     other.accepted()
     worker, number = script(gatebell, endpoint.project), other.id
@@ -316,7 +314,9 @@ def test_integrations_of_others_are_not_found(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("H9")
-def test_a_smaller_tier_keeps_what_there_is_and_allows_no_more(gatebell: LiveGatebell) -> None:
+def test_a_smaller_tier_keeps_existing_integrations_and_allows_no_more(
+    gatebell: LiveGatebell,
+) -> None:
     worker = script(gatebell)
     first, second = (worker.post(type="http", name=name).json() for name in ("a", "b"))
     at = f"/{second['id']}/mapping"
@@ -340,7 +340,9 @@ def test_a_smaller_tier_keeps_what_there_is_and_allows_no_more(gatebell: LiveGat
 
 
 @pytest.mark.both_databases
-def test_the_list_of_integrations_has_pages_of_both_kinds(gatebell: LiveGatebell) -> None:
+def test_the_list_of_integrations_supports_offset_and_keyset_pagination(
+    gatebell: LiveGatebell,
+) -> None:
     worker = script(gatebell)
     made = [worker.post(type="http", name=f"n{number}").json()["id"] for number in range(3)]
     first = worker.send("GET", params={"per_page": 2})

@@ -1,4 +1,4 @@
-"""Alerts of several projects together: of a group, and of all projects of a member."""
+"""Tests of alert lists over several projects: of a group, and of all projects of a user."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ ALERTS = "/alert_management_alerts"
 
 
 def add_project(gatebell: LiveGatebell, path: str) -> str:
-    """Create a project and the group around it, unless that exists."""
+    """Create a project, and its group if it does not exist."""
     with database_of(gatebell) as session:
         made = creation.create_project(
             path, visibility="private", reserved=frozenset(), session=session, now=now()
@@ -52,7 +52,7 @@ def titles(api: Api, path: str, **query: Any) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> None:
+def test_the_alerts_of_a_group_include_all_its_projects(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="owner")
     shop = make_project(gatebell, owner)
     group = shop.partition("/")[0]
@@ -84,7 +84,7 @@ def test_a_group_has_the_alerts_of_all_its_projects(gatebell: LiveGatebell) -> N
     assert titles(api, ALERTS) == ["a6", "a5", "a4", "a3", "a2", "a1"]
 
 
-def test_a_list_of_several_projects_refuses_what_it_does_not_know(gatebell: LiveGatebell) -> None:
+def test_a_list_of_several_projects_rejects_unknown_parameters(gatebell: LiveGatebell) -> None:
     group = make_project(gatebell, alice(gatebell)).partition("/")[0]
     api = api_of(gatebell, alice(gatebell))
     assert titles(api, f"/groups/{group}{ALERTS}") == []
@@ -96,9 +96,7 @@ def test_a_list_of_several_projects_refuses_what_it_does_not_know(gatebell: Live
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_everybody_has_the_alerts_of_their_own_projects_and_no_others(
-    gatebell: LiveGatebell,
-) -> None:
+def test_users_see_only_alerts_of_their_own_projects(gatebell: LiveGatebell) -> None:
     mine, seen, hidden = (connect(gatebell) for _ in range(3))
     for endpoint, title in ((mine, "mine"), (seen, "seen"), (hidden, "hidden")):
         endpoint.accepted(title=title)
@@ -114,12 +112,12 @@ def test_everybody_has_the_alerts_of_their_own_projects_and_no_others(
     assert titles(api, ALERTS) == ["seen", "mine"]
     give_role(gatebell, mine.project, person, Role.GUEST)
     assert titles(api, ALERTS) == ["seen"]
-    # Monitoring was turned off there.
+    # Monitoring is turned off in this project.
     turned_off = update(Project).where(Project.path == seen.project)
     with database_of(gatebell) as session:
         session.execute(turned_off.values(monitor_access_level="disabled"))
     assert titles(api, ALERTS) == []
-    # An administrator sees every project, and is a member of none.
+    # Administrators can see every project, but this one is not a member of any.
     root = make_user(gatebell, name="root", admin=True)
     assert titles(api_of(gatebell, root), ALERTS) == []
     hidden_group = hidden.project.partition("/")[0]
@@ -128,7 +126,7 @@ def test_everybody_has_the_alerts_of_their_own_projects_and_no_others(
     assert small.json()["error"] == "insufficient_scope"
 
 
-def test_a_custom_role_that_lets_alerts_be_seen_counts(gatebell: LiveGatebell) -> None:
+def test_a_custom_role_with_access_to_alerts_counts(gatebell: LiveGatebell) -> None:
     by_project, by_group = connect(gatebell), connect(gatebell)
     for endpoint, title in ((by_project, "of a project"), (by_group, "of a group")):
         endpoint.accepted(title=title)

@@ -1,4 +1,4 @@
-"""Custom mappings through the API: previewed, saved and applied to deliveries."""
+"""Tests of custom mappings in the API: previews, changes and their effect on deliveries."""
 
 from typing import Any
 
@@ -74,9 +74,7 @@ def test_a_mapping_is_saved_with_its_sample_and_applied(gatebell: LiveGatebell) 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("H8")
-def test_a_preview_says_what_a_mapping_would_read_and_saves_nothing(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_preview_shows_the_result_of_a_mapping_and_saves_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json(SAMPLE)
     worker = script(gatebell, endpoint)
@@ -97,7 +95,7 @@ def test_a_preview_says_what_a_mapping_would_read_and_saves_nothing(
 
 
 @pytest.mark.spec("H8")
-def test_each_field_of_a_wrong_mapping_is_named(gatebell: LiveGatebell) -> None:
+def test_each_invalid_field_of_a_mapping_is_named(gatebell: LiveGatebell) -> None:
     worker = script(gatebell, connect(gatebell))
     wrong: dict[str, Any] = {
         "title": [["event", "nothing"]],
@@ -111,13 +109,13 @@ def test_each_field_of_a_wrong_mapping_is_named(gatebell: LiveGatebell) -> None:
     assert "event.nothing" in problems["mapping.title"]
     assert "machines[2].fqdn" in problems["mapping.severity"]
     for given, words in (
-        ({"mapping": MAPPING}, "sample is missing"),
+        ({"mapping": MAPPING}, "`sample` is missing"),
         ({"sample": SAMPLE, "mapping": {"colour": [["id"]]}}, "must be one of title"),
-        ({"sample": SAMPLE, "mapping": {"title": []}}, "mapping.title has too few items"),
+        ({"sample": SAMPLE, "mapping": {"title": []}}, "`mapping.title` has too few items"),
         ({"sample": SAMPLE, "mapping": {"title": [[]]}}, "has too few items"),
         ({"sample": SAMPLE, "mapping": {"title": [["id"]] * 3}}, "has too many items"),
         ({"sample": SAMPLE, "mapping": {"title": [[None]]}}, "mapping.title"),
-        ({"sample": SAMPLE, "mapping": "x"}, "mapping must be an object"),
+        ({"sample": SAMPLE, "mapping": "x"}, "`mapping` must be an object"),
         ({"sample": "{", "mapping": {}}, "not JSON"),
         ({"sample": "[1]", "mapping": {}}, "is an array"),
         ({"sample": {"x": "y" * 70_000}, "mapping": {}}, "at most 64 KiB"),
@@ -129,7 +127,7 @@ def test_each_field_of_a_wrong_mapping_is_named(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.spec("H8")
-def test_a_new_sample_takes_a_new_mapping(gatebell: LiveGatebell) -> None:
+def test_a_new_sample_resets_the_mapping(gatebell: LiveGatebell) -> None:
     worker = script(gatebell, connect(gatebell))
     worker.put(sample=SAMPLE, mapping=MAPPING)
     text = '{"name": "x", "big": 123456789012345678901234567890}'
@@ -137,7 +135,7 @@ def test_a_new_sample_takes_a_new_mapping(gatebell: LiveGatebell) -> None:
     assert worker.get()["sample"] == text
 
 
-def test_a_type_without_mapping_has_none(gatebell: LiveGatebell) -> None:
+def test_an_integration_type_without_mappings_is_rejected(gatebell: LiveGatebell) -> None:
     worker = script(gatebell, connect(gatebell, kind="prometheus"))
     answer = worker.put(sample=SAMPLE, mapping={})
     assert answer.status_code == 404
@@ -172,13 +170,11 @@ def test_rules_translate_words_resolve_join_and_drop(gatebell: LiveGatebell) -> 
     assert alert.status == "resolved"
 
     told = worker.put(sample=sample, mapping=mapping, rules={}).json()["never_resolves"]
-    assert "stay open until somebody resolves them" in told
+    assert "stay open until a user resolves them" in told
 
 
 @pytest.mark.long
-def test_what_is_recognized_is_saved_and_what_is_returned_is_saved_again(
-    gatebell: LiveGatebell,
-) -> None:
+def test_recognized_and_returned_mappings_can_be_saved(gatebell: LiveGatebell) -> None:
     for file in sorted((PAYLOADS / "tools").glob("*.json")):
         endpoint = connect(gatebell)
         integrations = script_of(gatebell, endpoint.project, "alert_management_integrations")
@@ -195,7 +191,7 @@ def test_what_is_recognized_is_saved_and_what_is_returned_is_saved_again(
         assert (again.status_code, again.json()) == (200, saved.json()), file.name
 
 
-def test_a_saved_path_stays_although_another_sample_lacks_it(gatebell: LiveGatebell) -> None:
+def test_a_saved_path_is_kept_if_another_sample_lacks_it(gatebell: LiveGatebell) -> None:
     worker = script(gatebell, connect(gatebell))
     assert worker.put(sample=SAMPLE, mapping=MAPPING).status_code == 200
     other = {**SAMPLE, "recovered_at": "2026-11-22T08:00:00Z", "machines": []}

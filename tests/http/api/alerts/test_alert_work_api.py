@@ -1,4 +1,4 @@
-"""Work on alerts through the API: assignees, notes, activity, reports, and several at once."""
+"""Tests of handling alerts in the API: assignees, notes, activity, reports and bulk changes."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def statuses(gatebell: LiveGatebell, endpoint: Endpoint) -> list[str]:
 
 
 @pytest.mark.spec("J5", "G5")
-def test_an_alert_is_shown_with_every_field_that_its_page_has(gatebell: LiveGatebell) -> None:
+def test_an_alert_has_every_field_of_its_page(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell, kind="prometheus")
     body = captured("17_prometheus_instance_down_2.json")
     assert endpoint.post(body).status_code == 200
@@ -47,7 +47,7 @@ def test_an_alert_is_shown_with_every_field_that_its_page_has(gatebell: LiveGate
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_an_alert_is_assigned_to_a_member_and_to_nobody(gatebell: LiveGatebell) -> None:
+def test_an_alert_can_be_assigned_and_unassigned(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     worker = script(gatebell, endpoint, scopes="write_alerts")
@@ -60,7 +60,7 @@ def test_an_alert_is_assigned_to_a_member_and_to_nobody(gatebell: LiveGatebell) 
     assert worker.put("/1", assignee="").json()["assignee"] is None
     both = worker.put("/1", assignee_id=person_id, status="acknowledged").json()
     assert (both["assignee"], both["status"]) == (person.username, "acknowledged")
-    assert worker.put("/1").json() == both  # nothing given, nothing changed
+    assert worker.put("/1").json() == both  # An empty request changes nothing.
     assert worker.put("/1", assignee_id=0).json()["assignee"] is None
     assert worker.put("/1", assignee=None).status_code == 200
 
@@ -70,7 +70,7 @@ def test_an_alert_is_assigned_to_a_member_and_to_nobody(gatebell: LiveGatebell) 
 
 
 @pytest.mark.spec("G5")
-def test_an_alert_is_assigned_to_nobody_outside_the_project(gatebell: LiveGatebell) -> None:
+def test_an_assignee_must_be_a_member_of_the_project(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     worker, stranger = script(gatebell, endpoint), person_for(gatebell, None)
@@ -89,17 +89,17 @@ def test_an_alert_is_assigned_to_nobody_outside_the_project(gatebell: LiveGatebe
         *({"assignee_id": each} for each in (*ids, 2**40)),
     ]
     for given in refused_users:
-        # A status beside it is not set either.
+        # The status of a rejected request is not changed, either.
         refused = worker.put("/1", status="resolved", **given)
         assert refused.status_code == 400, given
-        assert "members of the project" in refused.json()["error"]
+        assert "must be a member of the project" in refused.json()["error"]
         assert refused.json()["errors"][0]["field"].startswith("assignee")
     assert statuses(gatebell, endpoint) == ["triggered"]
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_notes_are_written_and_listed_beside_the_activity(gatebell: LiveGatebell) -> None:
+def test_notes_are_created_and_listed_with_the_activity(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x", title="Disk", severity="low")
     worker, me = script(gatebell, endpoint, scopes="write_alerts"), alice(gatebell).username
@@ -135,7 +135,7 @@ def test_notes_are_written_and_listed_beside_the_activity(gatebell: LiveGatebell
 
 
 @pytest.mark.spec("G5")
-def test_a_note_that_is_none_says_why(gatebell: LiveGatebell) -> None:
+def test_an_invalid_note_is_rejected_with_the_reason(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     worker = script(gatebell, endpoint)
@@ -159,7 +159,7 @@ def test_a_note_that_is_none_says_why(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("J5")
-def test_the_reports_of_an_alert_lead_to_their_deliveries(gatebell: LiveGatebell) -> None:
+def test_the_reports_of_an_alert_link_to_their_deliveries(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for title in ("a", "b"):
         endpoint.post_json([{"title": "other"}, {"title": title, "fingerprint": "x"}])
@@ -179,7 +179,7 @@ def test_the_reports_of_an_alert_lead_to_their_deliveries(gatebell: LiveGatebell
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_several_alerts_get_a_status_by_their_numbers(gatebell: LiveGatebell) -> None:
+def test_the_status_of_several_alerts_can_be_changed_by_number(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="old", fingerprint="x")
     worker = script(gatebell, endpoint, scopes="write_alerts")
@@ -205,9 +205,7 @@ def test_several_alerts_get_a_status_by_their_numbers(gatebell: LiveGatebell) ->
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_all_alerts_that_a_filter_matches_get_a_status_part_by_part(
-    gatebell: LiveGatebell,
-) -> None:
+def test_the_status_of_all_matching_alerts_is_changed_in_batches(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"a{n}", "severity": "low"} for n in range(203)])
     endpoint.accepted(title="worse", severity="high")
@@ -221,25 +219,25 @@ def test_all_alerts_that_a_filter_matches_get_a_status_part_by_part(
     assert (len(first["changed"]), len(second["changed"])) == (200, 3)
     assert second["next_cursor"] is None
     assert sorted(statuses(gatebell, endpoint)) == ["ignored"] * 203 + ["triggered"]
-    # Without any filter: all that are open.
+    # An empty filter matches all open alerts.
     rest = worker.put("/status", status="resolved", filter={}).json()
     assert rest["changed"] == [204]
 
 
 @pytest.mark.spec("G5")
-def test_a_change_of_several_that_cannot_be_meant_changes_nothing(gatebell: LiveGatebell) -> None:
+def test_an_invalid_bulk_change_changes_nothing(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted()
     worker = script(gatebell, endpoint)
     for given, words in (
-        ({"iids": [1]}, "status is missing"),
-        ({"status": "closed", "iids": [1]}, "status must be one of triggered"),
-        ({"status": "resolved"}, "Give either iids or filter"),
-        ({"status": "resolved", "iids": [1], "filter": {}}, "Give either iids or filter"),
+        ({"iids": [1]}, "`status` is missing"),
+        ({"status": "closed", "iids": [1]}, "`status` must be one of triggered"),
+        ({"status": "resolved"}, "Exactly one of `iids` and `filter`"),
+        ({"status": "resolved", "iids": [1], "filter": {}}, "Exactly one of `iids` and `filter`"),
         ({"status": "resolved", "iids": list(range(1, 202))}, "at most 200"),
-        ({"status": "resolved", "iids": ["x"]}, "iids.0 must be a whole number"),
-        ({"status": "resolved", "filter": {"sevrity": "low"}}, "filter.sevrity is not a known"),
-        ({"status": "resolved", "filter": {"severity": "worst"}}, "filter.severity must be one of"),
+        ({"status": "resolved", "iids": ["x"]}, "`iids.0` must be a whole number"),
+        ({"status": "resolved", "filter": {"sevrity": "low"}}, "`filter.sevrity` is not a known"),
+        ({"status": "resolved", "filter": {"severity": "worst"}}, "`filter.severity` must be one"),
         ({"status": "resolved", "filter": {}, "cursor": "x"}, "does not exist"),
     ):
         refused = worker.put("/status", **given)

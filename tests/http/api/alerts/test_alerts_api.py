@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/alert_management_alerts: alerts for scripts."""
+"""Tests of `/api/v4/projects/:id/alert_management_alerts`."""
 
 import csv
 from io import StringIO
@@ -49,7 +49,7 @@ def test_alerts_are_listed_and_shown(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
+def test_the_list_of_alerts_links_to_its_next_page(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     for number in range(5):
         endpoint.accepted(title=f"a{number}")
@@ -69,7 +69,7 @@ def test_the_list_leads_to_its_next_part(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G5")
-def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
+def test_the_status_of_an_alert_can_be_changed(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(fingerprint="x")
     done = api(gatebell, endpoint, "/1", scopes="write_alerts", status="resolved")
@@ -88,14 +88,14 @@ def test_an_alert_gets_a_status(gatebell: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G5", "J5")
-def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell) -> None:
+def test_all_alerts_can_be_exported_as_a_file(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.post_json([{"title": f"a{number}", "severity": "low"} for number in range(600)])
     endpoint.accepted(title="=1+1", severity="high")
     answer = api(gatebell, endpoint, "/export.json")
     assert answer.headers["Content-Type"] == "application/json"
     assert "attachment" in answer.headers["Content-Disposition"]
-    # Row by row: nobody knows beforehand how long it gets.
+    # The file is streamed, so its length is not known in advance.
     assert "Content-Length" not in answer.headers
     everything = answer.json()
     assert [row["iid"] for row in everything[:1]] == [601]
@@ -109,7 +109,7 @@ def test_all_alerts_are_written_as_a_file(gatebell: LiveGatebell) -> None:
     assert (row["iid"], row["title"]) == ("601", "'=1+1")
 
 
-def test_a_file_is_refused_for_what_is_unknown(gatebell: LiveGatebell) -> None:
+def test_an_export_with_unknown_parameters_is_rejected(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     answer = api(gatebell, endpoint, "/export.csv?per_page=5&nope=1")
     assert answer.status_code == 400

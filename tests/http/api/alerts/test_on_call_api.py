@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/on_call/schedules: schedules, who is on call, overrides and swaps."""
+"""Tests of `/api/v4/projects/:id/on_call/schedules`: schedules, shifts, overrides and swaps."""
 
 import json
 from datetime import timedelta
@@ -8,8 +8,8 @@ import pytest
 
 from domain.access.roles import Role
 from domain.audit.events import EventKind
-from domain.audit.log import EventFilter, page_of_events
-from domain.core.database.paging import Slice
+from domain.audit.log import EventFilter, fetch_event_page
+from domain.core.database.paging import KeysetRange
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, database_of, make_project, make_user, now
 from tests.support.accounts.team import give_role, person_for
@@ -21,7 +21,7 @@ AT = "/on_call/schedules"
 
 
 class Team:
-    """A project with an owner and a developer, and their scripts."""
+    """A project with an owner and a developer, and their API clients."""
 
     def __init__(self, gatebell: LiveGatebell) -> None:
         self.owner, self.developer = make_user(gatebell), make_user(gatebell, name="bob")
@@ -71,7 +71,7 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
     at = f"{AT}/{made['id']}"
     assert team.other.done("GET", at) == made
     assert team.other.done("GET", AT) == [made]
-    # What was read can be written back, and changes nothing.
+    # A schedule that was read can be written back without changes.
     assert team.script.done("PUT", at, json=made) == made
     weekly = {
         "name": "Nights",
@@ -93,13 +93,13 @@ def test_a_schedule_is_created_shown_changed_and_deleted(
     team.script.refused("GET", at, status=404)
     wanted = EventFilter(target=team.project, kind=EventKind.ON_CALL_SCHEDULE_CHANGED.value)
     with database_of(gatebell) as session:
-        events = page_of_events(wanted, Slice(size=10), session=session).items
+        events = fetch_event_page(wanted, KeysetRange(size=10), session=session).items
     assert [each.details["change"] for each in events] == ["deleted", "changed", "created"]
     assert {each.actor_name for each in events} == {team.owner.username}
 
 
 @pytest.mark.long
-def test_current_says_who_is_on_call_now_and_next_and_until_when(team: Team) -> None:
+def test_current_shows_the_current_and_the_next_on_call_user_with_times(team: Team) -> None:
     made = team.create()
     current = team.other.done("GET", f"{AT}/{made['id']}/current")
     assert [each["username"] for each in current["now"]["users"]] == team.names[:1]
@@ -168,7 +168,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
     ({"rotations": "weekly"}, "rotations"),
     ({"rotations": [7]}, "rotations.0"),
     ({"rotations": [{"users": []}]}, "users"),
-    ({"rotations": [{"users": ["nobody at all"]}]}, "no member with this user name"),
+    ({"rotations": [{"users": ["nobody at all"]}]}, "No member has this user name"),
     ({"rotations": [{"users": ["a"], "handover_time": "25:00"}]}, "time of day"),
     ({"rotations": [{"users": ["a"], "handover_time": 9}]}, "handover_time"),
     ({"rotations": [{"users": ["a"], "weekdays": ["someday"]}]}, "mon, tue"),
@@ -190,7 +190,7 @@ WRONG_SCHEDULES: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
+def test_an_invalid_request_is_rejected_with_the_reason(team: Team) -> None:
     for change, said in WRONG_SCHEDULES:
         text = json.dumps({"name": "Primary", "time_zone": "UTC", **change})
         body = json.loads(text.replace("{me}", team.names[0]))
@@ -217,7 +217,7 @@ def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
         ({"user": me, **times}, "after the start"),
         ({"user": me, **past}, "in the past"),
         ({"user": me, **long}, "366 days"),
-        ({"user": "nobody at all", **long}, "no member"),
+        ({"user": "nobody at all", **long}, "No member has this user name"),
         ({"user": me}, "starts_at"),
     ):
         assert said in team.script.refused("POST", f"{at}/overrides", json=body), body
@@ -225,7 +225,7 @@ def test_bad_input_is_refused_with_what_is_wrong(team: Team) -> None:
         team.script.refused("GET", f"{AT}/{2**62}{path}", status=404)
 
 
-def test_a_reporter_cannot_be_on_call_and_other_projects_have_other_schedules(
+def test_reporters_cannot_be_on_call_and_schedules_of_other_projects_are_not_found(
     gatebell: LiveGatebell, team: Team
 ) -> None:
     at = f"{AT}/{team.create()['id']}"

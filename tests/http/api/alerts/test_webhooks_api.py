@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/webhooks: webhooks of a project, delivered to by the real worker."""
+"""Tests of `/api/v4/projects/:id/webhooks`, with deliveries by the real worker."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ELSEWHERE = "https://hooks.invalid/in?key=of-the-bot"
 
 @dataclass(frozen=True)
 class Shop:
-    """A project, its maintainer's calls of its webhooks, and a sender of alerts."""
+    """A project with a client for its webhooks, and a sender of alerts."""
 
     path: str
     call: ApiCaller
@@ -51,7 +51,7 @@ def refusing(status: int) -> Callable[[Received], tuple[int, Mapping[str, str]]]
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_an_alert_is_told_by_the_worker_and_logged(
+def test_an_alert_is_sent_by_the_worker_and_logged(
     gatebell: LiveGatebell, shop: Shop, receiver: Receiver
 ) -> None:
     answer = shop.call("POST", json={"url": receiver.url, "events": ["alert.opened"]})
@@ -76,7 +76,7 @@ def test_an_alert_is_told_by_the_worker_and_logged(
 
 
 def wait_for_deliveries(shop: Shop, one: str, state: str) -> list[dict[str, Any]]:
-    """Wait until an attempt left a delivery in this state."""
+    """Wait until the worker has tried a delivery that has this state."""
     deadline = monotonic() + 60
     while True:
         found: list[dict[str, Any]] = shop.call.done("GET", f"{one}/deliveries?state={state}")
@@ -89,7 +89,7 @@ def wait_for_deliveries(shop: Shop, one: str, state: str) -> list[dict[str, Any]
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J2")
-def test_an_incident_is_told_from_its_opening_to_its_end(
+def test_an_incident_is_sent_when_it_is_opened_and_resolved(
     gatebell: LiveGatebell, shop: Shop, receiver: Receiver
 ) -> None:
     given = {"url": receiver.url, "events": ["incident.opened", "incident.resolved"]}
@@ -109,7 +109,7 @@ def test_an_incident_is_told_from_its_opening_to_its_end(
         assert (body["type"], shown["title"], shown["alerts"]) == (kind, "Shop is down", [1])
         assert shown["web_url"] == f"{gatebell.url}/{shop.path}/-/incidents/{opened['iid']}"
     assert last.event["data"]["incident"]["status"] == "resolved"
-    # No event that was not chosen, and each once.
+    # Only the selected events are sent, and each is sent once.
     assert [each.type for each in receiver.received] == ["incident.opened", "incident.resolved"]
 
 
@@ -130,10 +130,10 @@ def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Recei
         or not waiting[0]["error"]
     ):
         pass
-    assert waiting[0]["error"] == "it answered 500 Internal Server Error"
+    assert waiting[0]["error"] == "the server returned 500 Internal Server Error"
     assert waiting[0]["next_try_at"] is not None
     assert shop.call.done("GET", one)["state"] == "retrying"
-    # At once, whenever the next attempt is due.
+    # The delivery is sent immediately, before its next try is due.
     again = f"{one}/deliveries/{waiting[0]['id']}/send_again"
     shop.call.done("POST", again, status=202)
     receiver.wait_for(1, "alert.opened")
@@ -142,7 +142,7 @@ def test_a_failed_delivery_is_sent_again_with_its_id(shop: Shop, receiver: Recei
 
 
 @pytest.mark.long
-def test_two_secrets_verify_while_one_is_rotated(shop: Shop, receiver: Receiver) -> None:
+def test_both_secrets_are_valid_during_a_rotation(shop: Shop, receiver: Receiver) -> None:
     made = shop.call.done("POST", status=201, json={"url": receiver.url, "events": "*"})
     one = f"/{made['id']}"
     rotated = shop.call.done("POST", f"{one}/rotate_secret", status=201)
@@ -189,7 +189,7 @@ def test_a_webhook_is_changed_paused_resumed_and_deleted(
     assert (unused["active"], unused["pause_reason"]) == (False, "user")
     assert shop.call.done("GET", f"/{unused['id']}")["state"] == "paused"
     kinds = [each.kind for each in events_with_subject(gatebell, "https://hooks.invalid/in")]
-    # No secret of a query is in the audit log.
+    # The secret in the query of the URL is not in the audit log.
     assert set(kinds) == {"webhook.created", "webhook.changed", "webhook.removed"}
 
 
@@ -206,20 +206,20 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_what_is_wrong_is_refused_in_words(shop: Shop) -> None:
+def test_an_invalid_webhook_is_rejected_with_the_reason(shop: Shop) -> None:
     for given, words in WRONG:
         assert words in shop.call.refused("POST", json=given), given
 
 
-# Every such address: tests/plumbing/outgoing/test_addresses.py.
+# tests/plumbing/outgoing/test_addresses.py tests all addresses that are not public.
 @pytest.mark.long
-def test_no_webhook_has_an_address_that_is_not_public(shop: Shop) -> None:
+def test_a_webhook_cannot_have_a_private_address(shop: Shop) -> None:
     for url in ("http://169.254.169.254/latest/meta-data/", "http://0x0a.1.2.3/"):
         said = shop.call.refused("POST", json={"url": url, "events": "*"}, status=400)
         assert "OUTGOING_PRIVATE_ADDRESSES" in said
 
 
-def test_a_delivery_of_another_webhook_is_not_there(shop: Shop, receiver: Receiver) -> None:
+def test_a_delivery_of_another_webhook_is_not_found(shop: Shop, receiver: Receiver) -> None:
     one, other = (
         shop.call.done("POST", status=201, json={"url": receiver.url, "events": "*"})["id"]
         for _ in range(2)
@@ -232,7 +232,7 @@ def test_a_delivery_of_another_webhook_is_not_there(shop: Shop, receiver: Receiv
 
 
 @pytest.mark.long
-def test_the_backlog_is_in_the_metrics(gatebell: LiveGatebell, shop: Shop) -> None:
+def test_the_backlog_is_part_of_the_metrics(gatebell: LiveGatebell, shop: Shop) -> None:
     made = shop.call.done("POST", status=201, json={"url": ELSEWHERE, "events": "*"})
     shop.sender.accepted(title="Disk full")
     wait_for_deliveries(shop, f"/{made['id']}", "waiting")

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/statuses/:sha: what external CI says of commits."""
+"""Tests of `/api/v4/projects/:id/statuses/:sha`, the statuses of commits from external CI."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,14 +19,14 @@ STATUSES = f"/repository/commits/{SHA}/statuses"
 
 @pytest.fixture
 def project(gatebell: LiveGatebell) -> ApiCaller:
-    """A new project, as a developer's CI calls it."""
+    """A client of a new project with the access of a developer."""
     endpoint = connect(gatebell)
     developer = person_for(gatebell, Role.DEVELOPER)
     give_role(gatebell, endpoint.project, developer, Role.DEVELOPER)
     return api_caller(gatebell, developer, f"/projects/{endpoint.project}")
 
 
-def test_a_job_reports_until_it_has_ended(project: ApiCaller) -> None:
+def test_a_job_reports_its_status_until_it_ends(project: ApiCaller) -> None:
     report = {"name": "build", "ref": "main", "target_url": "https://ci.example/1"}
     first = project.done("POST", REPORT, json={"state": "running", **report}, status=201)
     assert (first["status"], first["finished_at"]) == ("running", None)
@@ -48,7 +48,7 @@ def test_a_job_reports_until_it_has_ended(project: ApiCaller) -> None:
 
 @pytest.mark.spec("L3")
 @pytest.mark.one_database("postgres")
-def test_texts_have_at_most_255_characters_from_16_0_on(project: ApiCaller) -> None:
+def test_texts_have_at_most_255_characters_since_16_0(project: ApiCaller) -> None:
     text, report = "https://ci.example/".ljust(255, "x"), {"state": "running", "name": "build"}
     before = {"Platform-Release": "15.11"}
     for field in ("stage", "ref", "description", "target_url"):
@@ -74,19 +74,19 @@ WRONG: tuple[tuple[dict[str, object], str], ...] = (
 
 
 @pytest.mark.one_database("sqlite")
-def test_what_is_wrong_is_named(project: ApiCaller) -> None:
+def test_an_invalid_report_is_rejected_with_the_field(project: ApiCaller) -> None:
     for body, field in WRONG:
         answer = project("POST", REPORT, json=body)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, field)
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_commit_is_named_in_full(project: ApiCaller) -> None:
+def test_a_commit_needs_its_full_sha(project: ApiCaller) -> None:
     for sha in ("main", "0123abc", SHA.upper(), f"{SHA}0"):
         project.refused("POST", f"/statuses/{sha}", json={"state": "running"}, status=404)
 
 
-def test_a_job_that_reports_twice_at_once_has_one_status(project: ApiCaller) -> None:
+def test_parallel_reports_of_a_job_create_one_status(project: ApiCaller) -> None:
     states = ["pending", "running"] * 6
     with ThreadPoolExecutor(8) as pool:
         answers = list(

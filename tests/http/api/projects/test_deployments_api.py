@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/deployments: what was brought to which environment."""
+"""Tests of `/api/v4/projects/:id/deployments`."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -22,7 +22,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture
 def project(gatebell: LiveGatebell) -> ApiCaller:
-    """A new project, as its owner's scripts call it."""
+    """A client of a new project with the access of its owner."""
     endpoint = connect(gatebell)
     owner = person_for(gatebell, Role.OWNER)
     give_role(gatebell, endpoint.project, owner, Role.OWNER)
@@ -55,14 +55,14 @@ def test_a_deployment_is_reported_changed_listed_and_deleted(project: ApiCaller)
     project.refused("GET", f"/deployments/{made['id']}", status=404)
 
 
-def test_the_number_of_a_deleted_deployment_never_comes_again(project: ApiCaller) -> None:
+def test_the_number_of_a_deleted_deployment_is_not_reused(project: ApiCaller) -> None:
     made = [deploy(project, status="success") for _ in range(2)]
     project.done("DELETE", f"/deployments/{made[1]['id']}", status=204)
     assert deploy(project)["iid"] == 3
 
 
 @pytest.mark.spec("M4")
-def test_the_filter_by_change_goes_with_its_order_from_16_0_on(
+def test_the_filter_by_change_needs_its_order_since_16_0(
     gatebell: LiveGatebell, project: ApiCaller
 ) -> None:
     older, newer = deploy(project), deploy(project)
@@ -84,7 +84,7 @@ def test_the_filter_by_change_goes_with_its_order_from_16_0_on(
         assert len(project.done("GET", f"/deployments?{query}", headers=earlier)) == 2, query
 
 
-def test_the_filter_by_end_wants_its_order_and_those_that_succeeded(project: ApiCaller) -> None:
+def test_the_filter_by_end_needs_its_order_and_the_status_success(project: ApiCaller) -> None:
     done = deploy(project, status="success")
     deploy(project, status="failed")
     query = "finished_after=2026-01-01T00:00:00Z&order_by=finished_at"
@@ -95,7 +95,7 @@ def test_the_filter_by_end_wants_its_order_and_those_that_succeeded(project: Api
 
 
 @pytest.mark.long
-def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
+def test_parallel_reports_get_distinct_numbers(project: ApiCaller) -> None:
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda _: deploy(project), range(16)))
     assert sorted(each["iid"] for each in made) == list(range(1, 17))
@@ -103,13 +103,13 @@ def test_reports_at_once_get_numbers_of_their_own(project: ApiCaller) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_an_order_that_is_none_is_told_those_that_are(project: ApiCaller) -> None:
+def test_an_invalid_order_is_rejected_with_the_valid_orders(project: ApiCaller) -> None:
     error = project.refused("GET", "/deployments?order_by=name")
-    assert error == "order_by must be one of id, iid, created_at, updated_at, finished_at, ref."
+    assert error == "`order_by` must be one of id, iid, created_at, updated_at, finished_at, ref."
 
 
 @pytest.mark.one_database("sqlite")
-def test_all_that_is_wrong_with_a_report_is_said_at_once(project: ApiCaller) -> None:
+def test_all_errors_of_a_report_are_returned_together(project: ApiCaller) -> None:
     answer = project(
         "POST", "/deployments", json={"environment": "", "sha": "HEAD", "ref": "x" * 256}
     )
@@ -118,7 +118,7 @@ def test_all_that_is_wrong_with_a_report_is_said_at_once(project: ApiCaller) -> 
     assert named == {"environment", "sha", "ref", "tag"}
 
 
-def test_deployments_are_listed_by_key(project: ApiCaller) -> None:
+def test_the_list_of_deployments_supports_keyset_pagination(project: ApiCaller) -> None:
     made = [deploy(project)["id"] for _ in range(3)]
     url = "/deployments?pagination=keyset&order_by=id&sort=asc&per_page=2"
     assert [each["id"] for each in project.done("GET", url)] == made[:2]

@@ -1,4 +1,4 @@
-"""Projects that are archived or deleted, and groups that are deleted, with what is in them."""
+"""Tests of archived and deleted projects, and of deleted groups with their contents."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def owner_of(gatebell: LiveGatebell) -> Api:
-    """Return the script of alice, who owns the projects of endpoints."""
+    """Return an API client of alice, who owns the projects of endpoints."""
     return script_of(gatebell, alice(gatebell))
 
 
@@ -39,7 +39,7 @@ def rows(gatebell: LiveGatebell, project_id: int) -> dict[str, int]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_an_archived_project_takes_no_changes_and_no_alerts(gatebell: LiveGatebell) -> None:
+def test_an_archived_project_rejects_changes_and_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="before")
     script = owner_of(gatebell)
@@ -48,7 +48,7 @@ def test_an_archived_project_takes_no_changes_and_no_alerts(gatebell: LiveGatebe
     bot = make_bot_token(script, project)
     for _ in range(2):
         assert made(script.send("POST", f"{url}/archive"))["archived"] is True
-    # A token of it can still be revoked.
+    # Tokens of an archived project can still be revoked.
     assert script.send("DELETE", f"{project.by_id}/{bot.id}").status_code == 204
     refused = endpoint.post(json.dumps({"title": "while archived"}).encode())
     assert refused.status_code == 403
@@ -70,7 +70,7 @@ def test_an_archived_project_takes_no_changes_and_no_alerts(gatebell: LiveGatebe
 
 
 @pytest.mark.long
-def test_the_pages_of_an_archived_project_say_so_and_refuse_changes(
+def test_the_pages_of_an_archived_project_show_a_notice_and_reject_changes(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)
@@ -95,7 +95,7 @@ def test_the_pages_of_an_archived_project_say_so_and_refuse_changes(
 
 
 @pytest.mark.both_databases
-def test_monitoring_that_is_turned_off_takes_and_shows_no_alerts(gatebell: LiveGatebell) -> None:
+def test_a_project_without_monitoring_rejects_and_hides_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     script, url = owner_of(gatebell), path_of(endpoint.project)
     levels = {"monitor_access_level": "disabled", "environments_access_level": "disabled"}
@@ -111,7 +111,9 @@ def test_monitoring_that_is_turned_off_takes_and_shows_no_alerts(gatebell: LiveG
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_deleted_project_is_gone_at_once_and_its_rows_soon(gatebell: LiveGatebell) -> None:
+def test_a_deleted_project_disappears_immediately_and_its_rows_are_pruned(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell)
     for number in range(3):
         endpoint.accepted(title=f"a{number}", platform_environment_name="prod")
@@ -148,7 +150,7 @@ def test_a_deleted_project_is_gone_at_once_and_its_rows_soon(gatebell: LiveGateb
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> None:
+def test_a_deleted_group_takes_its_subgroups_and_projects_with_it(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     top = new_group(script)
     below = made(script.send("POST", "/groups", json={"path": "b", "parent_id": top["id"]}))
@@ -163,7 +165,7 @@ def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> N
     body = {"path": "late", "parent_id": below["id"]}
     assert script.send("POST", "/groups", json=body).status_code == 404
     again = made(script.send("POST", "/groups", json={"path": top["path"]}))
-    # The newest project stays for its number's sake, and with it its group.
+    # The newest project and its group are kept, so that the id is not reused.
     made(script.send("POST", "/projects", json={"path": "x", "namespace_id": again["id"]}))
     gatebell.cli("prune")
     with database_of(gatebell) as session:
@@ -173,7 +175,7 @@ def test_a_deleted_group_takes_all_that_is_below_it(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_the_newest_row_stays_so_that_nothing_gets_its_id(live_sqlite: LiveGatebell) -> None:
+def test_the_newest_row_is_kept_so_that_its_id_is_not_reused(live_sqlite: LiveGatebell) -> None:
     script = script_of(live_sqlite)
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"]}

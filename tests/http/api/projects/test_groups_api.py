@@ -1,4 +1,4 @@
-"""Groups through the API: lists, creation, subgroups and their names."""
+"""Tests of groups in the API: lists, creation and subgroups."""
 
 from typing import Any
 from urllib.parse import quote
@@ -22,7 +22,7 @@ FIELDS = {
 
 
 @pytest.mark.both_databases
-def test_a_group_and_one_below_are_made_read_and_changed(gatebell: LiveGatebell) -> None:
+def test_a_group_and_a_subgroup_are_created_read_and_changed(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script, description="We sell things")
     body = {"name": "Web shops", "path": "shops", "parent_id": group["id"]}
@@ -55,7 +55,7 @@ NO_GROUPS: tuple[tuple[dict[str, Any], int, list[str]], ...] = (
 )
 
 
-def test_what_no_group_can_be_is_refused_with_the_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_group_is_rejected_with_the_field(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     taken = new_group(script)["path"].upper()
     for body, status, fields in NO_GROUPS:
@@ -65,7 +65,7 @@ def test_what_no_group_can_be_is_refused_with_the_field(gatebell: LiveGatebell) 
         assert [each["field"] for each in answer.json().get("errors", [])] == fields, body
 
 
-def test_groups_are_made_below_those_that_the_caller_maintains(gatebell: LiveGatebell) -> None:
+def test_subgroups_can_be_created_by_maintainers_of_the_group(gatebell: LiveGatebell) -> None:
     other = make_user(gatebell)
     group, script = new_group(script_of(gatebell)), script_of(gatebell, other)
     body = {"path": "below", "parent_id": group["id"]}
@@ -75,7 +75,7 @@ def test_groups_are_made_below_those_that_the_caller_maintains(gatebell: LiveGat
         assert script.send("POST", "/groups", json=body).status_code == status
 
 
-def test_a_bot_makes_groups_and_projects_only_in_its_own_group(gatebell: LiveGatebell) -> None:
+def test_a_bot_can_create_groups_and_projects_only_in_its_own_group(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     group = namespace_of(gatebell, "groups", make_project(gatebell, alice))
     bot = Api(gatebell, make_bot_token(script_of(gatebell, alice), group, access_level=40).clear)
@@ -87,7 +87,7 @@ def test_a_bot_makes_groups_and_projects_only_in_its_own_group(gatebell: LiveGat
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) -> None:
+def test_the_list_of_groups_depends_on_the_caller_and_the_filters(gatebell: LiveGatebell) -> None:
     owner, reader = make_user(gatebell), make_user(gatebell)
     script, other = script_of(gatebell, owner), script_of(gatebell, reader)
     word = unique("find")
@@ -110,7 +110,7 @@ def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) ->
     assert listed(script, f"/groups/{top['id']}/subgroups") == [ids["child"]]
     below = listed(script, f"/groups/{top['id']}/descendant_groups")
     assert below == [ids["grand"], ids["child"]]
-    # The one whose project everybody sees who is signed in.
+    # This group contains a project that is visible to all signed-in users.
     assert listed(other) == [ids["grand"]]
     assert listed(other, all_available="false") == []
     assert other.send("GET", f"/groups/{child['id']}").status_code == 404

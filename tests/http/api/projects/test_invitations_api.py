@@ -1,4 +1,4 @@
-"""Invitations by e-mail: sent through the API, accepted by the link in the message."""
+"""Tests of invitations by email, from the API request to the link in the message."""
 
 import re
 from datetime import timedelta
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture(scope="module")
 def mailing(new_service: NewService) -> Any:
-    """A service that sends e-mail; nobody takes it, and the outbox is read."""
+    """A service that queues emails; no worker sends them, and the tests read the outbox."""
     with running(new_service("postgres", only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
         yield service
 
@@ -65,7 +65,7 @@ def invite(script: Api, project: str, email: str, **more: Any) -> dict[str, Any]
 
 
 @pytest.mark.long
-def test_an_invited_person_becomes_a_member_by_the_link(mailing: LiveGatebell) -> None:
+def test_an_invited_user_becomes_a_member_by_the_link(mailing: LiveGatebell) -> None:
     owner, bob = make_user(mailing), make_user(mailing, name="bob")
     project, script = make_project(mailing, owner), script_of(mailing, owner)
     url = f"{path_of(project)}/invitations"
@@ -97,7 +97,7 @@ def test_an_invited_person_becomes_a_member_by_the_link(mailing: LiveGatebell) -
 
 
 @pytest.mark.long
-def test_a_member_who_is_invited_keeps_the_role(mailing: LiveGatebell) -> None:
+def test_an_invited_member_keeps_the_role(mailing: LiveGatebell) -> None:
     owner, bob = make_user(mailing), make_user(mailing)
     project, script = make_project(mailing, owner), script_of(mailing, owner)
     give_role(mailing, project, bob, Role.MAINTAINER)
@@ -108,7 +108,9 @@ def test_a_member_who_is_invited_keeps_the_role(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_what_ends_an_invitation(mailing: LiveGatebell) -> None:
+def test_an_invitation_ends_if_it_is_revoked_expired_or_no_longer_allowed(
+    mailing: LiveGatebell,
+) -> None:
     owner, maintainer, bob = (make_user(mailing) for _ in range(3))
     project = make_project(mailing, owner)
     give_role(mailing, project, maintainer, Role.MAINTAINER)
@@ -135,7 +137,7 @@ def test_what_ends_an_invitation(mailing: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_nobody_is_invited_to_more_than_the_inviter_has(mailing: LiveGatebell) -> None:
+def test_users_cannot_invite_with_a_higher_role_than_their_own(mailing: LiveGatebell) -> None:
     maintainer = make_user(mailing)
     project = make_project(mailing, make_user(mailing))
     give_role(mailing, project, maintainer, Role.MAINTAINER)
@@ -146,7 +148,7 @@ def test_nobody_is_invited_to_more_than_the_inviter_has(mailing: LiveGatebell) -
     assert set(found["message"]) == {"no", "address"}
 
 
-def test_inviting_and_revoking_again_and_again_sends_few_messages(mailing: LiveGatebell) -> None:
+def test_repeated_invitations_of_a_recipient_are_limited(mailing: LiveGatebell) -> None:
     owner, stranger = make_user(mailing), f"{unique('stranger')}@people.example"
     projects = [make_project(mailing, owner) for _ in range(2)]
     script, problems = script_of(mailing, owner), []
@@ -156,7 +158,7 @@ def test_inviting_and_revoking_again_and_again_sends_few_messages(mailing: LiveG
         script.send("DELETE", f"{path_of(project)}/invitations/{stranger}")
     assert problems[:5] == [None] * 5
     assert {str(each).partition(".")[0] for each in problems[5:]} == {
-        "Too many invitations were sent there"
+        "Too many invitations were sent to this recipient"
     }
     assert all("Try again in" in str(each) for each in problems[5:])
     assert len(texts_to(mailing, stranger)) == 5
@@ -165,12 +167,12 @@ def test_inviting_and_revoking_again_and_again_sends_few_messages(mailing: LiveG
     assert others == {"status": "success"}
 
 
-def test_without_mail_the_answer_says_so(gatebell: LiveGatebell) -> None:
+def test_an_invitation_without_a_mail_server_returns_an_error(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)
     found = invite(script_of(gatebell, owner), project, bob.email)
     assert found["status"] == "error"
     assert "MAIL_URL" in found["message"][bob.email]
-    # Administrators see every address, so theirs is added at once.
+    # Administrators can see every address, so the user is added immediately.
     assert invite(script_of(gatebell, root(gatebell)), project, bob.email)["status"] == "success"
     assert script_of(gatebell, bob).send("GET", path_of(project)).status_code == 200

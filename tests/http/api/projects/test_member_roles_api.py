@@ -1,4 +1,4 @@
-"""/api/v4/member_roles, and what a custom role adds to the one that it is based on."""
+"""Tests of `/api/v4/member_roles`, and of the permissions that custom roles add."""
 
 from typing import Any
 from urllib.parse import quote
@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 import requests
 
-from domain.access.roles import LEAST_ROLES, Ability, Role
-from domain.projects.member_roles import HIGHEST_BASE
+from domain.access.roles import MINIMUM_ROLES, Ability, Role
+from domain.projects.member_roles import MAX_BASE_ROLE
 from tests.support.accounts.administration import last_event, root
 from tests.support.accounts.api_caller import ApiCaller, api_caller
 from tests.support.accounts.people import Person, make_project, make_user, open_browser, unique
@@ -31,7 +31,7 @@ def make_role(gatebell: LiveGatebell, **body: Any) -> dict[str, Any]:
 
 
 @pytest.mark.both_databases
-def test_a_role_is_made_listed_and_deleted(gatebell: LiveGatebell) -> None:
+def test_a_member_role_is_created_listed_and_deleted(gatebell: LiveGatebell) -> None:
     made = make_role(gatebell, description="Looks on", read_alerts=True)
     assert made == {
         "id": made["id"],
@@ -57,17 +57,17 @@ def test_a_role_is_made_listed_and_deleted(gatebell: LiveGatebell) -> None:
     assert made not in roles(gatebell).done("GET", "?per_page=100")
 
 
-def test_there_is_a_boolean_for_every_ability_and_a_maintainer_has_all(
+def test_each_ability_has_a_boolean_and_maintainers_have_all_abilities(
     gatebell: LiveGatebell,
 ) -> None:
     made = make_role(gatebell, **{each.value: True for each in Ability})
     assert {name for name, value in made.items() if value is True} == set(Ability)
-    # To change includes to see.
+    # The permission to change something includes the permission to see it.
     some = make_role(gatebell, admin_alerts=True, admin_environments=True)
     assert (some["read_alerts"], some["read_environments"]) == (True, True)
-    # So nobody who manages members can give what they do not have.
-    assert max(LEAST_ROLES.values()) == HIGHEST_BASE == Role.MAINTAINER
-    assert set(LEAST_ROLES) == set(Ability)
+    # Users who manage members can therefore give only abilities that they have.
+    assert max(MINIMUM_ROLES.values()) == MAX_BASE_ROLE == Role.MAINTAINER
+    assert set(MINIMUM_ROLES) == set(Ability)
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
@@ -84,7 +84,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-def test_a_wrong_body_is_refused_with_the_parameter(gatebell: LiveGatebell) -> None:
+def test_an_invalid_member_role_is_rejected_with_the_parameter(gatebell: LiveGatebell) -> None:
     caller = roles(gatebell)
     for body, named in WRONG:
         assert named in caller.refused("POST", json=body), body
@@ -107,7 +107,7 @@ def project_api(gatebell: LiveGatebell, person: Person, project: str) -> ApiCall
 
 
 def statuses(api: ApiCaller) -> dict[str, int]:
-    """Return what becomes of a request for each ability."""
+    """Return the status of a request for each ability."""
     asked = {
         "read_alerts": ("GET", "/alert_management_alerts/1", {}),
         "admin_alerts": ("PUT", "/alert_management_alerts/1", {"status": "acknowledged"}),
@@ -123,7 +123,7 @@ def statuses(api: ApiCaller) -> dict[str, int]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_member_gains_exactly_what_the_role_adds(gatebell: LiveGatebell) -> None:
+def test_a_member_gains_exactly_the_abilities_of_the_role(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")
     refused = dict.fromkeys(set(Ability) - {Ability.READ_CODE}, 403)
@@ -141,7 +141,7 @@ def test_a_member_gains_exactly_what_the_role_adds(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.spec("G2")
-def test_a_guest_with_read_code_clones_a_private_project(gatebell: LiveGatebell) -> None:
+def test_a_guest_with_read_code_can_clone_a_private_project(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     url = f"{gatebell.url}/{endpoint.project}.git/info/refs?service=git-upload-pack"
     for ability, status in (("read_alerts", 403), ("read_code", 200)):
@@ -150,7 +150,9 @@ def test_a_guest_with_read_code_clones_a_private_project(gatebell: LiveGatebell)
         assert requests.get(url, auth=("x", token), timeout=30).status_code == status
 
 
-def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGatebell) -> None:
+def test_a_member_role_applies_below_a_group_and_ends_with_the_base_role(
+    gatebell: LiveGatebell,
+) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")
     group = endpoint.project.rpartition("/")[0]
@@ -158,7 +160,7 @@ def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGateb
     api = project_api(gatebell, person, endpoint.project)
     assert api("GET", "/alert_management_alerts/1").status_code == 200
 
-    # Another role, and back: the custom one was based on the former.
+    # The custom role ends with its base role, and does not return with it.
     give_role(gatebell, group, person, Role.REPORTER)
     assert api("GET", "/alert_management_alerts/1").status_code == 403
     give_role(gatebell, group, person, Role.GUEST)
@@ -167,14 +169,14 @@ def test_it_counts_below_a_group_and_ends_with_the_base_role(gatebell: LiveGateb
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_alerts_of_a_group_are_listed_for_its_custom_role(gatebell: LiveGatebell) -> None:
+def test_the_alerts_of_a_group_can_be_listed_with_a_custom_role(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")
     group = endpoint.project.rpartition("/")[0]
     for namespace, ability, status in (
         (group, "read_alerts", 200),
         (group, "read_environments", 403),
-        (endpoint.project, "read_alerts", 403),  # a role below the group opens nothing beside it
+        (endpoint.project, "read_alerts", 403),  # A role in a project gives no access to the group.
     ):
         person = member_with(gatebell, namespace, **{ability: True})
         api = api_caller(gatebell, person, "")
@@ -182,13 +184,13 @@ def test_the_alerts_of_a_group_are_listed_for_its_custom_role(gatebell: LiveGate
         assert listed.status_code == status, (namespace, ability, listed.text)
         if status == 200:
             assert [each["title"] for each in listed.json()] == ["Fire"]
-            give_role(gatebell, group, person, Role.REPORTER)  # ends the custom one
+            give_role(gatebell, group, person, Role.REPORTER)  # This ends the custom role.
             refused = api("GET", f"/groups/{group}/alert_management_alerts")
             assert refused.status_code == 403
 
 
 @pytest.mark.long
-def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> None:
+def test_an_assigned_member_role_cannot_be_deleted(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")
     person = member_with(gatebell, endpoint.project, read_alerts=True)
@@ -199,7 +201,7 @@ def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> N
         if each["read_alerts"]
     )
     refused = roles(gatebell).refused("DELETE", f"/{custom['id']}", status=409)
-    assert "give them another one first" in refused
+    assert "Give them another role first" in refused
     assert api("GET", "/alert_management_alerts/1").status_code == 200
 
     gatebell.cli("members", "give-member-role", endpoint.project, person.username, "0")
@@ -208,7 +210,7 @@ def test_a_role_is_taken_away_and_only_then_deleted(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_pages_show_what_a_role_adds_and_nothing_more(gatebell: LiveGatebell) -> None:
+def test_pages_show_only_the_abilities_of_a_custom_role(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     endpoint.accepted(title="Fire")
     project = f"{gatebell.url}/{endpoint.project}"
@@ -238,7 +240,9 @@ def test_pages_show_what_a_role_adds_and_nothing_more(gatebell: LiveGatebell) ->
 
 @pytest.mark.both_databases
 @pytest.mark.spec("M2")
-def test_before_17_0_member_roles_of_a_group_belong_to_its_owners(gatebell: LiveGatebell) -> None:
+def test_before_17_0_member_roles_of_a_group_are_managed_by_its_owners(
+    gatebell: LiveGatebell,
+) -> None:
     owner, maintainer, member = (make_user(gatebell) for _ in range(3))
     inside, outside = (make_project(gatebell, owner) for _ in range(2))
     group = inside.partition("/")[0]
@@ -261,7 +265,7 @@ def test_before_17_0_member_roles_of_a_group_belong_to_its_owners(gatebell: Live
     event = last_event(gatebell, made["name"])
     assert (event.kind, event.group_id) == ("member_role.created", own)
 
-    # Only members in the group and below it can have the role.
+    # Only members of the group, its subgroups and its projects can have the role.
     number = make_token(gatebell, member).user_id
     chosen = {"member_role_id": made["id"]}
     api.done("PUT", f"/groups/{group}/members/{number}", json=chosen)

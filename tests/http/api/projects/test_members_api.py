@@ -1,4 +1,4 @@
-"""Members of projects and groups through the API."""
+"""Tests of members of projects and groups in the API."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -35,7 +35,7 @@ def in_days(days: int) -> str:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G6")
-def test_a_member_gets_a_custom_role_and_loses_it(gatebell: LiveGatebell) -> None:
+def test_a_custom_role_can_be_given_to_a_member_and_removed(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell, name="bob")
     project = make_project(gatebell, owner)
     administrator = script_of(gatebell, root(gatebell))
@@ -118,7 +118,7 @@ NO_MEMBERS: tuple[tuple[dict[str, Any], int, str], ...] = (
 )
 
 
-def test_what_makes_no_member_is_refused_with_the_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_member_is_rejected_with_the_field(gatebell: LiveGatebell) -> None:
     maintainer, bob = make_user(gatebell), make_user(gatebell, name="bob")
     project = make_project(gatebell, make_user(gatebell))
     give_role(gatebell, project, maintainer, Role.MAINTAINER)
@@ -131,7 +131,7 @@ def test_what_makes_no_member_is_refused_with_the_field(gatebell: LiveGatebell) 
             assert answer.json()["errors"][0]["field"].partition(".")[0] == field
 
 
-def test_a_role_has_a_name_and_a_number(gatebell: LiveGatebell) -> None:
+def test_a_role_can_be_given_by_name_or_number(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     script, url = script_of(gatebell, owner), f"{path_of(make_project(gatebell, owner))}/members"
     body = {"username": bob.username, "access_level": "reporter"}
@@ -144,7 +144,7 @@ def test_a_role_has_a_name_and_a_number(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_several_are_added_at_once_or_none(gatebell: LiveGatebell) -> None:
+def test_several_members_are_added_together_or_not_at_all(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     people = [make_user(gatebell) for _ in range(3)]
     script, url = script_of(gatebell, owner), f"{path_of(make_project(gatebell, owner))}/members"
@@ -163,7 +163,7 @@ def test_several_are_added_at_once_or_none(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_inherited_members_are_in_the_list_of_all(gatebell: LiveGatebell) -> None:
+def test_inherited_members_are_in_the_list_of_all_members(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)
     give_role(gatebell, project.partition("/")[0], bob, Role.MAINTAINER)
@@ -181,7 +181,7 @@ def test_inherited_members_are_in_the_list_of_all(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_role_that_has_ended_gives_nothing_and_is_tidied_up(gatebell: LiveGatebell) -> None:
+def test_an_expired_role_gives_no_access_and_is_pruned(gatebell: LiveGatebell) -> None:
     owner, bob = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, owner)
     mine, script = script_of(gatebell, owner), script_of(gatebell, bob)

@@ -1,4 +1,4 @@
-"""The audit log of one project or group, and what its events say of where they happened."""
+"""Tests of the audit events of a project or group."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def test_events_name_their_project_or_group_and_are_listed_there(gatebell: LiveG
 
 
 @pytest.mark.long
-def test_developers_see_their_own_events_and_guests_none(gatebell: LiveGatebell) -> None:
+def test_developers_see_their_own_events_and_guests_see_none(gatebell: LiveGatebell) -> None:
     owner, developer, maintainer, guest = (make_user(gatebell) for _ in range(4))
     script = script_of(gatebell, owner)
     group = new_group(script)
@@ -87,7 +87,7 @@ def test_developers_see_their_own_events_and_guests_none(gatebell: LiveGatebell)
         assert script_of(gatebell).send("GET", f"{path}/audit_events").status_code == 404
 
 
-def test_a_path_that_another_project_gets_leads_to_no_events_of_the_first(
+def test_a_project_with_a_reused_path_does_not_list_events_of_the_former_project(
     gatebell: LiveGatebell,
 ) -> None:
     script = script_of(gatebell)
@@ -104,7 +104,7 @@ def test_a_path_that_another_project_gets_leads_to_no_events_of_the_first(
     assert {each["details"]["entity_path"] for each in answer} == {first["path_with_namespace"]}
 
 
-def test_pages_and_times_narrow_the_list(gatebell: LiveGatebell) -> None:
+def test_the_list_of_events_supports_pages_and_time_filters(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     at = f"/groups/{group['id']}"

@@ -1,4 +1,4 @@
-"""What clients for GitLab ask beside groups: namespaces, SSH keys and GraphQL."""
+"""Tests of other requests by GitLab clients: namespaces, SSH keys and GraphQL."""
 
 from urllib.parse import quote
 
@@ -42,7 +42,7 @@ def test_namespaces_are_the_groups_of_a_member(gatebell: LiveGatebell) -> None:
     assert below["full_path"] in names(script_of(gatebell, root(gatebell)), "?search=below")
 
 
-def test_a_namespace_is_what_a_project_calls_so(gatebell: LiveGatebell) -> None:
+def test_a_namespace_looks_the_same_as_in_its_project(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     above = new_group(script)
     body = {"name": "Below", "path": "below", "parent_id": above["id"]}
@@ -58,14 +58,16 @@ def test_a_namespace_is_what_a_project_calls_so(gatebell: LiveGatebell) -> None:
     assert listed == project["namespace"]
 
 
-def test_nobody_learns_of_a_namespace_that_they_do_not_see(gatebell: LiveGatebell) -> None:
+def test_invisible_namespaces_are_not_found(gatebell: LiveGatebell) -> None:
     group = new_group(script_of(gatebell))
     stranger = script_of(gatebell, make_user(gatebell))
     assert stranger.send("GET", f"/namespaces/{group['id']}").status_code == 404
     assert requests.get(f"{gatebell.url}/api/v4/namespaces", timeout=10).status_code == 401
 
 
-def test_pages_follow_each_other_and_unknown_parameters_are_named(gatebell: LiveGatebell) -> None:
+def test_the_list_of_namespaces_has_pages_and_ignores_unknown_parameters(
+    gatebell: LiveGatebell,
+) -> None:
     script = script_of(gatebell, make_user(gatebell))
     made_groups = {new_group(script)["full_path"] for _ in range(3)}
     pages = [script.send("GET", f"/namespaces?per_page=2&page={number}") for number in (1, 2)]
@@ -76,7 +78,7 @@ def test_pages_follow_each_other_and_unknown_parameters_are_named(gatebell: Live
     assert answer.headers["Gatebell-Ignored-Parameters"] == "requested_hosted_plan"
 
 
-def test_nobody_has_ssh_keys(gatebell: LiveGatebell) -> None:
+def test_the_list_of_ssh_keys_is_empty(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, person, scopes="read_user").clear)
     answer = script.send("GET", "/user/keys?per_page=5")
@@ -85,7 +87,7 @@ def test_nobody_has_ssh_keys(gatebell: LiveGatebell) -> None:
     assert script.send("POST", "/user/keys", json={"key": "x"}).status_code in {404, 405}
 
 
-def test_graphql_says_where_to_go_instead(gatebell: LiveGatebell) -> None:
+def test_graphql_returns_an_error_with_an_alternative(gatebell: LiveGatebell) -> None:
     query = {"query": "{ currentUser { username } }"}
     headers = {"Origin": "https://elsewhere.example"}
     address = f"{gatebell.url}/api/graphql"
@@ -93,7 +95,7 @@ def test_graphql_says_where_to_go_instead(gatebell: LiveGatebell) -> None:
     answer = requests.post(address, json=query, headers=headers, timeout=10)
     assert answer.status_code == 404
     (error,) = answer.json()["errors"]
-    assert f"{gatebell.url}/api/v4;" in error["message"]
-    differences = error["message"].partition("; ")[2].split()[0]
+    assert f"{gatebell.url}/api/v4." in error["message"]
+    differences = error["message"].partition(" See ")[2].split()[0]
     assert "GraphQL" in requests.get(differences, timeout=10).text
     assert answer.headers["Access-Control-Allow-Origin"] == "*"

@@ -1,4 +1,4 @@
-"""Personal namespaces: projects without a group, and what becomes of them with their owner."""
+"""Tests of personal namespaces: projects without a group, until the account is deleted."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,7 +24,7 @@ def administrator(gatebell: LiveGatebell) -> Api:
 
 
 @pytest.mark.both_databases
-def test_a_project_without_a_group_is_ones_own(gatebell: LiveGatebell) -> None:
+def test_a_project_without_a_group_is_in_a_personal_namespace(gatebell: LiveGatebell) -> None:
     owner, stranger = make_user(gatebell), make_user(gatebell)
     script, name = script_of(gatebell, owner), owner.username
     first = made(script.send("POST", "/projects", json={"name": "Shop"}))
@@ -49,7 +49,7 @@ def test_a_project_without_a_group_is_ones_own(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_first_projects_at_once_each_is_made(gatebell: LiveGatebell) -> None:
+def test_parallel_first_projects_of_a_user_are_all_created(gatebell: LiveGatebell) -> None:
     for _ in range(3):
         make = partial(make_project, script_of(gatebell, make_user(gatebell)))
         with ThreadPoolExecutor(4) as pool:
@@ -62,7 +62,9 @@ def make_project(script: Api, number: int) -> requests.Response:
     return Api(script.gatebell, script.token).send("POST", "/projects", json={"name": f"p{number}"})
 
 
-def test_members_of_a_project_get_nothing_else_of_its_owner(gatebell: LiveGatebell) -> None:
+def test_members_of_a_project_get_no_other_access_to_the_personal_namespace(
+    gatebell: LiveGatebell,
+) -> None:
     owner, member = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, owner)
     shop = made(script.send("POST", "/projects", json={"name": "Shop"}))
@@ -78,7 +80,9 @@ def test_members_of_a_project_get_nothing_else_of_its_owner(gatebell: LiveGatebe
 
 
 @pytest.mark.parametrize("who", ["owner", "administrator"])
-def test_a_personal_namespace_follows_the_account_alone(gatebell: LiveGatebell, who: str) -> None:
+def test_a_personal_namespace_can_only_be_changed_through_the_account(
+    gatebell: LiveGatebell, who: str
+) -> None:
     owner = make_user(gatebell)
     own = script_of(gatebell, owner)
     space = made(own.send("POST", "/projects", json={"name": "Shop"}))["namespace"]
@@ -101,7 +105,9 @@ def test_a_personal_namespace_follows_the_account_alone(gatebell: LiveGatebell, 
 
 
 @pytest.mark.both_databases
-def test_projects_move_into_ones_own_namespace_and_out_again(gatebell: LiveGatebell) -> None:
+def test_projects_can_be_transferred_to_and_from_a_personal_namespace(
+    gatebell: LiveGatebell,
+) -> None:
     owner = make_user(gatebell)
     script, name = script_of(gatebell, owner), owner.username
     group = new_group(script)
@@ -118,7 +124,7 @@ def test_projects_move_into_ones_own_namespace_and_out_again(gatebell: LiveGateb
 
 
 @pytest.mark.both_databases
-def test_a_new_user_name_moves_the_projects_and_old_urls_lead_there(gatebell: LiveGatebell) -> None:
+def test_a_new_username_moves_the_projects_and_old_urls_redirect(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
     shop = made(script.send("POST", "/projects", json={"name": "Shop"}))
@@ -134,7 +140,7 @@ def test_a_new_user_name_moves_the_projects_and_old_urls_lead_there(gatebell: Li
     assert made(script.send("GET", f"/projects/{shop['id']}"), 200) == shop
 
 
-def test_people_and_groups_do_not_share_names(gatebell: LiveGatebell) -> None:
+def test_users_and_groups_share_one_set_of_names(gatebell: LiveGatebell) -> None:
     owner, other = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, other)
     body = {"name": "x", "path": owner.username.upper()}
@@ -150,7 +156,7 @@ def test_people_and_groups_do_not_share_names(gatebell: LiveGatebell) -> None:
     made(script.send("POST", "/groups", json=below))
 
 
-def test_a_deleted_person_takes_the_projects_along(gatebell: LiveGatebell) -> None:
+def test_a_deleted_user_takes_the_projects_along(gatebell: LiveGatebell) -> None:
     owner, member = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, owner)
     shop = made(script.send("POST", "/projects", json={"name": "Shop", "visibility": "public"}))
@@ -162,11 +168,11 @@ def test_a_deleted_person_takes_the_projects_along(gatebell: LiveGatebell) -> No
     assert gone.status_code == 204
     theirs = script_of(gatebell, member)
     assert theirs.send("GET", f"/projects/{shop['id']}").status_code == 404
-    # The name is free again, and leads nowhere else.
+    # The name is available again, and does not redirect anywhere.
     made(theirs.send("POST", "/groups", json={"name": "x", "path": owner.username}))
 
 
-def test_machines_have_no_namespace(gatebell: LiveGatebell) -> None:
+def test_bots_have_no_personal_namespace(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     token = made(
@@ -180,21 +186,23 @@ def test_machines_have_no_namespace(gatebell: LiveGatebell) -> None:
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (400, "namespace_id")
 
 
-def test_a_name_that_begins_a_url_of_the_service_has_none(gatebell: LiveGatebell) -> None:
+def test_a_user_with_a_reserved_name_has_no_personal_namespace(gatebell: LiveGatebell) -> None:
     owner, boss = make_user(gatebell), administrator(gatebell)
     script, browser = script_of(gatebell, owner), signed_in(gatebell, owner)
     form = f"{gatebell.url}/projects/new"
-    assert "your own projects" in browser.get(form).text
+    assert "(personal namespace)" in browser.get(form).text
     made(boss.send("PUT", f"/users/{id_of(gatebell, owner)}", json={"username": "OAuth"}), 200)
     answer = script.send("POST", "/projects", json={"name": "Shop"})
     assert answer.status_code == 400
     assert "is reserved for the service itself" in answer.text
-    assert "You need a group" in browser.get(form).text
+    assert "you need a group" in browser.get(form).text
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_form_offers_ones_own_namespace_before_there_is_a_group(gatebell: LiveGatebell) -> None:
+def test_the_form_offers_the_personal_namespace_to_users_without_groups(
+    gatebell: LiveGatebell,
+) -> None:
     owner = make_user(gatebell)
     browser = signed_in(gatebell, owner)
     page = browser.get(f"{gatebell.url}/projects/new")

@@ -1,4 +1,4 @@
-"""When something last happened in a project, and the same picture of a user wherever one stands."""
+"""Tests of the time of the last activity in a project, and of the avatars of users."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.both_databases
 
 
 def old_project(gatebell: LiveGatebell, script: Api) -> dict[str, Any]:
-    """Return a public project that was made ten days ago."""
+    """Return a public project that was created ten days ago."""
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"], "visibility": "public"}
     number = made(script.send("POST", "/projects", json=body))["id"]
@@ -47,7 +47,7 @@ def is_of_now(moment: datetime) -> bool:
 
 
 @pytest.mark.long
-def test_what_is_reported_to_a_project_is_activity(gatebell: LiveGatebell) -> None:
+def test_releases_and_deployments_count_as_activity(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     bodies = {
         "release": {"tag_name": "v1", "released_at": "2020-01-01T00:00:00Z"},
@@ -61,7 +61,7 @@ def test_what_is_reported_to_a_project_is_activity(gatebell: LiveGatebell) -> No
     }
     for what, body in bodies.items():
         project = old_project(gatebell, script)
-        # It is as old as itself before.
+        # Until then, the last activity of the project is its creation.
         assert project["last_activity_at"] == project["created_at"]
         assert project["ssh_url_to_repo"] == project["http_url_to_repo"]
         assert project["avatar_url"] is None
@@ -70,7 +70,7 @@ def test_what_is_reported_to_a_project_is_activity(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.long
-def test_an_alert_is_activity_for_those_who_see_alerts(gatebell: LiveGatebell) -> None:
+def test_an_alert_counts_as_activity_for_users_who_can_see_alerts(gatebell: LiveGatebell) -> None:
     endpoint = connect(gatebell)
     owner = Api(gatebell, make_token(gatebell, alice(gatebell)).clear)
     project = made(owner.send("GET", path_of(endpoint.project)), 200)
@@ -91,7 +91,7 @@ def test_an_alert_is_activity_for_those_who_see_alerts(gatebell: LiveGatebell) -
     assert not is_of_now(datetime.fromisoformat(anyone["last_activity_at"]))
 
 
-def test_a_push_is_activity(gatebell: LiveGatebell, tmp_path: Path) -> None:
+def test_a_push_counts_as_activity(gatebell: LiveGatebell, tmp_path: Path) -> None:
     script = script_of(gatebell)
     project = old_project(gatebell, script)
     git = GitClient(gatebell=gatebell, home=tmp_path, token=script.token)
@@ -101,7 +101,7 @@ def test_a_push_is_activity(gatebell: LiveGatebell, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_lists_are_narrowed_and_ordered_by_activity(gatebell: LiveGatebell) -> None:
+def test_lists_can_be_filtered_and_sorted_by_activity(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     quiet, busy = old_project(gatebell, script), old_project(gatebell, script)
     made(script.send("POST", f"/projects/{busy['id']}/releases", json={"tag_name": "v1"}))
@@ -121,7 +121,7 @@ def test_lists_are_narrowed_and_ordered_by_activity(gatebell: LiveGatebell) -> N
     assert ids(f"last_activity_after={since}&last_activity_before={since}") == []
 
 
-def test_a_user_has_the_same_picture_wherever_one_stands(gatebell: LiveGatebell) -> None:
+def test_a_user_has_the_same_avatar_in_all_responses(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     script = Api(gatebell, make_token(gatebell, person).clear)
     own = made(script.send("GET", "/user"), 200)

@@ -1,4 +1,4 @@
-"""Projects through the API: lists, creation, settings, archive and deletion."""
+"""Tests of projects in the API: lists, creation and settings."""
 
 from typing import Any
 from urllib.parse import quote
@@ -48,7 +48,7 @@ def new_group(script: Api, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.both_databases
-def test_a_project_is_made_read_and_changed(gatebell: LiveGatebell) -> None:
+def test_a_project_is_created_read_and_changed(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = new_group(script)
     body = {"name": "Web shop", "namespace_id": group["id"], "description": "Sells things"}
@@ -96,7 +96,7 @@ NO_PROJECTS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_what_no_project_can_be_is_refused_with_the_field(gatebell: LiveGatebell) -> None:
+def test_an_invalid_project_is_rejected_with_the_field(gatebell: LiveGatebell) -> None:
     script = script_of(gatebell)
     group = {"namespace_id": new_group(script)["id"]}
     made(script.send("POST", "/projects", json={"path": "taken", **group}))
@@ -108,7 +108,7 @@ def test_what_no_project_can_be_is_refused_with_the_field(gatebell: LiveGatebell
     assert script.send("POST", "/projects", json=nowhere).status_code == 404
 
 
-def test_projects_are_made_by_maintainers_of_the_group(gatebell: LiveGatebell) -> None:
+def test_projects_can_be_created_by_maintainers_of_the_group(gatebell: LiveGatebell) -> None:
     owner, other = make_user(gatebell), make_user(gatebell)
     group = new_group(script_of(gatebell, owner))
     script = script_of(gatebell, other)
@@ -126,7 +126,7 @@ def test_projects_are_made_by_maintainers_of_the_group(gatebell: LiveGatebell) -
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) -> None:
+def test_the_list_of_projects_depends_on_the_caller_and_the_filters(gatebell: LiveGatebell) -> None:
     owner, guest = make_user(gatebell), make_user(gatebell)
     script = script_of(gatebell, owner)
     word = unique("list")
@@ -174,7 +174,7 @@ def test_a_list_has_what_the_caller_sees_and_asks_for(gatebell: LiveGatebell) ->
     assert found == [ids["c"], ids["a"], ids["b"]]
 
 
-def test_without_a_token_there_are_the_public_ones(gatebell: LiveGatebell) -> None:
+def test_only_public_projects_are_visible_without_a_token(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     paths = {
         visibility: make_project(gatebell, owner, visibility=visibility)
@@ -200,7 +200,7 @@ def test_without_a_token_there_are_the_public_ones(gatebell: LiveGatebell) -> No
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_list_can_be_followed_by_numbers_and_by_links(gatebell: LiveGatebell) -> None:
+def test_the_list_of_projects_supports_offset_and_keyset_pagination(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     script = script_of(gatebell, owner)
     group = new_group(script)
@@ -218,7 +218,7 @@ def test_a_list_can_be_followed_by_numbers_and_by_links(gatebell: LiveGatebell) 
     assert names == list("abcde")
 
 
-def test_the_present_path_changes_nothing(gatebell: LiveGatebell) -> None:
+def test_the_current_path_and_name_can_be_sent_again(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = make_project(gatebell, owner)
     script = script_of(gatebell, owner)

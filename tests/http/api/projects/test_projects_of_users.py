@@ -1,4 +1,4 @@
-"""GET /users/:id/projects: the projects that a user owns, for those who are members of them."""
+"""Tests of `GET /users/:id/projects`, which lists a user's projects for fellow members."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_owned_projects_are_listed_for_members_and_administrators(gatebell: Live
     assert found(owner, owner_id) == found(owner, owner.username.upper()) == both
     assert found(root(gatebell), owner_id) == both
     assert found(member, owner_id) == [shop["id"]]
-    # Who owns a public project is for its members to know.
+    # Only members can see the owner of a public project.
     assert found(stranger, owner_id) == []
     assert found(owner, owner_id, "&search=blog&simple=true") == [blog["id"]]
     assert found(owner, tokens[stranger].user_id) == [elsewhere["id"]]
@@ -57,7 +57,7 @@ def test_owned_projects_are_listed_for_members_and_administrators(gatebell: Live
 
 
 @pytest.mark.spec("M2")
-def test_the_schedule_removes_fields_there_as_well(gatebell: LiveGatebell) -> None:
+def test_the_release_schedule_also_removes_fields_of_this_list(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     token = make_token(gatebell, person)
     script = Api(gatebell, token.clear)

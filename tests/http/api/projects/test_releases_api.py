@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/releases: releases of a project, with links to their files."""
+"""Tests of `/api/v4/projects/:id/releases`: releases of a project, with links to their files."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -19,7 +19,7 @@ LINK = {"name": "shop.tar.gz", "url": "https://files.example/shop.tar.gz"}
 
 @pytest.fixture
 def project(gatebell: LiveGatebell) -> ApiCaller:
-    """A new project, as a developer's scripts call it."""
+    """A client of a new project with the access of a developer."""
     endpoint = connect(gatebell)
     developer = person_for(gatebell, Role.DEVELOPER)
     give_role(gatebell, endpoint.project, developer, Role.DEVELOPER)
@@ -74,7 +74,7 @@ def test_links_of_a_release_are_added_changed_and_deleted(project: ApiCaller) ->
         assert error.startswith("url"), url
 
 
-def test_links_say_that_they_are_external_before_16_0(project: ApiCaller) -> None:
+def test_links_have_the_field_external_before_16_0(project: ApiCaller) -> None:
     release(project, assets={"links": [LINK]})
     earlier = {"Platform-Release": "15.11"}
     for path, headers, expected in (
@@ -87,7 +87,7 @@ def test_links_say_that_they_are_external_before_16_0(project: ApiCaller) -> Non
     assert link["external"] is True
 
 
-def test_of_many_releases_of_a_tag_at_once_one_is_made(project: ApiCaller) -> None:
+def test_only_one_of_parallel_releases_of_a_tag_is_created(project: ApiCaller) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(
             pool.map(lambda _: project("POST", "/releases", json={"tag_name": "v1.0"}), range(8))
@@ -96,6 +96,6 @@ def test_of_many_releases_of_a_tag_at_once_one_is_made(project: ApiCaller) -> No
 
 
 @pytest.mark.one_database("sqlite")
-def test_a_private_project_shows_its_releases_to_members_alone(project: ApiCaller) -> None:
+def test_releases_of_a_private_project_are_visible_only_to_members(project: ApiCaller) -> None:
     release(project)
     assert requests.get(f"{project.url}/releases", timeout=30).status_code == 404

@@ -1,4 +1,4 @@
-"""A path or a name that something else has is refused in the words that GitLab's clients match."""
+"""Tests that taken paths and names are rejected with the message that GitLab clients expect."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def assert_taken(answer: requests.Response, field: str = "path") -> None:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_second_group_or_project_of_a_path(script: Api) -> None:
+def test_a_taken_path_of_a_group_or_project_is_rejected(script: Api) -> None:
     group, other = new_group(script), new_group(script)
     assert_taken(script.send("POST", "/groups", json={"path": group["path"].upper()}))
     body = {"path": "shop", "namespace_id": group["id"]}
@@ -47,7 +47,7 @@ def test_a_second_group_or_project_of_a_path(script: Api) -> None:
     assert_taken(script.send("PUT", f"/projects/{project['id']}/transfer", json=away))
 
 
-def test_a_second_environment_link_or_member_role_of_a_name(script: Api) -> None:
+def test_a_taken_name_of_an_environment_link_or_member_role_is_rejected(script: Api) -> None:
     group = new_group(script)
     body = {"path": "shop", "namespace_id": group["id"]}
     url = f"/projects/{made(script.send('POST', '/projects', json=body))['id']}"
@@ -63,9 +63,7 @@ def test_a_second_environment_link_or_member_role_of_a_name(script: Api) -> None
     assert_taken(script.send("POST", "/member_roles", json=role), "name")
 
 
-def test_scopes_that_are_not_separated_by_spaces_get_a_hint(
-    gatebell: LiveGatebell, script: Api
-) -> None:
+def test_scopes_with_wrong_separators_get_a_hint(gatebell: LiveGatebell, script: Api) -> None:
     person = make_user(gatebell)
     client, browser = make_application(gatebell, person), signed_in(gatebell, person)
     for scopes in ("read_user,api", "read_user;api", "read_user, openid,api"):
@@ -75,7 +73,7 @@ def test_scopes_that_are_not_separated_by_spaces_get_a_hint(
         if "," not in scopes:
             assert "separate scopes with spaces" in refused.json()["error"]
         assert "separate+scopes+with+spaces" in landed.headers["Location"]
-    # One that nobody knows gets none.
+    # An unknown scope gets no hint.
     landed = ask(browser, gatebell, client, scope="colour,taste")
     assert "Unknown+scope" in landed.headers["Location"]
     assert "spaces" not in landed.headers["Location"]

@@ -1,4 +1,4 @@
-"""The scope `admin_mode`: without it, the token of an administrator is one of an ordinary user."""
+"""Tests of the scope `admin_mode`; without it, administrators' tokens have ordinary rights."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,7 +37,7 @@ from tests.support.oauth.oauth_wire import (
 from tests.support.service.live import LiveGatebell
 from tests.support.wire.html_forms import form_with, submit
 
-#: What only administrators may read, see and do.
+#: Address that only administrators can read and change.
 SETTINGS = "/application/settings"
 
 
@@ -60,7 +60,7 @@ def assert_needs_admin_mode(answer: requests.Response) -> None:
 
 
 def administered(gatebell: LiveGatebell, **options: Any) -> ClientCredentials:
-    """Return an application of the instance with the scopes api and admin_mode."""
+    """Return an application of the instance with the scopes `api` and `admin_mode`."""
     made = make_application(gatebell, root(gatebell), scopes="api read_user", **options)
     with database_of(gatebell) as session:
         row = session.get_one(Application, made.id)
@@ -71,27 +71,27 @@ def administered(gatebell: LiveGatebell, **options: Any) -> ClientCredentials:
 def approved(
     gatebell: LiveGatebell, client: ClientCredentials, person: Person, **ticked: str
 ) -> dict[str, str]:
-    """Approve what the application asks for; return what the browser brings back."""
+    """Approve the application's request, and return the parameters of the redirect."""
     browser = signed_in(gatebell, person)
     page = ask(browser, gatebell, client, scope="api admin_mode")
     form = form_with(page, "decision")
     return landing(submit(browser, page, form, decision="authorize", **ticked))
 
 
-# What needs it: tests/http/api/test_permissions.py.
-def test_without_it_an_administrator_is_an_ordinary_user(gatebell: LiveGatebell) -> None:
+# tests/http/api/test_permissions.py tests which operations need the scope.
+def test_an_administrator_without_the_scope_has_ordinary_rights(gatebell: LiveGatebell) -> None:
     script, hidden = api_of(gatebell, root(gatebell), "api"), make_project(gatebell, bob(gatebell))
     number = id_of(gatebell, bob(gatebell))
     assert_needs_admin_mode(script.send("PUT", f"/users/{number}", json={"admin": True}))
     assert script.send("GET", f"/projects/{hidden.replace('/', '%2F')}").status_code == 404
     assert "is_admin" not in script.send("GET", f"/users/{number}").json()
-    # Who they are stays true.
+    # The user's own data still show that the user is an administrator.
     assert script.send("GET", "/user").json()["is_admin"] is True
     mine = {each["user_id"] for each in script.send("GET", "/personal_access_tokens").json()}
     assert mine == {id_of(gatebell, root(gatebell))}
 
 
-def test_it_makes_nobody_an_administrator(gatebell: LiveGatebell) -> None:
+def test_the_scope_does_not_make_a_user_an_administrator(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, alice(gatebell))
     with database_of(gatebell) as session:
         session.get_one(PersonalAccessToken, made.id).scopes = "api admin_mode"
@@ -100,14 +100,17 @@ def test_it_makes_nobody_an_administrator(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("scope", ["admin_mode", "sudo"])
-def test_others_get_no_token_with_it(gatebell: LiveGatebell, scope: str) -> None:
+def test_other_users_cannot_create_tokens_with_the_scope(
+    gatebell: LiveGatebell, scope: str
+) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/access_tokens/new")
     assert f'value="{scope}"' not in page.text
     form = form_with(page, "expires_at")
     answer = submit(browser, page, form, name="x", scopes=scope)
     assert answer.status_code == 422
-    assert f"The scope {scope} is for personal access tokens of administrators." in answer.text
+    refusal = f"Only personal access tokens of administrators can have the scope {scope}."
+    assert refusal in answer.text
     offered = at_work(gatebell).get(f"{gatebell.url}/-/user_settings/access_tokens/new").text
     assert f'value="{scope}"' in offered
     body = {"name": "x", "scopes": ["api", scope], "expires_at": day(9)}
@@ -121,7 +124,7 @@ def test_others_get_no_token_with_it(gatebell: LiveGatebell, scope: str) -> None
     )
 
 
-def test_a_token_rotates_none_that_may_do_more(gatebell: LiveGatebell) -> None:
+def test_a_token_cannot_rotate_a_token_with_more_rights(gatebell: LiveGatebell) -> None:
     small = api_of(gatebell, root(gatebell), "api")
     for scopes in ("api admin_mode", "api sudo"):
         large = make_token(gatebell, root(gatebell), scopes=scopes, administers=False)
@@ -132,7 +135,7 @@ def test_a_token_rotates_none_that_may_do_more(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_older_tokens_keep_what_they_had_and_are_listed_with_a_warning(
+def test_older_tokens_keep_their_rights_and_are_listed_with_a_warning(
     gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell, name="ruth", admin=True)
@@ -148,22 +151,22 @@ def test_older_tokens_keep_what_they_had_and_are_listed_with_a_warning(
     assert Api(gatebell, rotated.json()["token"]).send("GET", SETTINGS).status_code == 200
     browser = signed_in(gatebell, person)
     listed = browser.get(f"{gatebell.url}/-/user_settings/access_tokens").text
-    assert "Administers without admin_mode" in listed
+    assert "Administrator rights without admin_mode" in listed
     overview = at_work(gatebell).get(f"{gatebell.url}/admin").text
     assert f"@{person.username}</a>: access token <bdi>from-before</bdi>" in overview
-    # One that lacks it hands none of them out.
+    # A token without the scope cannot obtain one that has it.
     small = api_of(gatebell, person, "api")
     path = f"/personal_access_tokens/{rotated.json()['id']}/rotate"
     assert_needs_admin_mode(small.send("POST", path, json={"expires_at": day(8)}))
 
 
-def test_an_administrator_grants_it_by_a_tick(gatebell: LiveGatebell) -> None:
+def test_an_administrator_grants_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
     client = administered(gatebell)
     without = approved(gatebell, client, root(gatebell))
     pair = pair_in(redeem(gatebell, client, without["code"]))
     assert pair.answer["scope"] == "api"
     assert_needs_admin_mode(bearer(gatebell, pair.access, "GET", SETTINGS))
-    # A refresh widens nothing.
+    # A refresh cannot extend the scope.
     assert refresh(gatebell, client, pair.refresh, scope="api admin_mode").status_code == 400
     granted = approved(gatebell, client, root(gatebell), admin_mode="yes")
     pair = pair_in(redeem(gatebell, client, granted["code"]))
@@ -173,7 +176,7 @@ def test_an_administrator_grants_it_by_a_tick(gatebell: LiveGatebell) -> None:
     assert_needs_admin_mode(bearer(gatebell, narrow.access, "GET", SETTINGS))
 
 
-def test_others_are_not_asked_for_it_and_grant_the_rest(gatebell: LiveGatebell) -> None:
+def test_other_users_see_no_checkbox_and_grant_the_other_scopes(gatebell: LiveGatebell) -> None:
     client, browser = administered(gatebell), signed_in(gatebell, alice(gatebell))
     page = ask(browser, gatebell, client, scope="api admin_mode")
     assert 'name="admin_mode"' not in page.text
@@ -184,7 +187,9 @@ def test_others_are_not_asked_for_it_and_grant_the_rest(gatebell: LiveGatebell) 
 
 
 @pytest.mark.parametrize("options", [{}, {"trusted": True}])
-def test_an_old_sign_in_does_not_grant_it(gatebell: LiveGatebell, options: dict[str, bool]) -> None:
+def test_an_old_sign_in_cannot_grant_the_scope(
+    gatebell: LiveGatebell, options: dict[str, bool]
+) -> None:
     client, person = administered(gatebell, **options), make_user(gatebell, admin=True)
     browser = open_browser(gatebell, person)
     page = ask(browser, gatebell, client, scope="api admin_mode", prompt="consent")
@@ -203,11 +208,11 @@ def test_an_old_sign_in_does_not_grant_it(gatebell: LiveGatebell, options: dict[
         browser, page, form_with(page, "decision"), decision="authorize", admin_mode="yes"
     )
     assert late.headers["Location"].startswith("/users/sign_in?again=yes")
-    # What is ordinary needs none.
+    # Ordinary scopes need no recent sign-in.
     assert 'name="decision"' in ask(browser, gatebell, client, scope="api", prompt="consent").text
 
 
-def test_a_device_gets_it_by_a_tick(gatebell: LiveGatebell) -> None:
+def test_a_device_gets_the_scope_with_a_checkbox(gatebell: LiveGatebell) -> None:
     client = administered(gatebell, confidential=False)
     browser = signed_in(gatebell, root(gatebell))
     for ticked, scope in (({}, "api"), ({"admin_mode": "yes"}, "api admin_mode")):
@@ -218,17 +223,20 @@ def test_a_device_gets_it_by_a_tick(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_a_password_without_an_application_does_not_get_it(gatebell: LiveGatebell) -> None:
+def test_the_password_grant_without_an_application_does_not_give_the_scope(
+    gatebell: LiveGatebell,
+) -> None:
     person = make_user(gatebell, admin=True)
     token = exchange(gatebell, person).json()["access_token"]
     assert bearer(gatebell, token, "GET", SETTINGS).status_code == 403
-    # No application could register for it, so nobody gets it without one.
+    # Only applications of the instance can have the scope, so no one gets it without an
+    # application.
     for scope in ("api admin_mode", "admin_mode"):
         refused = exchange(gatebell, person, scope=scope)
         assert refused.json()["error"] == "invalid_scope"
 
 
-def test_only_the_instance_has_applications_with_it(gatebell: LiveGatebell) -> None:
+def test_only_applications_of_the_instance_can_have_the_scope(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new")
     form = form_with(page, "redirect_uris")
@@ -246,7 +254,7 @@ def test_only_the_instance_has_applications_with_it(gatebell: LiveGatebell) -> N
     script = api_of(gatebell, root(gatebell), "api admin_mode")
     body = {"name": "Board", "redirect_uri": "https://x.example/", "scopes": "api admin_mode"}
     assert script.send("POST", "/applications", json=body).status_code == 201
-    # An application of a user that was registered for it all the same.
+    # The request fails even if a user's application requests the scope.
     own = make_application(gatebell, alice(gatebell), scopes="api")
     answer = ask(signed_in(gatebell, root(gatebell)), gatebell, own, scope="api admin_mode")
     assert landing(answer)["error"] == "invalid_scope"
@@ -264,7 +272,9 @@ OUTLIVING: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def test_an_application_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
+def test_an_application_cannot_create_objects_that_outlive_its_access(
+    gatebell: LiveGatebell,
+) -> None:
     client, number = administered(gatebell), id_of(gatebell, alice(gatebell))
     code = approved(gatebell, client, root(gatebell), admin_mode="yes")["code"]
     token = pair_in(redeem(gatebell, client, code)).access
@@ -275,7 +285,7 @@ def test_an_application_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -
         address = path.format(id=number, application=client.id)
         for each in (token, made):
             refused = bearer(gatebell, each, method, address, json=body)
-            assert (refused.status_code, "An application cannot do this" in refused.text) == (
+            assert (refused.status_code, "Applications cannot do this" in refused.text) == (
                 403,
                 True,
             ), path

@@ -1,4 +1,4 @@
-"""/api/v4/applications: the instance's own applications, for administrators' scripts."""
+"""Tests of `/api/v4/applications`, the applications of the instance."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ FIELDS = {
 def call(
     gatebell: LiveGatebell, method: str, path: str = "", *, granted: str = "api", **body: Any
 ) -> requests.Response:
-    """Call as the administrator."""
+    """Send a request as the administrator."""
     script = api_caller(gatebell, root(gatebell), "/applications", scopes=granted)
     return script(method, path, json=body or None)
 
@@ -43,7 +43,7 @@ def create(gatebell: LiveGatebell, **changes: Any) -> dict[str, Any]:
     return made
 
 
-def test_an_application_is_made_and_its_secret_works(gatebell: LiveGatebell) -> None:
+def test_a_created_application_works_with_its_secret(gatebell: LiveGatebell) -> None:
     made = create(gatebell, scopes="read_user api", redirect_uri=f"{CALLBACK}\nhttp://127.0.0.1/cb")
     assert set(made) == FIELDS | {"secret"}
     assert made["callback_url"] == f"{CALLBACK}\nhttp://127.0.0.1/cb"
@@ -61,7 +61,7 @@ def test_an_application_is_made_and_its_secret_works(gatebell: LiveGatebell) -> 
     assert redeem(gatebell, client, code).status_code == 200
 
 
-def test_the_list_has_no_secret_and_no_application_of_a_user(gatebell: LiveGatebell) -> None:
+def test_the_list_contains_no_secrets_and_no_applications_of_users(gatebell: LiveGatebell) -> None:
     made = create(gatebell, confidential=False)
     theirs = make_application(gatebell, bob(gatebell))
     answer = call(gatebell, "GET", "?per_page=100", granted="read_api")
@@ -75,7 +75,7 @@ def test_the_list_has_no_secret_and_no_application_of_a_user(gatebell: LiveGateb
 
 
 @pytest.mark.both_databases
-def test_the_list_comes_in_pages(gatebell: LiveGatebell) -> None:
+def test_the_list_of_applications_has_pages(gatebell: LiveGatebell) -> None:
     older, newer = create(gatebell), create(gatebell)
     first = call(gatebell, "GET", "?per_page=1")
     second = call(gatebell, "GET", "?per_page=1&page=2")
@@ -84,7 +84,7 @@ def test_the_list_comes_in_pages(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_renewed_secret_takes_over(gatebell: LiveGatebell) -> None:
+def test_a_renewed_secret_replaces_the_old_one(gatebell: LiveGatebell) -> None:
     made = create(gatebell)
     answer = call(gatebell, "POST", f"/{made['id']}/renew-secret")
     assert answer.status_code == 201
@@ -118,32 +118,32 @@ def test_a_deleted_application_is_gone(gatebell: LiveGatebell) -> None:
     assert_refused(refused, "invalid_client", 401)
 
 
-def test_an_application_of_a_user_is_out_of_reach(gatebell: LiveGatebell) -> None:
+def test_an_application_of_a_user_is_not_found(gatebell: LiveGatebell) -> None:
     theirs = make_application(gatebell, bob(gatebell))
     for method, ending in (("DELETE", ""), ("POST", "/renew-secret")):
         assert call(gatebell, method, f"/{theirs.id}{ending}").status_code == 404
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"name": None}, "name is missing"),
-    ({"redirect_uri": None}, "redirect_uri is missing"),
-    ({"scopes": None}, "scopes is missing"),
-    ({"name": ""}, "name is empty"),
+    ({"name": None}, "`name` is missing"),
+    ({"redirect_uri": None}, "`redirect_uri` is missing"),
+    ({"scopes": None}, "`scopes` is missing"),
+    ({"name": ""}, "`name` is empty"),
     ({"redirect_uri": "mailto:a@b.example"}, "mailto:, which is forbidden"),
     ({"scopes": "read_registry"}, "read_registry is for access tokens"),
     ({"redirect_uri": "nowhere"}, "nowhere"),
-    ({"redirect_uri": ["https://a.example"]}, "redirect_uri must be a string"),
-    ({"scopes": []}, "scopes is empty"),
+    ({"redirect_uri": ["https://a.example"]}, "`redirect_uri` must be a string"),
+    ({"scopes": []}, "`scopes` is empty"),
     ({"scopes": "everything"}, "everything"),
-    ({"scopes": [1]}, "scopes.0 must be a string"),
-    ({"confidential": "maybe"}, "confidential must be true or false"),
+    ({"scopes": [1]}, "`scopes.0` must be a string"),
+    ({"confidential": "maybe"}, "`confidential` must be true or false"),
     ({"name": "a\nb"}, "on one line"),
     ({"name": "nul\0"}, "on one line"),
     ({"name": "x" * 256}, "at most"),
 )
 
 
-def test_bad_parameters_are_named(gatebell: LiveGatebell) -> None:
+def test_an_invalid_parameter_is_named(gatebell: LiveGatebell) -> None:
     for changes, error in WRONG:
         body = {"name": "Wiki", "redirect_uri": CALLBACK, "scopes": "read_user", **changes}
         answer = call(gatebell, "POST", **body)
@@ -151,5 +151,5 @@ def test_bad_parameters_are_named(gatebell: LiveGatebell) -> None:
         assert error in answer.json()["error"]
 
 
-def test_an_empty_redirect_uri_is_for_devices_alone(gatebell: LiveGatebell) -> None:
+def test_an_application_for_devices_needs_no_redirect_uri(gatebell: LiveGatebell) -> None:
     assert create(gatebell, redirect_uri="")["callback_url"] == ""

@@ -1,4 +1,4 @@
-"""What an application creates for a user, and what gives access, ends with its own access."""
+"""Tests that access created by an application ends with the application's own access."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def pause_reason(case: Case, number: int) -> str | None:
     return reason
 
 
-def test_the_calendar_address_that_an_application_created_ends(case: Case) -> None:
+def test_a_calendar_address_created_by_an_application_ends(case: Case) -> None:
     url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(url).status_code == 200
     pair = pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
@@ -56,7 +56,7 @@ def test_the_calendar_address_that_an_application_created_ends(case: Case) -> No
     assert case.gatebell.http().get(mine).status_code == 200
 
 
-def test_an_invitation_that_an_application_sent_ends(case: Case) -> None:
+def test_an_invitation_sent_by_an_application_ends(case: Case) -> None:
     email, path = f"{unique('friend')}@people.example", f"{project_of(case)}/invitations"
     body = {"email": email, "access_level": 50}
     assert made(case.application.send("POST", path, json=body)) == {"status": "success"}
@@ -67,13 +67,11 @@ def test_an_invitation_that_an_application_sent_ends(case: Case) -> None:
     assert browser.get(link).status_code == 404
     own = script_of(case.gatebell, case.person)
     assert own.send("GET", path).json() == []
-    # The user can still invite.
+    # The user can still invite others.
     assert made(own.send("POST", path, json=body)) == {"status": "success"}
 
 
-def test_a_contact_that_an_application_created_and_confirmed_is_confirmed_again(
-    case: Case,
-) -> None:
+def test_a_contact_confirmed_by_an_application_must_be_confirmed_again(case: Case) -> None:
     own, settings = script_of(case.gatebell, case.person), settings_of(case.gatebell)
     numbers = []
     for number, confirms in enumerate((case.application, own)):
@@ -92,7 +90,7 @@ def test_a_contact_that_an_application_created_and_confirmed_is_confirmed_again(
     assert states == [True, False]
 
 
-def test_a_webhook_whose_url_an_application_chose_is_paused(case: Case) -> None:
+def test_a_webhook_with_a_url_from_an_application_is_paused(case: Case) -> None:
     own = script_of(case.gatebell, case.person)
     of_application, mine, taken = (
         webhook_of(case, script)["id"] for script in (case.application, own, own)
@@ -117,8 +115,8 @@ def test_a_webhook_whose_url_an_application_chose_is_paused(case: Case) -> None:
     assert pause_reason(case, of_application) is None
 
 
-def test_a_later_authorization_revives_nothing_of_a_deleted_one(case: Case) -> None:
-    """SQLite gives the highest id again once its row is deleted."""
+def test_a_later_authorization_does_not_revive_a_deleted_calendar_address(case: Case) -> None:
+    """Authorize again after a deletion, because SQLite reuses the highest id of deleted rows."""
     url = made(case.application.send("POST", "/user/on_call/calendar"))["url"]
     assert case.gatebell.http().get(url).status_code == 200
     case.gatebell.cli("applications", "delete", str(case.client.id))

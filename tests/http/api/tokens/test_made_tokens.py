@@ -1,4 +1,4 @@
-"""Access tokens that an application makes end with its own access, and are bound as that is."""
+"""Tests that tokens created by an application end with its access and share its binding."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ pytestmark = pytest.mark.one_database("sqlite")
 
 @dataclass(frozen=True)
 class Case:
-    """Somebody with a project, and an application that they let in."""
+    """A user with a project and an authorized application."""
 
     gatebell: LiveGatebell
     person: Person
@@ -64,11 +64,11 @@ class Case:
 
     @property
     def application(self) -> Api:
-        """What the application does with its token."""
+        """Return a client with the application's token."""
         return Api(self.gatebell, self.pair.access)
 
     def made(self) -> Api:
-        """Return a script with a token of the project that the application made."""
+        """Return a client with a project token that the application created."""
         return Api(self.gatebell, make_bot_token(self.application, self.project).clear)
 
 
@@ -84,7 +84,7 @@ def case_of(gatebell: LiveGatebell, **person: bool) -> Case:
     code = landing(decide(browser, ask(browser, gatebell, client)))["code"]
     pair = pair_in(redeem(gatebell, client, code))
     if person:
-        # As if an administrator had given an application of the instance `admin_mode`.
+        # This is the state after an application of the instance got `admin_mode`.
         mine = AccessToken.application_id == client.id
         with database_of(gatebell) as session:
             session.execute(update(AccessToken).where(mine).values(scopes="api admin_mode"))
@@ -115,7 +115,7 @@ def delete_the_application(case: Case) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.parametrize("end", [revoke_on_the_page, give_the_token_back, delete_the_application])
-def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
+def test_tokens_created_by_an_application_end_with_its_access(
     case: Case, end: Callable[[Case], None]
 ) -> None:
     made, rotated = case.made(), case.made()
@@ -128,14 +128,14 @@ def test_what_an_application_made_is_dead_as_soon_as_its_access_is(
     assert not is_good(made)
     assert not is_good(rotated)
     assert is_good(own)
-    # Nobody is left behind who could do nothing.
+    # The bots of these tokens are removed, too.
     listed = own.send("GET", case.project.by_id, params={"state": "active"})
     assert listed.json() == []
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebell) -> None:
+def test_a_stolen_refresh_token_also_ends_created_tokens(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell)
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
     code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
@@ -149,12 +149,10 @@ def test_a_stolen_refresh_token_ends_what_was_made_as_well(gatebell: LiveGatebel
 
 
 @pytest.mark.long
-def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_application(
-    case: Case,
-) -> None:
+def test_a_created_token_survives_refreshes_and_ends_with_the_application(case: Case) -> None:
     made = case.made()
     page = case.browser.get(case.gatebell.url + case.project.page)
-    assert "Created by an application, revoked with its access" in page.text
+    assert "Created by an application, revoked when the application loses access" in page.text
     pair_in(refresh(case.gatebell, case.client, case.pair.refresh))
     assert is_good(made)
     revoke_on_the_page(case)
@@ -162,7 +160,7 @@ def test_a_refresh_leaves_it_alone_and_the_day_after_it_still_ends_with_the_appl
 
 
 @pytest.mark.both_databases
-def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
+def test_tokens_created_by_a_created_token_also_end(gatebell: LiveGatebell) -> None:
     case = case_of(gatebell, admin=True)
     someone = make_token(gatebell, case.person)
     made = case.application.send(
@@ -172,7 +170,7 @@ def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
     )
     personal = Api(gatebell, made.json()["token"])
     grandchild = Api(gatebell, make_bot_token(personal, case.project).clear)
-    # It is no way around the rule for applications either.
+    # The rules for applications also apply to tokens that applications created.
     assert personal.tokens("POST", f"/{someone.id}/rotate").status_code == 403
     assert is_good(grandchild)
     give_the_token_back(case)
@@ -182,7 +180,9 @@ def test_what_a_made_token_makes_ends_as_well(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_what_a_bound_token_makes_is_bound_to_the_same_key(gatebell: LiveGatebell) -> None:
+def test_a_token_created_with_a_bound_token_is_bound_to_the_same_key(
+    gatebell: LiveGatebell,
+) -> None:
     case, key, thief = case_of(gatebell), Prover(), Prover()
     phone = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
     code = landing(decide(case.browser, ask(case.browser, gatebell, phone, **PKCE)))["code"]
@@ -205,7 +205,7 @@ def test_what_a_bound_token_makes_is_bound_to_the_same_key(gatebell: LiveGatebel
         assert machine(gatebell).get(user, headers=headers).status_code == status
 
 
-def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) -> None:
+def test_a_token_from_the_password_grant_cannot_create_tokens(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell)
     project = namespace_of(gatebell, "projects", make_project(gatebell, person))
     form = {"grant_type": "password", "username": person.username, "password": person.password}
@@ -216,7 +216,9 @@ def test_a_token_that_a_password_alone_got_makes_none(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.both_databases
-def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGatebell) -> None:
+def test_a_token_without_refresh_cannot_create_tokens_that_outlive_it(
+    gatebell: LiveGatebell,
+) -> None:
     person = make_user(gatebell)
     project = namespace_of(gatebell, "projects", make_project(gatebell, person))
     telly = make_application(gatebell, bob(gatebell), scopes="api", confidential=False)
@@ -238,13 +240,13 @@ def test_what_cannot_be_renewed_makes_nothing_that_outlives_it(gatebell: LiveGat
 
 
 @pytest.mark.long
-def test_an_application_rotates_only_what_it_made(case: Case) -> None:
+def test_an_application_can_rotate_only_tokens_that_it_created(case: Case) -> None:
     mine = make_token(case.gatebell, case.person)
     own = Api(case.gatebell, mine.clear)
     of_project = make_bot_token(own, case.project)
     refused = case.application.tokens("POST", f"/{mine.id}/rotate")
     assert refused.status_code == 403
-    assert "Only a personal access token" in refused.json()["message"]
+    assert "cannot rotate personal access tokens" in refused.json()["message"]
     path = f"{case.project.by_id}/{{}}/rotate"
     assert case.application.send("POST", path.format(of_project.id)).status_code == 403
     assert is_good(own)

@@ -1,4 +1,4 @@
-"""GET /api/v4/personal_access_tokens and what is below it, but for changes."""
+"""Tests of reading `/api/v4/personal_access_tokens`."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -24,7 +24,7 @@ def api(gatebell: LiveGatebell, person: Person, scopes: str = "api") -> Api:
 
 
 @pytest.mark.spec("G4")
-def test_a_list_has_the_fields_that_api_clients_read(gatebell: LiveGatebell) -> None:
+def test_a_listed_token_has_the_fields_of_the_gitlab_api(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice, name="backup", scopes="read_alerts read_api")
 
@@ -43,7 +43,7 @@ def test_a_list_has_the_fields_that_api_clients_read(gatebell: LiveGatebell) -> 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_users_see_their_own_tokens_the_newest_first(gatebell: LiveGatebell) -> None:
+def test_users_see_only_their_own_tokens_newest_first(gatebell: LiveGatebell) -> None:
     alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
     first, second = make_token(gatebell, alice), make_token(gatebell, alice)
     other = make_token(gatebell, bob)
@@ -55,7 +55,7 @@ def test_users_see_their_own_tokens_the_newest_first(gatebell: LiveGatebell) -> 
 
 
 @pytest.mark.spec("G4")
-def test_administrators_see_everybodys_tokens_and_choose_whose(gatebell: LiveGatebell) -> None:
+def test_administrators_see_all_tokens_and_can_filter_by_user(gatebell: LiveGatebell) -> None:
     alices = make_token(gatebell, make_user(gatebell))
     root = api(gatebell, make_user(gatebell, name="root", admin=True), "read_api")
 
@@ -68,7 +68,7 @@ def test_administrators_see_everybodys_tokens_and_choose_whose(gatebell: LiveGat
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_list_is_narrowed(gatebell: LiveGatebell) -> None:
+def test_the_list_of_tokens_can_be_filtered(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     script = api(gatebell, alice)
     own = script.tokens(path="/self").json()["id"]
@@ -109,7 +109,7 @@ SORTED = {
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_list_is_sorted_and_what_was_never_used_comes_last(gatebell: LiveGatebell) -> None:
+def test_the_list_of_tokens_can_be_sorted_with_unused_tokens_last(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     ago = {letter: now() - days * DAY for letter, days in (("a", 9), ("b", 8), ("c", 7))}
     made = {
@@ -129,7 +129,7 @@ def test_a_list_is_sorted_and_what_was_never_used_comes_last(gatebell: LiveGateb
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_list_comes_in_pages_that_lead_to_each_other(gatebell: LiveGatebell) -> None:
+def test_the_list_of_tokens_has_linked_pages(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = [make_token(gatebell, alice).id for _ in range(4)]
     script = api(gatebell, alice)
@@ -155,7 +155,7 @@ def test_a_list_comes_in_pages_that_lead_to_each_other(gatebell: LiveGatebell) -
 
 @pytest.mark.spec("G1")
 @pytest.mark.rfc("rfc6750-5.3-b")
-def test_a_link_to_the_next_page_does_not_carry_the_token(gatebell: LiveGatebell) -> None:
+def test_a_link_to_the_next_page_does_not_contain_the_token(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     token = make_token(gatebell, alice).clear
     make_token(gatebell, alice)
@@ -178,18 +178,18 @@ UNREADABLE = (
 
 
 @pytest.mark.spec("G4")
-def test_a_parameter_that_cannot_be_read_is_named(gatebell: LiveGatebell) -> None:
+def test_an_invalid_parameter_is_named(gatebell: LiveGatebell) -> None:
     script = api(gatebell, make_user(gatebell))
 
     for query in UNREADABLE:
         answer = script.tokens(path=f"?{query}")
         assert answer.status_code == 400, (query, answer.text)
         assert set(answer.json()) == {"error", "errors"}
-        assert answer.json()["error"].startswith(query.partition("=")[0])
+        assert answer.json()["error"].startswith(f"`{query.partition('=')[0]}`")
 
 
 @pytest.mark.spec("G4")
-def test_somebody_elses_token_looks_like_one_that_does_not_exist(gatebell: LiveGatebell) -> None:
+def test_a_token_of_another_user_looks_like_an_unknown_token(gatebell: LiveGatebell) -> None:
     script = api(gatebell, make_user(gatebell))
     other = make_token(gatebell, make_user(gatebell, name="bob"))
 
@@ -202,7 +202,9 @@ def test_somebody_elses_token_looks_like_one_that_does_not_exist(gatebell: LiveG
 
 
 @pytest.mark.spec("G4")
-def test_an_oauth_token_lists_them_but_is_none_itself(gatebell: LiveGatebell) -> None:
+def test_an_oauth_token_can_list_personal_access_tokens_but_not_itself(
+    gatebell: LiveGatebell,
+) -> None:
     access = new_pair(gatebell, server_application(gatebell)).access
     script = Api(gatebell, access)
 
@@ -214,7 +216,7 @@ def test_an_oauth_token_lists_them_but_is_none_itself(gatebell: LiveGatebell) ->
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_the_last_use_is_remembered_to_the_minute(gatebell: LiveGatebell) -> None:
+def test_the_last_use_is_recorded_to_the_minute(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, make_user(gatebell))
     script = Api(gatebell, made.clear)
 
@@ -231,7 +233,7 @@ def test_the_last_use_is_remembered_to_the_minute(gatebell: LiveGatebell) -> Non
 
 
 @pytest.mark.spec("G4")
-def test_a_token_that_was_refused_was_not_used(gatebell: LiveGatebell) -> None:
+def test_a_rejected_request_does_not_count_as_use(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     small = make_token(gatebell, alice, scopes="read_repository")
     assert Api(gatebell, small.clear).send("GET", "/user").status_code == 403

@@ -1,4 +1,4 @@
-"""Access tokens of projects and groups, through the API."""
+"""Tests of access tokens of projects and groups in the API."""
 
 from datetime import date
 from typing import Any
@@ -35,7 +35,7 @@ FIELDS = {
 
 @pytest.fixture
 def script(gatebell: LiveGatebell, alice: Person) -> Api:
-    """Alice's script."""
+    """An API client of Alice."""
     return script_of(gatebell, alice)
 
 
@@ -45,7 +45,7 @@ def status(gatebell: LiveGatebell, token: str) -> int:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
+def test_a_created_token_has_the_gitlab_fields_and_is_shown_once(
     gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
     answer = post(script, namespace, description="the runner", expires_at=day(30), access_level=20)
@@ -64,7 +64,7 @@ def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
     assert shown == {name: made[name] for name in FIELDS}
     assert script.send("GET", namespace.by_id).json() == [shown]
     assert status(gatebell, made["token"]) == 200
-    # Without a wish it is a maintainer's, and lives for a year.
+    # By default, a token has the Maintainer role and a lifetime of a year.
     form = {"name": "x", "scopes[]": "read_api"}
     usual = script.send("POST", namespace.by_path, data=form).json()
     assert (usual["access_level"], usual["expires_at"]) == (40, day(365))
@@ -72,7 +72,7 @@ def test_a_token_is_made_with_the_fields_that_clients_read_and_shown_once(
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
+def test_a_token_acts_as_a_bot_member_with_its_role(
     gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person
 ) -> None:
     developer = make_bot_token(script, namespace, access_level=30)
@@ -85,12 +85,12 @@ def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
     assert user["username"].startswith(f"{namespace.kind[:-1]}_{namespace.id}_bot_")
     assert user["email"].endswith("@noreply.invalid")
     assert (user["name"], user["id"]) == ("deploy", developer.user_id)
-    # Seen, since it is a member; refused, since it takes a higher role.
+    # The bot can see the namespace as a member, but the request needs a higher role.
     assert bot.send("GET", namespace.by_id).status_code == 403
     assert Api(gatebell, maintainer.clear).send("GET", namespace.by_id).status_code == 200
     other = namespace_of(gatebell, namespace.kind, make_project(gatebell, alice))
     assert Api(gatebell, maintainer.clear).send("GET", other.by_id).status_code == 404
-    # It makes no tokens, and does not sign in.
+    # The bot cannot create tokens or sign in.
     assert post(Api(gatebell, maintainer.clear), namespace).status_code == 403
     for password in ("!", "", "password"):
         form = {"grant_type": "password", "username": user["username"], "password": password}
@@ -100,7 +100,9 @@ def test_it_acts_as_a_bot_that_is_a_member_and_can_do_no_more(
         sign_in(gatebell, Person(username=user["username"], email="", password="!"))
 
 
-def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, alice: Person) -> None:
+def test_a_temporary_member_can_manage_tokens_until_the_membership_ends(
+    gatebell: LiveGatebell, alice: Person
+) -> None:
     project = namespace_of(gatebell, "projects", make_project(gatebell, alice))
     temporary = make_user(gatebell)
     give_role(gatebell, project.path, temporary, Role.MAINTAINER)
@@ -115,7 +117,7 @@ def test_a_membership_that_ends_is_enough_until_then(gatebell: LiveGatebell, ali
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_nobody_gives_or_ends_what_can_do_more_than_they(gatebell: LiveGatebell) -> None:
+def test_members_cannot_give_or_revoke_tokens_with_a_higher_role(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = namespace_of(gatebell, "projects", make_project(gatebell, owner))
     maintainer = member_script(gatebell, project, Role.MAINTAINER)
@@ -128,7 +130,7 @@ def test_nobody_gives_or_ends_what_can_do_more_than_they(gatebell: LiveGatebell)
     for script in (maintainer, bot):
         refused = script.send("DELETE", f"{project.by_id}/{owners.id}")
         assert refused.status_code == 403
-        assert "with the role Owner: your own is Maintainer" in refused.json()["message"]
+        assert "with the Owner role, because your role is Maintainer" in refused.json()["message"]
         assert script.send("POST", f"{project.by_id}/{owners.id}/rotate").status_code == 403
     assert status(gatebell, owners.clear) == 200
     assert bot.send("DELETE", f"{project.by_id}/{lesser.id}").status_code == 204
@@ -156,7 +158,7 @@ def test_a_rotated_token_keeps_its_bot_and_role(
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_a_token_rotates_itself_and_no_other(
+def test_a_token_can_rotate_only_itself(
     gatebell: LiveGatebell, script: Api, namespace: Namespace, alice: Person
 ) -> None:
     made, other = (make_bot_token(script, namespace, access_level=40) for _ in range(2))
@@ -173,14 +175,14 @@ def test_a_token_rotates_itself_and_no_other(
     assert answer.status_code == 200, answer.text
     assert answer.json()["expires_at"] == day(7)
     assert status(gatebell, answer.json()["token"]) == 200
-    # With the old one somebody tries again: its family ends, and the bot leaves.
+    # A reuse of the old token ends its family, and removes the bot from the namespace.
     assert bot.send("POST", f"{namespace.by_path}/self/rotate").status_code == 401
     assert status(gatebell, answer.json()["token"]) == 401
     assert status(gatebell, other.clear) == 200
 
 
 def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
-    """Return where somebody is a member, and whether the account is still there."""
+    """Return the number of a user's memberships, and whether the account still exists."""
     with database_of(gatebell) as session:
         members = session.scalars(select(Member.id).where(Member.user_id == user_id)).all()
         return len(members), session.get(User, user_id) is not None
@@ -189,7 +191,7 @@ def memberships(gatebell: LiveGatebell, user_id: int) -> tuple[int, bool]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_with_its_token_a_bot_loses_its_membership_and_stays_for_what_it_did(
+def test_a_bot_loses_its_membership_with_its_token_but_the_account_is_kept(
     gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
     own, named, theirs = made = [make_bot_token(script, namespace) for _ in range(3)]
@@ -234,7 +236,7 @@ NOWHERE = (
 
 @pytest.mark.spec("G4")
 @pytest.mark.parametrize("kind", ["projects", "groups"])
-def test_what_is_not_there_is_not_found(script: Api, kind: str) -> None:
+def test_an_unknown_namespace_is_not_found(script: Api, kind: str) -> None:
     for reference in NOWHERE:
         answer = script.send("GET", f"/{kind}/{reference}/access_tokens")
 
@@ -263,7 +265,7 @@ WRONG: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.long
 @pytest.mark.spec("G4")
-def test_what_makes_no_token_is_refused_and_leaves_no_bot_behind(
+def test_an_invalid_token_is_rejected_and_no_bot_is_created(
     gatebell: LiveGatebell, script: Api, namespace: Namespace
 ) -> None:
     for changes in WRONG:

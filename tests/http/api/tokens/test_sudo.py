@@ -1,4 +1,4 @@
-"""Sudo: an administrator's personal token acts as the user that a request names, or not at all."""
+"""Tests that an administrator's token acts as the user that a request names, or fails."""
 
 from itertools import product
 from typing import Any
@@ -46,7 +46,7 @@ def who(answer: requests.Response) -> str:
 
 
 @pytest.mark.both_databases
-def test_the_user_may_be_named_in_each_place_by_id_and_by_name(gatebell: LiveGatebell) -> None:
+def test_the_user_can_be_named_in_each_place_by_id_and_by_name(gatebell: LiveGatebell) -> None:
     token, person = sudo_token(gatebell), alice(gatebell)
     number = str(id_of(gatebell, person))
     for named in (person.username, person.username.upper(), number):
@@ -58,7 +58,7 @@ def test_the_user_may_be_named_in_each_place_by_id_and_by_name(gatebell: LiveGat
 
 
 @pytest.mark.parametrize("place", ["header", "query", "json", "form", "brackets"])
-def test_what_is_created_is_the_users_and_the_audit_log_names_both(
+def test_created_objects_belong_to_the_user_and_the_audit_log_names_both(
     gatebell: LiveGatebell, place: str
 ) -> None:
     person, path = alice(gatebell), unique("made")
@@ -85,7 +85,7 @@ def test_what_is_created_is_the_users_and_the_audit_log_names_both(
     assert event.details["sudo_by_id"] == id_of(gatebell, administrator)
 
 
-def test_it_has_the_rights_of_that_user_alone(gatebell: LiveGatebell) -> None:
+def test_a_request_has_only_the_rights_of_the_user(gatebell: LiveGatebell) -> None:
     token, hidden = sudo_token(gatebell), make_project(gatebell, bob(gatebell))
     project = f"/projects/{hidden.replace('/', '%2F')}"
     assert send(gatebell, token, "GET", project).status_code == 200
@@ -94,7 +94,7 @@ def test_it_has_the_rights_of_that_user_alone(gatebell: LiveGatebell) -> None:
         assert answer.status_code == 404
     settings = send(gatebell, token, "GET", "/application/settings", headers=as_alice(gatebell))
     assert (settings.status_code, "Only administrators" in settings.text) == (403, True)
-    # Nor does it touch the token that it acts with.
+    # The request cannot change the administrator's own token, either.
     for method, path in (
         ("POST", "/personal_access_tokens/self/rotate"),
         ("DELETE", "/personal_access_tokens/self"),
@@ -106,7 +106,7 @@ def test_it_has_the_rights_of_that_user_alone(gatebell: LiveGatebell) -> None:
     assert send(gatebell, token, "GET", "/user").status_code == 200
 
 
-def test_another_administrator_is_one_only_with_admin_mode(gatebell: LiveGatebell) -> None:
+def test_another_administrator_needs_the_scope_admin_mode(gatebell: LiveGatebell) -> None:
     other = make_user(gatebell, name="ruth", admin=True)
     for administers, status in ((True, 200), (False, 403)):
         token = sudo_token(gatebell, administers=administers)
@@ -116,7 +116,7 @@ def test_another_administrator_is_one_only_with_admin_mode(gatebell: LiveGatebel
         assert answer.status_code == status
 
 
-def test_without_the_scope_every_method_is_refused(gatebell: LiveGatebell) -> None:
+def test_requests_without_the_scope_are_rejected_for_every_method(gatebell: LiveGatebell) -> None:
     token, name = sudo_token(gatebell, "api"), alice(gatebell).username
     named = (
         {"headers": {"Sudo": name}},
@@ -136,7 +136,7 @@ def test_without_the_scope_every_method_is_refused(gatebell: LiveGatebell) -> No
             assert method == "HEAD" or answer.json()["scope"] == "sudo"
 
 
-def test_only_the_personal_token_of_an_administrator_acts_as_others(
+def test_only_personal_tokens_of_administrators_can_act_as_other_users(
     gatebell: LiveGatebell,
 ) -> None:
     person = make_user(gatebell, admin=True)
@@ -154,7 +154,7 @@ def test_only_the_personal_token_of_an_administrator_acts_as_others(
         headers = {"Authorization": f"Bearer {token}", "Sudo": bob(gatebell).username}
         answer = machine(gatebell).get(f"{gatebell.url}/api/v4/user", headers=headers)
         assert (answer.status_code, answer.json()["scope"]) == (403, "sudo")
-    # Who ceased to be an administrator ceases to act as others.
+    # Former administrators can no longer act as other users.
     token = make_token(gatebell, person, scopes=BOTH).clear
     assert send(gatebell, token, "GET", "/user", headers=as_alice(gatebell)).status_code == 200
     administrator = make_token(gatebell, root(gatebell)).clear
@@ -164,7 +164,7 @@ def test_only_the_personal_token_of_an_administrator_acts_as_others(
     assert (refused.status_code, "Only administrators" in refused.text) == (403, True)
 
 
-def test_nobody_acts_as_an_account_that_nobody_can_use(gatebell: LiveGatebell) -> None:
+def test_locked_users_and_bots_cannot_be_named(gatebell: LiveGatebell) -> None:
     token = sudo_token(gatebell)
     project = make_project(gatebell, alice(gatebell))
     bot = make_bot_token(
@@ -182,14 +182,14 @@ def test_nobody_acts_as_an_account_that_nobody_can_use(gatebell: LiveGatebell) -
 NOBODY = ("nobody-of-this-name", "0", "-1", "99999999999999999999999", "%", "x" * 3000)
 
 
-def test_a_name_that_is_nobodys_is_an_error(gatebell: LiveGatebell) -> None:
+def test_an_unknown_user_is_an_error(gatebell: LiveGatebell) -> None:
     token = sudo_token(gatebell)
     for named, status in (*((each, 404) for each in NOBODY), ("", 400)):
         for sent in ({"headers": {"Sudo": named}}, {"params": {"sudo": named}}):
             assert send(gatebell, token, "GET", "/user", **sent).status_code == status, named
 
 
-def test_a_body_that_names_no_user_is_an_error(gatebell: LiveGatebell) -> None:
+def test_an_invalid_user_in_the_body_is_an_error(gatebell: LiveGatebell) -> None:
     path, token = unique("never"), sudo_token(gatebell)
     values: tuple[object, ...] = (None, True, [], ["alice"], {"id": 1}, 1.5)
     for value in values:
@@ -198,7 +198,7 @@ def test_a_body_that_names_no_user_is_an_error(gatebell: LiveGatebell) -> None:
     assert send(gatebell, token, "GET", f"/groups/{path}").status_code == 404
 
 
-def test_two_users_at_once_are_an_error(gatebell: LiveGatebell) -> None:
+def test_different_users_in_one_request_are_an_error(gatebell: LiveGatebell) -> None:
     token, first, second = sudo_token(gatebell), alice(gatebell), bob(gatebell)
     names = (first.username, second.username)
     for sent in (
@@ -215,9 +215,7 @@ def test_two_users_at_once_are_an_error(gatebell: LiveGatebell) -> None:
         assert connection.answer().status in {400, 404}
 
 
-def test_a_request_without_a_token_is_not_answered_as_if_it_named_nobody(
-    gatebell: LiveGatebell,
-) -> None:
+def test_a_request_without_a_token_is_rejected_if_it_names_a_user(gatebell: LiveGatebell) -> None:
     for path in ("/projects", "/groups", "/user"):
         url = f"{gatebell.url}/api/v4{path}"
         assert machine(gatebell).get(url, headers={"Sudo": "alice"}).status_code == 401
@@ -235,7 +233,7 @@ def test_the_links_of_a_list_name_the_user_again(gatebell: LiveGatebell) -> None
     assert f"sudo={alice(gatebell).username}" in answer.headers["Link"]
 
 
-def test_a_repeated_request_is_the_users(gatebell: LiveGatebell) -> None:
+def test_a_repeated_request_belongs_to_the_named_user(gatebell: LiveGatebell) -> None:
     token, key = sudo_token(gatebell), unique("key")
     paths = [unique("first"), unique("second")]
     people: tuple[Person, ...] = (alice(gatebell), bob(gatebell))

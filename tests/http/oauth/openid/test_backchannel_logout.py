@@ -1,7 +1,7 @@
-"""Applications hear that sign-ins have ended (OpenID Connect Back-Channel Logout 1.0).
+"""Logout notices to applications (OpenID Connect Back-Channel Logout 1.0).
 
-The tests whose names begin with oidcc are named after the modules of the plan by which providers
-are certified for it, `oidcc-backchannel-rp-initiated-logout-certification-test-plan`.
+Tests whose names begin with oidcc are named after modules of the certification plan for providers,
+`oidcc-backchannel-rp-initiated-logout-certification-test-plan`.
 """
 
 from collections.abc import Iterator
@@ -42,13 +42,13 @@ EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def gatebell(new_service: NewService, request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """Return a service whose background worker is the test."""
+    """A service without a worker; the tests run the job."""
     with running(new_service(request.param, only="app")) as service:
         yield service
 
 
-def tell(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> int:
-    """Let the background worker do what is due."""
+def send_logout_tokens(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> int:
+    """Send the logout tokens that are due, as the background worker does."""
     settings = replace(
         settings_of(gatebell), base_url=gatebell.url, outgoing_private_addresses="127.0.0.0/8"
     )
@@ -57,15 +57,15 @@ def tell(gatebell: LiveGatebell, *, later: timedelta = timedelta(0)) -> int:
 
 
 @pytest.fixture(autouse=True)
-def nothing_waits(gatebell: LiveGatebell) -> None:
-    tell(gatebell, later=timedelta(days=2))
+def empty_queue(gatebell: LiveGatebell) -> None:
+    send_logout_tokens(gatebell, later=timedelta(days=2))
 
 
 @contextmanager
 def application(
     gatebell: LiveGatebell, receiver: Receiver | None = None
 ) -> Iterator[tuple[ClientCredentials, Receiver]]:
-    """Run an application that wants to hear of sign-outs."""
+    """Run an application with a back-channel logout URI."""
     told = receiver or Receiver(answer=lambda _request: (200, {}))
     with running_receiver(told):
         client = make_application(
@@ -95,10 +95,8 @@ def token_in(gatebell: LiveGatebell, request: Received) -> tuple[dict[str, Any],
     return token.header, token.claims
 
 
-def assert_says_that_it_ended(
-    gatebell: LiveGatebell, told: Receiver, claims: dict[str, Any]
-) -> None:
-    """Check the one logout token against the claims of the ID token."""
+def assert_logout_token(gatebell: LiveGatebell, told: Receiver, claims: dict[str, Any]) -> None:
+    """Check the only logout token against the claims of the ID token."""
     (request,) = told.received
     assert set(parse_qs(request.body.decode())) == {"logout_token"}
     header, said = token_in(gatebell, request)
@@ -142,14 +140,14 @@ def test_oidcc_backchannel_rp_initiated_logout(gatebell: LiveGatebell, person: P
         }
         answer = at(browser, end_session(gatebell, **asked))
         assert answer.headers["Location"] == f"{client.redirect_uri}?state=s"
-        assert tell(gatebell) == 1
-        assert_says_that_it_ended(gatebell, told, claims)
+        assert send_logout_tokens(gatebell) == 1
+        assert_logout_token(gatebell, told, claims)
         silent = ask(browser, gatebell, client, scope="openid", prompt="none")
         assert landing(silent)["error"] == "login_required"
 
 
 @pytest.mark.long
-def test_an_application_hears_of_a_sign_out_with_the_session_that_it_knows(
+def test_a_sign_out_sends_a_logout_token_with_the_session_of_the_id_token(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     browser, other = open_browser(gatebell, person), open_browser(gatebell, person)
@@ -160,16 +158,18 @@ def test_an_application_hears_of_a_sign_out_with_the_session_that_it_knows(
         assert claims["sid"] == again["sid"] != elsewhere["sid"]
         renewed = refresh(gatebell, client, claims["refresh_token"]).json()["id_token"]
         assert checked(gatebell, renewed).claims["sid"] == claims["sid"]
-        assert tell(gatebell) == 0
+        assert send_logout_tokens(gatebell) == 0
         sign_out(gatebell, browser)
-        assert tell(gatebell) == 1
-        assert_says_that_it_ended(gatebell, told, claims)
-        assert tell(gatebell) == 0
+        assert send_logout_tokens(gatebell) == 1
+        assert_logout_token(gatebell, told, claims)
+        assert send_logout_tokens(gatebell) == 0
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("way", ["lock", "password", "other browsers"])
-def test_it_hears_of_every_way_in_which_a_sign_in_ends(gatebell: LiveGatebell, way: str) -> None:
+def test_locks_and_password_resets_also_send_logout_tokens(
+    gatebell: LiveGatebell, way: str
+) -> None:
     person = make_user(gatebell)
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
@@ -182,12 +182,12 @@ def test_it_hears_of_every_way_in_which_a_sign_in_ends(gatebell: LiveGatebell, w
             second = open_browser(gatebell, person)
             page = second.get(f"{gatebell.url}/-/user_settings/activity")
             submit(second, page, form_to(page, "/end_others"))
-        assert tell(gatebell) == 1
+        assert send_logout_tokens(gatebell) == 1
         assert token_in(gatebell, told.received[0])[1]["sid"] == sid
 
 
 @pytest.mark.long
-def test_an_application_that_is_away_hears_of_it_later_and_not_for_ever(
+def test_a_failed_logout_token_is_retried_once_it_is_due(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     statuses = [200, 503]
@@ -196,21 +196,23 @@ def test_an_application_that_is_away_hears_of_it_later_and_not_for_ever(
     with application(gatebell, away) as (client, told):
         sign_in_to(gatebell, client, browser)
         sign_out(gatebell, browser)
-        assert tell(gatebell) == 1
-        assert tell(gatebell) == 0
-        assert tell(gatebell, later=timedelta(minutes=1)) == 1
+        assert send_logout_tokens(gatebell) == 1
+        assert send_logout_tokens(gatebell) == 0
+        assert send_logout_tokens(gatebell, later=timedelta(minutes=1)) == 1
         assert (len(told.received), statuses) == (1, [])
-        assert tell(gatebell, later=timedelta(days=1)) == 0
+        assert send_logout_tokens(gatebell, later=timedelta(days=1)) == 0
 
 
 @pytest.mark.long
-def test_an_application_that_is_gone_is_given_up(gatebell: LiveGatebell, person: Person) -> None:
+def test_logout_tokens_are_dropped_after_eight_attempts(
+    gatebell: LiveGatebell, person: Person
+) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, _):
         sign_in_to(gatebell, client, browser)
     sign_out(gatebell, browser)
     later, count = timedelta(0), 0
-    while tell(gatebell, later=later):
+    while send_logout_tokens(gatebell, later=later):
         later, count = later + timedelta(hours=3), count + 1
     assert count == 8
     with database_of(gatebell) as session:
@@ -219,7 +221,7 @@ def test_an_application_that_is_gone_is_given_up(gatebell: LiveGatebell, person:
 
 
 @pytest.mark.long
-def test_an_application_that_fails_holds_up_no_other(
+def test_a_failing_application_does_not_delay_other_applications(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     asked = []
@@ -235,12 +237,12 @@ def test_an_application_that_fails_holds_up_no_other(
             sign_in_to(gatebell, first, browser)
             sign_in_to(gatebell, second, browser)
             sign_out(gatebell, browser)
-        tell(gatebell)
+        send_logout_tokens(gatebell)
         assert (len(asked), len(heard.received)) == (1, 3)
 
 
 @pytest.mark.long
-def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
+def test_a_later_sign_out_does_not_shorten_the_backoff(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     first, second = open_browser(gatebell, person), open_browser(gatebell, person)
@@ -248,15 +250,17 @@ def test_a_later_sign_out_does_not_hasten_what_waits_for_longer(
         sign_in_to(gatebell, client, first)
         sign_in_to(gatebell, client, second)
         sign_out(gatebell, first)
-        assert tell(gatebell) == 1
-        assert tell(gatebell, later=timedelta(seconds=65)) == 1  # and again after 185
+        assert send_logout_tokens(gatebell) == 1
+        # The next retry is after 185 seconds.
+        assert send_logout_tokens(gatebell, later=timedelta(seconds=65)) == 1
         sign_out(gatebell, second)
-        assert tell(gatebell, later=timedelta(seconds=90)) == 1  # and again after 150
-        assert tell(gatebell, later=timedelta(seconds=155)) == 1
+        # The next retry is after 150 seconds.
+        assert send_logout_tokens(gatebell, later=timedelta(seconds=90)) == 1
+        assert send_logout_tokens(gatebell, later=timedelta(seconds=155)) == 1
 
 
 @pytest.mark.long
-def test_to_sign_in_again_in_the_same_browser_ends_nothing(
+def test_signing_in_again_in_the_same_browser_sends_no_logout_token(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     browser = open_browser(gatebell, person)
@@ -267,15 +271,15 @@ def test_to_sign_in_again_in_the_same_browser_ends_nothing(
         names = {"login": person.username} if "login" in page.text else {}
         assert submit(browser, page, form, **names, password=person.password).is_redirect
         after = sign_in_to(gatebell, client, browser)["sid"]
-        assert tell(gatebell) == 0
+        assert send_logout_tokens(gatebell) == 0
         sign_out(gatebell, browser)
-        assert tell(gatebell) == 2
+        assert send_logout_tokens(gatebell) == 2
         heard = {token_in(gatebell, each)[1]["sid"] for each in told.received}
         assert heard == {before, after}
 
 
 @pytest.mark.long
-def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
+def test_applications_without_id_token_or_logout_uri_get_no_logout_token(
     gatebell: LiveGatebell, person: Person
 ) -> None:
     browser = open_browser(gatebell, person)
@@ -284,12 +288,12 @@ def test_who_asked_for_no_id_token_or_has_no_url_hears_nothing(
         silent = make_application(gatebell, bob(gatebell), trusted=True, scopes="openid")
         assert sign_in_to(gatebell, silent, browser)["sid"]
         sign_out(gatebell, browser)
-        assert tell(gatebell) == 0
+        assert send_logout_tokens(gatebell) == 0
         assert told.received == []
 
 
 @pytest.mark.long
-def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: Person) -> None:
+def test_a_removed_logout_uri_gets_no_logout_token(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
         sign_in_to(gatebell, client, browser)
@@ -297,14 +301,14 @@ def test_a_url_that_was_taken_away_is_not_told(gatebell: LiveGatebell, person: P
             mine = update(Application).where(Application.id == client.id)
             session.execute(mine.values(backchannel_logout_uri=None))
         sign_out(gatebell, browser)
-        assert tell(gatebell) == 1
-        assert tell(gatebell, later=timedelta(hours=1)) == 0
+        assert send_logout_tokens(gatebell) == 1
+        assert send_logout_tokens(gatebell, later=timedelta(hours=1)) == 0
         assert told.received == []
 
 
 @pytest.mark.long
 @pytest.mark.advisory("CVE-2026-4874")
-def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) -> None:
+def test_private_addresses_get_no_logout_token(gatebell: LiveGatebell, person: Person) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
         sign_in_to(gatebell, client, browser)
@@ -316,19 +320,23 @@ def test_a_private_address_is_not_asked(gatebell: LiveGatebell, person: Person) 
 
 
 @pytest.mark.long
-def test_a_logout_token_is_no_id_token_hint(gatebell: LiveGatebell, person: Person) -> None:
+def test_a_logout_token_is_rejected_as_an_id_token_hint(
+    gatebell: LiveGatebell, person: Person
+) -> None:
     browser = open_browser(gatebell, person)
     with application(gatebell) as (client, told):
         sign_in_to(gatebell, client, browser)
         sign_out(gatebell, browser)
-        tell(gatebell)
+        send_logout_tokens(gatebell)
         text = parse_qs(told.received[0].body.decode())["logout_token"][0]
     answer = machine(gatebell).get(f"{gatebell.url}/oauth/logout", params={"id_token_hint": text})
     assert answer.status_code == 400
 
 
 @pytest.mark.long
-def test_the_id_token_says_how_the_user_signed_in(gatebell: LiveGatebell, person: Person) -> None:
+def test_the_id_token_contains_the_method_of_the_sign_in(
+    gatebell: LiveGatebell, person: Person
+) -> None:
     with application(gatebell) as (client, _):
         claims = sign_in_to(gatebell, client, open_browser(gatebell, person))
     assert (claims["amr"], claims["acr"]) == (["pwd"], "1")

@@ -1,7 +1,7 @@
-"""The plan by which providers are certified for RP-Initiated Logout, module by module.
+"""The certification plan for RP-Initiated Logout, module by module.
 
-Each test is named after a module of `oidcc-rp-initiated-logout-certification-test-plan`. What else
-holds of signing out is in tests/stories/oauth/test_openid_logout.py.
+Each test is named after a module of `oidcc-rp-initiated-logout-certification-test-plan`.
+tests/stories/oauth/test_openid_logout.py has more tests of logout.
 """
 
 import pytest
@@ -26,8 +26,8 @@ from tests.support.wire.html_forms import form_with, submit
 pytestmark = pytest.mark.one_database("postgres")
 
 
-def assert_nobody_is_signed_in(gatebell: LiveGatebell, browser: requests.Session) -> None:
-    """Check as the plan does: with prompt=none, the application learns that nobody is."""
+def assert_signed_out(gatebell: LiveGatebell, browser: requests.Session) -> None:
+    """Check with prompt=none, as the plan does, that no user is signed in."""
     answer = ask(browser, gatebell, openid_application(gatebell), scope="openid", prompt="none")
     assert landing(answer)["error"] == "login_required"
 
@@ -39,7 +39,7 @@ def assert_signs_out_once_asked(
     assert is_signed_in(gatebell, browser)
     answer = submit(browser, page, form_with(page, "decision"), decision="sign_out")
     assert "You are signed out" in answer.text
-    assert_nobody_is_signed_in(gatebell, browser)
+    assert_signed_out(gatebell, browser)
 
 
 @pytest.mark.rfc("oidc-logout-2.1-a")
@@ -56,8 +56,8 @@ def test_oidcc_rp_initiated_logout(gatebell: LiveGatebell) -> None:
     answer = at(browser, url)
     assert answer.status_code == 302
     assert answer.headers["Location"] == f"{AFTER}&state=s+%26%3F%C3%A9"
-    assert_nobody_is_signed_in(gatebell, browser)
-    # Again, signed out already: nothing to end, and the same way back.
+    assert_signed_out(gatebell, browser)
+    # A second request ends no session and redirects to the same URI.
     assert at(browser, url).headers["Location"] == answer.headers["Location"]
 
 
@@ -68,7 +68,7 @@ def test_oidcc_rp_initiated_logout_bad_post_logout_redirect_uri(gatebell: LiveGa
     assert_refused(gatebell, browser, id_token_hint=token.text, post_logout_redirect_uri=other)
 
 
-# joserfc rightly finds unwise what the test makes.
+# joserfc warns about the insecure token that this test creates.
 @pytest.mark.long
 @pytest.mark.rfc("oidc-logout-2-b")
 @pytest.mark.filterwarnings("ignore::joserfc.errors.SecurityWarning")
@@ -94,7 +94,7 @@ def test_oidcc_rp_initiated_logout_no_post_logout_redirect_uri(gatebell: LiveGat
     page = at(browser, end_session(gatebell, id_token_hint=token.text, state="s"))
     assert page.status_code == 200
     assert "You are signed out" in page.text
-    assert_nobody_is_signed_in(gatebell, browser)
+    assert_signed_out(gatebell, browser)
 
 
 @pytest.mark.rfc("oidc-logout-3-b")
@@ -102,7 +102,7 @@ def test_oidcc_rp_initiated_logout_no_state(gatebell: LiveGatebell) -> None:
     browser, token = somebody(gatebell, alice(gatebell))
     known = {"id_token_hint": token.text, "post_logout_redirect_uri": AFTER}
     assert at(browser, end_session(gatebell, **known)).headers["Location"] == AFTER
-    assert_nobody_is_signed_in(gatebell, browser)
+    assert_signed_out(gatebell, browser)
 
 
 @pytest.mark.rfc("oidc-logout-2-d")

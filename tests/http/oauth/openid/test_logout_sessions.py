@@ -1,4 +1,4 @@
-"""Which ID tokens sign a browser out without a question: those of its own session."""
+"""Logout with ID tokens: only tokens of the same session need no confirmation."""
 
 import pytest
 import requests
@@ -13,7 +13,7 @@ from tests.support.wire.html_forms import form_to, form_with, submit
 
 @pytest.fixture
 def dora(gatebell: LiveGatebell) -> Person:
-    """Somebody whom no other test signs out."""
+    """A user that no other test signs out."""
     return make_user(gatebell, name="dora")
 
 
@@ -27,19 +27,23 @@ def assert_asked(gatebell: LiveGatebell, browser: requests.Session, token: IdTok
 
 
 @pytest.mark.both_databases
-def test_a_token_of_this_session_signs_out_at_once(gatebell: LiveGatebell, dora: Person) -> None:
+def test_a_token_of_this_session_signs_out_without_confirmation(
+    gatebell: LiveGatebell, dora: Person
+) -> None:
     browser, token = somebody(gatebell, dora)
     at(browser, end_session(gatebell, id_token_hint=token.text))
     assert not is_signed_in(gatebell, browser)
 
 
 @pytest.mark.both_databases
-def test_a_token_of_another_session_is_a_question(gatebell: LiveGatebell, dora: Person) -> None:
+def test_a_token_of_another_session_needs_a_confirmation(
+    gatebell: LiveGatebell, dora: Person
+) -> None:
     _, token = somebody(gatebell, dora)
     assert_asked(gatebell, open_browser(gatebell, dora), token)
 
 
-def test_a_token_of_an_application_that_lost_access_is_a_question(
+def test_a_token_of_a_revoked_application_needs_a_confirmation(
     gatebell: LiveGatebell, dora: Person
 ) -> None:
     browser, token = somebody(gatebell, dora)
@@ -59,7 +63,7 @@ def test_an_application_may_revoke_its_tokens_first(gatebell: LiveGatebell, dora
     assert not is_signed_in(gatebell, browser)
 
 
-def test_a_hint_about_another_user_is_named_to_the_application(
+def test_the_application_gets_an_error_for_a_hint_of_another_user(
     gatebell: LiveGatebell, dora: Person
 ) -> None:
     _, token = somebody(gatebell, make_user(gatebell, name="erin"))
@@ -69,4 +73,4 @@ def test_a_hint_about_another_user_is_named_to_the_application(
     )
     brought = landing(back)
     assert brought["error"] == "login_required"
-    assert "Another user" in brought["error_description"]
+    assert "not the user of the id_token_hint" in brought["error_description"]

@@ -1,4 +1,4 @@
-"""ID tokens and /oauth/userinfo: what they say, and what may be asked for along with them."""
+"""ID tokens and /oauth/userinfo: their claims, and their request parameters."""
 
 import base64
 from datetime import UTC, datetime
@@ -10,10 +10,10 @@ from sqlalchemy import update
 
 from domain.access.roles import Role
 from domain.accounts.users import get_user
-from domain.oauth.openid.userinfo import MOST_GROUP_CHARACTERS
+from domain.oauth.openid.userinfo import MAX_GROUPS_CLAIM_LENGTH
 from domain.projects import creation
-from domain.projects.creation import create_group, make_owner
-from domain.projects.members import OPERATOR, add_member
+from domain.projects.creation import add_owner, create_group
+from domain.projects.members import OPERATOR_VIEWER, add_member
 from models import User
 from tests.support.accounts.namespaces import get_namespace
 from tests.support.accounts.people import (
@@ -64,7 +64,7 @@ CONFIGURATION = "/.well-known/openid-configuration"
 @pytest.mark.rfc("rfc9700-4.5.3-a")
 @pytest.mark.rfc("oidc-core-2-a", "oidc-core-2-c", "oidc-core-2-d", "oidc-core-2-e")
 @pytest.mark.rfc("oidc-core-2-f", "oidc-core-3.1.3.6-a", "oidc-core-10.1-a", "oidc-core-15.1-a")
-def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell) -> None:
+def test_an_id_token_contains_issuer_subject_audience_and_times(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     before = datetime.now(UTC).timestamp()
     pair = new_pair(gatebell, client, scope="openid read_user", nonce="n-0S6 _Wz?")
@@ -87,7 +87,9 @@ def test_an_id_token_says_who_signed_in_for_whom_and_when(gatebell: LiveGatebell
 @pytest.mark.spec("D7")
 @pytest.mark.rfc("oidc-core-5.4-a")
 @pytest.mark.parametrize("more", ["", "profile", "email", "profile email"])
-def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell, more: str) -> None:
+def test_an_id_token_has_the_same_user_claims_as_userinfo(
+    gatebell: LiveGatebell, more: str
+) -> None:
     client = openid_application(gatebell)
     erin = make_user(gatebell, name="erin")
     group, _, _ = make_project(gatebell, erin).rpartition("/")
@@ -101,7 +103,7 @@ def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell,
     assert told["groups"] == [group]
     assert ("preferred_username" in claims) is ("profile" in more)
     assert claims.get("email") == (erin.email if "email" in more else None)
-    # The day after: it says what is so then, of the scopes that were granted.
+    # After a refresh, the claims are current for the granted scopes.
     with database_of(gatebell) as session:
         session.execute(update(User).where(User.email == erin.email).values(name="Erin the Second"))
     again = pair_in(refresh(gatebell, client, pair.refresh)).answer["id_token"]
@@ -110,21 +112,21 @@ def test_an_id_token_says_of_the_user_what_userinfo_says(gatebell: LiveGatebell,
 
 
 @pytest.mark.long
-def test_an_id_token_stays_short_enough_for_an_address(gatebell: LiveGatebell) -> None:
+def test_an_id_token_with_many_groups_still_fits_into_a_url(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     erin = make_user(gatebell, name="erin")
     groups = [make_project(gatebell, erin).rpartition("/")[0] for _ in range(3)]
     with database_of(gatebell) as session:
         user = get_user(erin.username, session=session)
-        for number in range(MOST_GROUP_CHARACTERS // len(groups[0])):
+        for number in range(MAX_GROUPS_CLAIM_LENGTH // len(groups[0])):
             path = f"{groups[0]}/{number:04}"
             group = create_group(path, reserved=frozenset(), session=session, now=now())
-            make_owner(group, user.id, session=session, now=now())
+            add_owner(group, user.id, session=session, now=now())
             groups.append(path)
     browser = open_browser(gatebell, erin)
     code = landing(ask(browser, gatebell, client, scope="openid"))["code"]
     pair = pair_in(redeem(gatebell, client, code))
-    # A part of the groups would look like the whole; whoever needs them asks userinfo.
+    # A partial list would look complete, so clients get the groups from userinfo.
     hint = checked(gatebell, pair.answer["id_token"])
     assert "groups" not in hint.claims
     assert sorted(userinfo(gatebell, pair.access).json()["groups"]) == sorted(groups)
@@ -139,7 +141,7 @@ def test_without_openid_there_is_no_id_token(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("oidc-core-3.1.3.3-a")
-def test_a_public_application_gets_one_as_well(gatebell: LiveGatebell) -> None:
+def test_a_public_application_gets_an_id_token(gatebell: LiveGatebell) -> None:
     client = make_application(
         gatebell, bob(gatebell), trusted=True, confidential=False, scopes="openid"
     )
@@ -149,7 +151,7 @@ def test_a_public_application_gets_one_as_well(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("oidc-core-12.2-a", "oidc-core-12.2-b")
-def test_a_refresh_repeats_when_the_user_signed_in_but_not_the_nonce(
+def test_a_refresh_keeps_auth_time_but_not_the_nonce(
     gatebell: LiveGatebell,
 ) -> None:
     client = openid_application(gatebell)
@@ -163,7 +165,7 @@ def test_a_refresh_repeats_when_the_user_signed_in_but_not_the_nonce(
     assert second["at_hash"] != first["at_hash"]
 
 
-def test_a_refresh_that_gives_up_openid_gets_no_id_token(gatebell: LiveGatebell) -> None:
+def test_a_refresh_without_the_openid_scope_returns_no_id_token(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid read_user")
     narrower = pair_in(refresh(gatebell, client, pair.refresh, scope="read_user"))
@@ -171,13 +173,13 @@ def test_a_refresh_that_gives_up_openid_gets_no_id_token(gatebell: LiveGatebell)
 
 
 @pytest.mark.rfc("rfc6749-4.1.2.1-e", "oidc-core-3.1.2.1-b")
-def test_openid_needs_registration(gatebell: LiveGatebell) -> None:
+def test_the_openid_scope_must_be_registered(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, server_application(gatebell), scope="openid")
     assert landing(answer)["error"] == "invalid_scope"
 
 
-def test_offline_access_may_be_asked_for_by_everybody(gatebell: LiveGatebell) -> None:
+def test_every_application_can_request_offline_access(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client, scope="read_user offline_access")
     assert pair.answer["scope"] == "read_user offline_access"
@@ -185,7 +187,7 @@ def test_offline_access_may_be_asked_for_by_everybody(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.rfc("oidc-core-11-a")
-def test_offline_access_is_granted_by_the_person_and_nobody_else(gatebell: LiveGatebell) -> None:
+def test_offline_access_needs_the_consent_of_the_user(gatebell: LiveGatebell) -> None:
     client = make_application(gatebell, bob(gatebell))
     browser = signed_in(gatebell, alice(gatebell))
     page = ask(browser, gatebell, client, scope="read_user offline_access")
@@ -195,7 +197,7 @@ def test_offline_access_is_granted_by_the_person_and_nobody_else(gatebell: LiveG
     assert landing(silent)["error"] == "consent_required"
 
 
-def test_nobody_is_registered_for_offline_access_on_the_page(gatebell: LiveGatebell) -> None:
+def test_the_registration_page_does_not_offer_offline_access(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/-/user_settings/applications/new").text
     assert 'value="openid"' in page
@@ -204,9 +206,7 @@ def test_nobody_is_registered_for_offline_access_on_the_page(gatebell: LiveGateb
 
 @pytest.mark.rfc("oidc-core-3.1.2.1-m", "oidc-core-3.1.2.2-b")
 @pytest.mark.parametrize("prompt", ["none", None])
-def test_a_hint_about_somebody_else_gets_no_code(
-    gatebell: LiveGatebell, prompt: str | None
-) -> None:
+def test_a_hint_of_another_user_returns_no_code(gatebell: LiveGatebell, prompt: str | None) -> None:
     hint = sign_in_with(gatebell).text
     browser = open_browser(gatebell, bob(gatebell))
     client = openid_application(gatebell)
@@ -214,7 +214,7 @@ def test_a_hint_about_somebody_else_gets_no_code(
     assert landing(answer)["error"] == "login_required"
 
 
-def test_a_hint_that_is_none_is_an_invalid_request(gatebell: LiveGatebell) -> None:
+def test_a_malformed_hint_is_an_invalid_request(gatebell: LiveGatebell) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, openid_application(gatebell), id_token_hint="a.b.c")
     assert landing(answer)["error"] == "invalid_request"
@@ -224,7 +224,7 @@ def test_a_hint_that_is_none_is_an_invalid_request(gatebell: LiveGatebell) -> No
 @pytest.mark.rfc(
     "rfc8414-2-c", "oidc-core-2-e", "oidc-core-5.6-a", "oidc-core-8-a", "oidc-logout-2.1-a"
 )
-def test_the_provider_describes_itself_and_says_the_same_in_both_places(
+def test_both_metadata_documents_agree(
     gatebell: LiveGatebell,
 ) -> None:
     http = machine(gatebell)
@@ -246,7 +246,7 @@ def test_the_provider_describes_itself_and_says_the_same_in_both_places(
         assert http.get(provider[name]).status_code != 404, name
 
 
-# /oauth/userinfo
+# Tests of /oauth/userinfo.
 
 
 def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> TokenPair:
@@ -256,21 +256,26 @@ def tokens_of(gatebell: LiveGatebell, person: Person, scope: str) -> TokenPair:
 
 
 def member_of(gatebell: LiveGatebell, person: Person, *paths: str, of: str) -> None:
-    """Make groups, and the person a member of one of them."""
+    """Create groups, and add the user to the group `of`."""
     with database_of(gatebell) as session:
         for path in paths:
             creation.create_group(path, reserved=frozenset(), session=session, now=now())
         get_user(person.username, session=session)
         namespace = get_namespace(of, session=session)
         add_member(
-            namespace, person.username, Role.DEVELOPER, by=OPERATOR, session=session, now=now()
+            namespace,
+            person.username,
+            Role.DEVELOPER,
+            by=OPERATOR_VIEWER,
+            session=session,
+            now=now(),
         )
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D4")
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.6-a")
-def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
+def test_each_scope_adds_its_claims(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="carol")
     claims = userinfo(gatebell, tokens_of(gatebell, person, SCOPES).access).json()
     picture = claims.pop("picture")
@@ -301,7 +306,7 @@ def test_each_scope_opens_its_claims(gatebell: LiveGatebell) -> None:
     ("scope", "names"),
     [("openid", {"sub", "groups"}), ("openid email", {"sub", "groups", "email", "email_verified"})],
 )
-def test_what_was_not_granted_is_not_told(
+def test_userinfo_returns_only_granted_claims(
     gatebell: LiveGatebell, scope: str, names: set[str]
 ) -> None:
     pair = new_pair(gatebell, openid_application(gatebell), scope=scope)
@@ -311,10 +316,10 @@ def test_what_was_not_granted_is_not_told(
 
 
 @pytest.mark.both_databases
-def test_groups_are_those_one_is_in_and_those_below_them(gatebell: LiveGatebell) -> None:
+def test_the_groups_claim_contains_groups_and_their_subgroups(gatebell: LiveGatebell) -> None:
     person = make_user(gatebell, name="dora")
     top = unique("group_")
-    # An underscore is no wildcard, and a longer name is no group below.
+    # An underscore is not a wildcard, and a longer name is not a subgroup.
     others = (top.replace("_", "x"), f"{top}-b")
     below = (f"{top}/a", f"{top}/a/b")
     member_of(gatebell, person, *others, top, *below, f"{others[0]}/a", of=top)
@@ -325,7 +330,7 @@ def test_groups_are_those_one_is_in_and_those_below_them(gatebell: LiveGatebell)
 
 @pytest.mark.spec("D4")
 @pytest.mark.rfc("rfc6750-2.1-a", "rfc6750-2.2-a", "oidc-core-5.3-b")
-def test_a_token_may_come_by_header_form_and_query(gatebell: LiveGatebell) -> None:
+def test_userinfo_accepts_tokens_in_header_form_and_query(gatebell: LiveGatebell) -> None:
     token = new_pair(gatebell, openid_application(gatebell), scope=SCOPES).access
     http, url = machine(gatebell), f"{gatebell.url}/oauth/userinfo"
     header = {"Authorization": f"Bearer {token}"}
@@ -354,7 +359,7 @@ def test_without_a_token_the_challenge_names_no_error(gatebell: LiveGatebell) ->
     for answer in (
         machine(gatebell).get(url),
         machine(gatebell).post(url),
-        # A form belongs to a POST (RFC 6750 section 2.2).
+        # Only a POST may have the token in a form (RFC 6750 section 2.2).
         machine(gatebell).get(url, data={"access_token": "x"}),
         machine(gatebell).post(url, json={"access_token": "x"}),
     ):
@@ -363,7 +368,7 @@ def test_without_a_token_the_challenge_names_no_error(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.rfc("rfc6749-7-a", "rfc6750-3.1-c", "oidc-core-5.3.3-a")
-def test_a_token_without_openid_opens_nothing(gatebell: LiveGatebell) -> None:
+def test_userinfo_rejects_a_token_without_the_openid_scope(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, server_application(gatebell))
     answer = userinfo(gatebell, pair.access)
     assert_challenged(answer, 403, "insufficient_scope")
@@ -374,7 +379,7 @@ def test_a_token_without_openid_opens_nothing(gatebell: LiveGatebell) -> None:
 @pytest.mark.rfc(
     "rfc6749-1.5-a", "rfc6750-3-a", "rfc6750-3.1-b", "oidc-core-5.3.3-a", "oidc-core-16-a"
 )
-def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> None:
+def test_userinfo_rejects_revoked_and_foreign_credentials(gatebell: LiveGatebell) -> None:
     client = openid_application(gatebell)
     pair = new_pair(gatebell, client, scope="openid")
     personal = gatebell.cli(
@@ -386,7 +391,7 @@ def test_dead_and_foreign_credentials_open_nothing(gatebell: LiveGatebell) -> No
 
 
 @pytest.mark.rfc("rfc6750-2-a", "rfc6750-3.1-a")
-def test_different_tokens_are_an_invalid_request_and_the_same_token_is_one(
+def test_different_tokens_in_one_request_are_an_invalid_request(
     gatebell: LiveGatebell,
 ) -> None:
     client = openid_application(gatebell)
@@ -400,6 +405,6 @@ def test_different_tokens_are_an_invalid_request_and_the_same_token_is_one(
 
 
 @pytest.mark.parametrize("name", ["AA-1", "A-360", "-1", "A-", "A--1"])
-def test_a_picture_that_nobody_has_is_none(gatebell: LiveGatebell, name: str) -> None:
+def test_an_invalid_picture_name_is_not_found(gatebell: LiveGatebell, name: str) -> None:
     answer = machine(gatebell).get(f"{gatebell.url}/-/pictures/{name}.svg", allow_redirects=False)
     assert answer.status_code == 404

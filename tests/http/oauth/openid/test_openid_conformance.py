@@ -1,7 +1,7 @@
-"""The plan that OpenID providers are certified by (Basic OP), module by module.
+"""The certification plan for OpenID providers (Basic OP), module by module.
 
-Each test is named after the module of the OpenID Foundation's conformance suite whose plan
-`oidcc-basic-certification-test-plan` it repeats, for a client that is registered beforehand.
+Each test is named after a module of the OpenID Foundation's conformance suite. The plan is
+`oidcc-basic-certification-test-plan`, with a client that is registered in advance.
 """
 
 from datetime import timedelta
@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urljoin
 import pytest
 from sqlalchemy import select
 
-from domain.oauth.openid.userinfo import CLAIMS
+from domain.oauth.openid.userinfo import CLAIMS_BY_SCOPE
 from models import Authorization
 from tests.support.accounts.people import (
     ClientCredentials,
@@ -125,7 +125,9 @@ def test_oidcc_scope_profile(gatebell: LiveGatebell, client: ClientCredentials) 
     assert signed.claims["preferred_username"] == alice(gatebell).username
     assert {"nickname", "profile", "picture"} <= set(signed.claims)
     assert "email" not in signed.claims
-    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["profile"]) - {"zoneinfo"}
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS_BY_SCOPE["profile"]) - {
+        "zoneinfo"
+    }
 
 
 @pytest.mark.rfc("oidc-core-5.1-a", "oidc-core-5.4-a")
@@ -134,11 +136,11 @@ def test_oidcc_scope_email(gatebell: LiveGatebell, client: ClientCredentials) ->
     assert signed.claims["email"] == alice(gatebell).email
     assert isinstance(signed.claims["email_verified"], bool)
     assert "name" not in signed.claims
-    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS["email"])
+    assert set(signed.token.claims) | {"groups"} == ID_TOKEN | set(CLAIMS_BY_SCOPE["email"])
 
 
 def assert_no_such_scope(gatebell: LiveGatebell, scope: str) -> None:
-    """Check what lets the suite skip a module: the metadata names no such scope."""
+    """Check that the metadata do not list the scope, in which case the suite skips the module."""
     assert scope not in supported(gatebell)["scopes_supported"]
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, openid_application(gatebell), scope=f"openid {scope}")
@@ -309,7 +311,7 @@ def test_oidcc_ensure_post_request_succeeds(
         "state": STATE,
         "nonce": NONCE,
     }
-    # A form of another origin brings no cookie of ours; the browser has it for the next address.
+    # A cross-origin form sends no cookie; the browser sends it with the next request.
     http, browser = gatebell.http(), signed_in(gatebell, alice(gatebell))
     posted = http.post(f"{gatebell.url}/oauth/authorize", data=form, allow_redirects=False)
     assert posted.status_code == 303
@@ -338,7 +340,7 @@ def test_oidcc_unsigned_request_object_supported_correctly_or_rejected_as_unsupp
 def test_oidcc_claims_essential(gatebell: LiveGatebell, client: ClientCredentials) -> None:
     assert supported(gatebell)["claims_parameter_supported"] is False
     wanted = '{"userinfo": {"name": {"essential": true}}}'
-    # An essential claim that is not told is no error (section 5.5.1).
+    # A missing essential claim is not an error (section 5.5.1).
     assert "name" not in run(gatebell, client, claims=wanted).claims
 
 

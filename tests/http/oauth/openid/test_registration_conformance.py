@@ -1,7 +1,7 @@
-"""The plan by which providers are certified for dynamic registration, module by module.
+"""The certification plan for dynamic registration, module by module.
 
-Each test is named after a module of `oidcc-dynamic-certification-test-plan`, and plays a client
-that registers itself with a key. All send PKCE, which the suite does not: such clients need it.
+Each test is named after a module of `oidcc-dynamic-certification-test-plan` and uses a client that
+registers itself with a key. All clients use PKCE, which the suite does not: such clients need it.
 """
 
 import json
@@ -45,8 +45,8 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @pytest.fixture(scope="module")
 def gatebell(live_postgres: LiveGatebell) -> Iterator[LiveGatebell]:
-    """A provider at which anybody registers a client."""
-    make_user(live_postgres, admin=True)  # keeps what nobody owns
+    """A provider with open client registration."""
+    make_user(live_postgres, admin=True)  # Owner of the clients that no user owns.
     switches = {"dynamic_client_registration": "true", "open_client_registration": "true"}
     many = {"client_registration_rate_limit": "1000/minute"}
     with changed_settings(live_postgres, **switches, **many) as changed:
@@ -60,7 +60,7 @@ def person(gatebell: LiveGatebell) -> Person:
 
 @pytest.fixture
 def browser(gatebell: LiveGatebell, person: Person) -> requests.Session:
-    """A browser in which somebody is signed in."""
+    """A browser with a signed-in user."""
     return open_browser(gatebell, person)
 
 
@@ -70,11 +70,11 @@ class Client:
 
     credentials: ClientCredentials
     key: Key
-    #: What the provider answered to it.
+    #: Response to the registration.
     registered: dict[str, Any]
 
     def prove(self, gatebell: LiveGatebell, **claims: Any) -> dict[str, str]:
-        """Return the parameters by which it proves who it is."""
+        """Return the parameters that authenticate the client."""
         text = assertion(gatebell, self.credentials, self.key, **claims)
         return {"client_assertion_type": ASSERTION, "client_assertion": text}
 
@@ -91,7 +91,7 @@ class Client:
 
 
 def metadata(key: Key, **said: object) -> dict[str, object]:
-    """Return what a client of the plan says of itself."""
+    """Return the metadata of a client of the plan."""
     return {
         "client_name": "Suite",
         "redirect_uris": [CALLBACK],
@@ -108,7 +108,7 @@ def register(gatebell: LiveGatebell, body: Mapping[str, object]) -> requests.Res
 
 
 def new_client(gatebell: LiveGatebell, **said: object) -> Client:
-    """Register a client with a key, at the endpoint that the provider names."""
+    """Register a client with a key at the endpoint from the metadata."""
     key = new_key()
     body = metadata(key, **said)
     answer = machine(gatebell).post(supported(gatebell)["registration_endpoint"], json=body)
@@ -127,7 +127,7 @@ def new_client(gatebell: LiveGatebell, **said: object) -> Client:
 def ask_for(
     gatebell: LiveGatebell, browser: requests.Session, client: Client, **changes: Changes
 ) -> requests.Response:
-    """Go where the client sends the browser."""
+    """Request an authorization with the client's parameters."""
     wanted: dict[str, Changes] = {"scope": "openid", "nonce": NONCE, **PKCE, **changes}
     return ask(browser, gatebell, client.credentials, **wanted)
 
@@ -135,7 +135,7 @@ def ask_for(
 def run(
     gatebell: LiveGatebell, browser: requests.Session, client: Client, **changes: Changes
 ) -> Signed:
-    """Go through a whole flow, in which the person is asked."""
+    """Complete a flow with the user's consent."""
     answer = decide(browser, ask_for(gatebell, browser, client, **changes))
     return take(gatebell, client.credentials, answer, client.redeem)
 
@@ -208,7 +208,7 @@ def test_oidcc_redirect_uri_regfrag(gatebell: LiveGatebell) -> None:
 def test_oidcc_discovery_endpoint_verification(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
-    # Of who registers clients, the suite wants implicit grants as well.
+    # For providers with registration, the suite also expects implicit grants.
     assert supported(gatebell)["response_types_supported"] == ["code"]
     client = new_client(gatebell)
     answer = ask_for(gatebell, browser, client, response_type="id_token")
@@ -233,20 +233,20 @@ def test_oidcc_registration_logo_uri(gatebell: LiveGatebell, browser: requests.S
 def test_oidcc_registration_policy_uri(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, policy_uri="https://client.example/policy")
     page = ask_for(gatebell, browser, client).text
-    assert 'Privacy policy, as it says: <a href="https://client.example/policy"' in page
+    assert 'Privacy policy (not verified): <a href="https://client.example/policy"' in page
 
 
 def test_oidcc_registration_tos_uri(gatebell: LiveGatebell, browser: requests.Session) -> None:
     client = new_client(gatebell, tos_uri="https://client.example/terms")
     page = ask_for(gatebell, browser, client).text
-    assert 'Terms of service, as it says: <a href="https://client.example/terms"' in page
+    assert 'Terms of service (not verified): <a href="https://client.example/terms"' in page
 
 
 def assert_keys_elsewhere_are_refused(gatebell: LiveGatebell) -> None:
     body = metadata(new_key(), jwks_uri="https://client.example/keys")
     answer = register(gatebell, {name: value for name, value in body.items() if name != "jwks"})
     assert_refused(answer, "invalid_client_metadata")
-    assert "a jwks_uri is not fetched" in answer.json()["error_description"]
+    assert "jwks_uri is not supported" in answer.json()["error_description"]
 
 
 @pytest.mark.not_offered
@@ -287,7 +287,7 @@ def test_oidcc_refresh_token_rp_key_rotation(
     gatebell: LiveGatebell, browser: requests.Session
 ) -> None:
     assert_keys_elsewhere_are_refused(gatebell)
-    # A client puts its new key in the place of the old one instead (RFC 7592).
+    # Instead, a client replaces its old key with the new key (RFC 7592).
     client, key = new_client(gatebell), new_key()
     signed = run(gatebell, browser, client, scope="openid offline_access")
     body = {**metadata(key), "client_id": client.credentials.client_id}
@@ -299,7 +299,7 @@ def test_oidcc_refresh_token_rp_key_rotation(
 
 
 def renew(gatebell: LiveGatebell, client: Client, signed: Signed) -> requests.Response:
-    """Present the refresh token of a flow."""
+    """Send the refresh token of a flow."""
     form = {"grant_type": "refresh_token", "refresh_token": signed.refresh}
     return post_token(gatebell, form | client.prove(gatebell))
 

@@ -1,4 +1,4 @@
-"""POST /oauth/token with a user's name and password, and where that is limited or off."""
+"""The password grant of POST /oauth/token, its limits, and the settings that turn it off."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -67,28 +67,30 @@ def test_a_name_and_a_password_are_exchanged_for_a_token(
 
 
 @pytest.mark.spec("B7", "D1")
-def test_such_a_token_is_for_everything_and_for_no_application(gatebell: LiveGatebell) -> None:
+def test_a_token_without_client_has_the_api_scope_and_no_application(
+    gatebell: LiveGatebell,
+) -> None:
     token = exchange(gatebell, alice(gatebell)).json()["access_token"]
     info = token_info(gatebell, token).json()
     assert info["scope"] == ["api"]
     assert info["application"] == {"uid": None}
 
 
-def test_scope_may_narrow_it(gatebell: LiveGatebell) -> None:
+def test_the_scope_parameter_narrows_the_token(gatebell: LiveGatebell) -> None:
     answer = exchange(gatebell, alice(gatebell), scope="read_user read_api")
     assert scopes_of(gatebell, answer) == ["read_api", "read_user"]
-    # Nobody could refresh such a token.
+    # A token without a client could not be refreshed.
     answer = exchange(gatebell, alice(gatebell), scope="read_user offline_access")
     assert "refresh_token" not in answer.json()
     assert scopes_of(gatebell, answer) == ["read_user"]
 
 
 @pytest.mark.parametrize("scope", ["nonsense", "api nonsense", " ", "\x00", "é", "offline_access"])
-def test_a_scope_that_there_is_not_is_refused(gatebell: LiveGatebell, scope: str) -> None:
+def test_an_unknown_scope_is_rejected(gatebell: LiveGatebell, scope: str) -> None:
     assert_refused(exchange(gatebell, alice(gatebell), scope=scope), "invalid_scope")
 
 
-def test_without_a_client_no_scope_is_issued_that_an_application_could_not_register(
+def test_registry_and_admin_scopes_are_rejected_without_a_client(
     gatebell: LiveGatebell,
 ) -> None:
     for person in (alice(gatebell), root(gatebell)):
@@ -100,12 +102,12 @@ def test_without_a_client_no_scope_is_issued_that_an_application_could_not_regis
             )
 
 
-# With a client
+# Requests with a client.
 
 
 @pytest.mark.spec("B7")
 @pytest.mark.rfc("rfc6749-4.3.2-a")
-def test_a_client_may_prove_itself_by_basic_or_in_the_body(gatebell: LiveGatebell) -> None:
+def test_a_client_can_authenticate_with_basic_or_in_the_body(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     basic = exchange(gatebell, alice(gatebell), auth=(client.client_id, client.secret))
     posted = exchange(
@@ -118,7 +120,7 @@ def test_a_client_may_prove_itself_by_basic_or_in_the_body(gatebell: LiveGatebel
 
 
 @pytest.mark.rfc("rfc6749-4.3.2-a")
-def test_a_client_that_is_named_has_to_prove_itself(gatebell: LiveGatebell) -> None:
+def test_a_client_id_without_valid_credentials_is_rejected(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     person = alice(gatebell)
     for answer in (
@@ -135,7 +137,7 @@ def test_a_client_that_is_named_has_to_prove_itself(gatebell: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_a_client_gets_what_it_is_registered_for_and_no_more(gatebell: LiveGatebell) -> None:
+def test_a_client_gets_only_registered_scopes(gatebell: LiveGatebell) -> None:
     small = _public(gatebell, scopes="read_user read_api")
     large = _public(gatebell, scopes="read_user api")
     person = alice(gatebell)
@@ -155,7 +157,9 @@ def _public(gatebell: LiveGatebell, **changes: object) -> ClientCredentials:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_refresh_token_comes_only_if_application_or_user_say_so(gatebell: LiveGatebell) -> None:
+def test_a_refresh_token_needs_offline_access_or_a_setting_of_the_application(
+    gatebell: LiveGatebell,
+) -> None:
     client = _public(gatebell)
     person = alice(gatebell)
     assert "refresh_token" not in exchange(gatebell, person, client_id=client.client_id).json()
@@ -169,27 +173,27 @@ def test_a_refresh_token_comes_only_if_application_or_user_say_so(gatebell: Live
     first = exchange(gatebell, person, client_id=client.client_id).json()
     second = refresh(gatebell, client, first["refresh_token"], client_secret=None).json()
     assert second["scope"] == "read_api read_user"
-    # A family as every other: a dead token of a public client ends it.
+    # Reuse of a refresh token of a public client ends the family, as in other grants.
     age_refreshes(gatebell, timedelta(minutes=1))
     again = refresh(gatebell, client, first["refresh_token"], client_secret=None)
     assert_refused(again, "invalid_grant")
     assert not is_live(gatebell, second["access_token"])
 
 
-def test_a_client_that_asks_who_it_is_gets_an_id_token(gatebell: LiveGatebell) -> None:
+def test_a_client_with_the_openid_scope_gets_an_id_token(gatebell: LiveGatebell) -> None:
     client = _public(gatebell, scopes="openid read_user")
     answer = exchange(gatebell, alice(gatebell), client_id=client.client_id, scope="openid")
     assert list(answer.json()) == ["access_token", "token_type", "expires_in", "id_token"]
     assert "id_token" not in exchange(gatebell, alice(gatebell), scope="openid").json()
 
 
-# Refusals
+# Rejected requests.
 
 
 @pytest.mark.long
 @pytest.mark.spec("B7")
 @pytest.mark.rfc("rfc6749-4.3.2-b")
-def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
+def test_all_failed_sign_ins_get_the_same_error(gatebell: LiveGatebell) -> None:
     locked, blocked, other = (make_user(gatebell, name="charlie") for _ in range(3))
     set_state(gatebell, locked, "locked")
     set_state(gatebell, blocked, "blocked")
@@ -209,32 +213,32 @@ def test_whatever_speaks_against_it_looks_alike(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.parametrize("name", ["username", "password"])
-def test_nothing_may_be_missing_or_given_twice(gatebell: LiveGatebell, name: str) -> None:
+def test_missing_and_repeated_parameters_are_rejected(gatebell: LiveGatebell, name: str) -> None:
     person = alice(gatebell)
     for value in (None, "", [person.username, person.username]):
         assert_refused(exchange(gatebell, person, **{name: value}), "invalid_request")
 
 
-def test_a_password_in_the_address_does_not_count(gatebell: LiveGatebell) -> None:
+def test_a_password_in_the_url_is_rejected(gatebell: LiveGatebell) -> None:
     person = alice(gatebell)
     query = {"username": person.username, "password": person.password, "grant_type": "password"}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", params=query)
     assert_refused(answer, "invalid_request")
 
 
-def test_the_token_of_a_person_who_is_locked_is_dead(gatebell: LiveGatebell) -> None:
+def test_the_token_of_a_locked_user_is_invalid(gatebell: LiveGatebell) -> None:
     charlie = make_user(gatebell, name="charlie")
     token = exchange(gatebell, charlie).json()["access_token"]
     set_state(gatebell, charlie, "locked")
     assert not is_live(gatebell, token)
 
 
-# Giving it back
+# Revocation.
 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D3")
-def test_who_holds_a_token_without_client_gives_it_back_without_client(
+def test_a_token_without_client_is_revoked_without_client(
     gatebell: LiveGatebell,
 ) -> None:
     client = server_application(gatebell)
@@ -269,19 +273,19 @@ def test_no_password_is_logged(gatebell: LiveGatebell) -> None:
         assert secret not in log
 
 
-# On a service with few guesses, and where passwords alone do not count
+# A service with a low limit of attempts, and with the password grant turned off.
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service with few guesses."""
+    """A service with a low limit of sign-in attempts."""
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     with changed_settings(live, sign_in_attempts_per_account="3", sign_in_attempts_per_address="7"):
         yield live
-        fresh_counts(live)
+        reset_counts(live)
 
 
-def fresh_counts(gatebell: LiveGatebell) -> None:
+def reset_counts(gatebell: LiveGatebell) -> None:
     with database_of(gatebell) as session:
         session.execute(delete(AttemptCount))
 
@@ -294,8 +298,8 @@ def assert_must_wait(answer: requests.Response) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-4.3.2-c")
-def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGatebell) -> None:
-    fresh_counts(own)
+def test_failed_attempts_and_failed_sign_ins_share_a_limit_by_account(own: LiveGatebell) -> None:
+    reset_counts(own)
     charlie = make_user(own, name="charlie")
     assert try_to_sign_in(own, charlie.username, "wrong").status_code == 422
     for _ in range(2):
@@ -307,7 +311,7 @@ def test_guessing_is_limited_for_each_account_together_with_sign_ins(own: LiveGa
 
 @pytest.mark.long
 def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
-    fresh_counts(own)
+    reset_counts(own)
     charlie = make_user(own, name="charlie")
     for _ in range(2):
         for _ in range(2):
@@ -317,8 +321,8 @@ def test_the_right_password_clears_the_count(own: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-4.3.2-c")
-def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
-    fresh_counts(own)
+def test_failed_attempts_are_limited_by_address(own: LiveGatebell) -> None:
+    reset_counts(own)
     people = [make_user(own, name="charlie") for _ in range(8)]
     for person in people[:7]:
         assert_refused(exchange(own, person, password="wrong"), "invalid_grant")
@@ -328,8 +332,8 @@ def test_guessing_is_limited_for_each_address(own: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.spec("B9")
 @pytest.mark.rfc("rfc6749-5.2-d", "rfc6749-10.7-a", "rfc9700-2.4-a")
-def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell) -> None:
-    fresh_counts(own)
+def test_the_setting_for_git_passwords_turns_the_password_grant_off(own: LiveGatebell) -> None:
+    reset_counts(own)
     person = make_user(own)
     with changed_settings(own, password_authentication_enabled_for_git="off"):
         assert_refused(exchange(own, person), "unsupported_grant_type")
@@ -339,7 +343,7 @@ def test_without_passwords_for_git_there_is_no_password_grant(own: LiveGatebell)
 
 
 @pytest.mark.long
-def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
+def test_the_setting_for_git_passwords_explains_that_git_is_unaffected(
     own: LiveGatebell,
 ) -> None:
     said = "changes nothing for Git, which takes access tokens"
@@ -351,8 +355,8 @@ def test_whoever_sets_it_is_told_that_passwords_for_git_change_nothing_for_git(
 
 @pytest.mark.long
 @pytest.mark.rfc("rfc6749-10.7-a")
-def test_the_instance_can_insist_on_a_client(own: LiveGatebell) -> None:
-    fresh_counts(own)
+def test_the_instance_can_require_a_client(own: LiveGatebell) -> None:
+    reset_counts(own)
     person = make_user(own)
     client = make_application(own, person)
     with changed_settings(own, password_grant_without_client="off"):

@@ -1,4 +1,4 @@
-"""Tokens that are bound to a key (RFC 9449), on the wire."""
+"""Tokens that are bound to a key (RFC 9449), over HTTP."""
 
 from functools import cache
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 import requests
 from sqlalchemy import update
 
-from domain.oauth.client_jwts import ALGORITHMS
+from domain.oauth.client_jwts import CLIENT_JWT_ALGORITHMS
 from models import Application
 from tests.support.accounts.people import (
     alice,
@@ -45,7 +45,7 @@ USER = "/api/v4/user"
 
 @cache
 def prover() -> Prover:
-    """A key that tests share."""
+    """Return a key that tests share."""
     return Prover()
 
 
@@ -64,14 +64,12 @@ def assert_challenged(answer: requests.Response, error: str) -> None:
     challenge = answer.headers["WWW-Authenticate"]
     assert challenge.startswith("DPoP ")
     assert f'error="{error}"' in challenge
-    assert f'algs="{" ".join(ALGORITHMS)}"' in challenge
+    assert f'algs="{" ".join(CLIENT_JWT_ALGORITHMS)}"' in challenge
 
 
 @pytest.mark.rfc("rfc9449-5-a", "rfc9449-5-b", "rfc9449-7.1-a", "rfc9449-4.3-f", "rfc9700-2.2.1-a")
 @pytest.mark.parametrize("algorithm", ["ES256", "ES384", "ES512", "Ed25519", "PS256", "RS256"])
-def test_a_token_is_bound_to_the_key_that_was_proved(
-    gatebell: LiveGatebell, algorithm: str
-) -> None:
+def test_a_token_is_bound_to_the_key_of_the_proof(gatebell: LiveGatebell, algorithm: str) -> None:
     key = Prover.with_algorithm(algorithm)
     pair = bound_pair(gatebell, key)
     assert pair.answer["token_type"] == "DPoP"
@@ -82,14 +80,14 @@ def test_a_token_is_bound_to_the_key_that_was_proved(
 
 
 @pytest.mark.rfc("rfc9449-5-c")
-def test_a_token_without_a_proof_is_an_ordinary_one(gatebell: LiveGatebell) -> None:
+def test_a_token_without_a_proof_is_a_bearer_token(gatebell: LiveGatebell) -> None:
     pair = new_pair(gatebell, server_application(gatebell))
     assert pair.answer["token_type"] == "bearer"
     assert token_info(gatebell, pair.access).ok
 
 
 @pytest.mark.rfc("rfc9449-7.1-b", "rfc9449-4.3-j")
-def test_userinfo_takes_a_bound_token_too(gatebell: LiveGatebell) -> None:
+def test_userinfo_accepts_a_bound_token(gatebell: LiveGatebell) -> None:
     client = make_application(
         gatebell, bob(gatebell), scopes="openid", trusted=True, confidential=False
     )
@@ -103,7 +101,7 @@ def test_userinfo_takes_a_bound_token_too(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc9449-7.2-a")
-def test_a_bound_token_is_no_bearer_token(gatebell: LiveGatebell) -> None:
+def test_a_bound_token_is_rejected_as_a_bearer_token(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access
     bearer = {"Authorization": f"Bearer {token}"}
     with_proof = prover().showing(token, gatebell.url + USER, scheme="Bearer")
@@ -117,7 +115,7 @@ def test_a_bound_token_is_no_bearer_token(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc9449-7.1-c")
-def test_a_token_that_is_not_bound_is_not_taken_for_one(gatebell: LiveGatebell) -> None:
+def test_an_unbound_token_is_rejected_with_the_dpop_scheme(gatebell: LiveGatebell) -> None:
     ordinary = new_pair(gatebell, server_application(gatebell)).access
     personal = make_token(gatebell, bob(gatebell)).clear
     for token in (ordinary, personal):
@@ -128,7 +126,7 @@ def test_a_token_that_is_not_bound_is_not_taken_for_one(gatebell: LiveGatebell) 
 @pytest.mark.rfc("rfc9700-4.9.3-a")
 @pytest.mark.advisory("CVE-2024-49755")
 @pytest.mark.rfc("rfc9449-7.1-d", "rfc9449-4.3-k")
-def test_a_bound_token_is_of_no_use_without_its_key(gatebell: LiveGatebell) -> None:
+def test_a_bound_token_is_rejected_without_its_key(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access
     url = gatebell.url + USER
     thief = Prover().showing(token, url)
@@ -139,7 +137,7 @@ def test_a_bound_token_is_of_no_use_without_its_key(gatebell: LiveGatebell) -> N
 
 @pytest.mark.rfc("rfc9449-4.3-k", "rfc9449-7-a")
 @pytest.mark.parametrize("claims", [{"ath": ABSENT}, {"ath": "x"}, {"ath": None}, {"htm": "POST"}])
-def test_a_proof_for_something_else_opens_nothing(
+def test_a_proof_for_another_request_is_rejected(
     gatebell: LiveGatebell, claims: dict[str, Any]
 ) -> None:
     token = bound_pair(gatebell, prover()).access
@@ -149,7 +147,7 @@ def test_a_proof_for_something_else_opens_nothing(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-11.1-a")
-def test_a_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
+def test_a_proof_cannot_be_used_twice(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access
     headers = prover().showing(token, gatebell.url + USER)
     assert show_at(gatebell, USER, headers).ok
@@ -157,7 +155,7 @@ def test_a_proof_opens_a_resource_once(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc9449-4.3-h")
-def test_an_address_is_the_same_however_it_is_written(gatebell: LiveGatebell) -> None:
+def test_equivalent_spellings_of_a_url_are_accepted_in_a_proof(gatebell: LiveGatebell) -> None:
     token = bound_pair(gatebell, prover()).access
     host = gatebell.url.removeprefix("http://")
     for url in (f"HTTP://{host}{USER}?page=2#top", f"http://{host}/api/v4/%75ser"):
@@ -176,7 +174,7 @@ def test_an_address_is_the_same_however_it_is_written(gatebell: LiveGatebell) ->
 
 
 @pytest.mark.parametrize("slash", ["%2F", "%2f"])
-def test_a_reference_with_an_encoded_slash_is_proved_as_it_is_sent(
+def test_a_proof_for_a_url_with_an_encoded_slash_is_accepted(
     gatebell: LiveGatebell, slash: str
 ) -> None:
     path = make_project(gatebell, alice(gatebell))
@@ -189,7 +187,7 @@ def test_a_reference_with_an_encoded_slash_is_proved_as_it_is_sent(
     assert_challenged(show_at(gatebell, address, other), "invalid_dpop_proof")
 
 
-def test_the_proof_is_for_the_address_that_clients_know_whatever_host_is_called(
+def test_a_proof_must_name_the_configured_url_and_not_the_host_header(
     gatebell: LiveGatebell,
 ) -> None:
     token = bound_pair(gatebell, prover()).access
@@ -201,7 +199,7 @@ def test_the_proof_is_for_the_address_that_clients_know_whatever_host_is_called(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-d")
-def test_the_refresh_token_of_a_public_client_is_bound_as_well(gatebell: LiveGatebell) -> None:
+def test_the_refresh_token_of_a_public_client_is_bound(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)
     pair = bound_pair(gatebell, prover())
     for thief in (None, Prover()):
@@ -223,14 +221,14 @@ def test_a_client_with_a_secret_may_change_its_key(gatebell: LiveGatebell) -> No
         assert pair.answer["token_type"] == "DPoP"
         assert show_at(gatebell, USER, key.showing(pair.access, gatebell.url + USER)).ok
         form["refresh_token"] = pair.refresh
-    # Without a proof, what was bound would become a bearer token.
+    # Without a proof, the bound token would become a bearer token.
     assert_refused(post_token(gatebell, form, auth=auth), "invalid_grant")
     headers = Prover().for_token(gatebell)
     assert post_token(gatebell, form, auth=auth, headers=headers).ok
 
 
 @pytest.mark.rfc("rfc9449-10-a", "rfc9449-10-b")
-def test_a_code_can_be_bound_to_a_key_from_the_beginning(gatebell: LiveGatebell) -> None:
+def test_an_authorization_code_can_be_bound_to_a_key(gatebell: LiveGatebell) -> None:
     phone = phone_application(gatebell)
     code = phone_code(gatebell, dpop_jkt=prover().thumbprint)
     assert_refused(redeem_with_key(gatebell, phone, code, Prover()), "invalid_grant")
@@ -241,14 +239,14 @@ def test_a_code_can_be_bound_to_a_key_from_the_beginning(gatebell: LiveGatebell)
 
 
 @pytest.mark.parametrize("thumbprint", ["x", "x" * 44, "é" * 43, "a" * 42 + "=", "\x00" * 43])
-def test_a_thumbprint_that_is_none_is_refused(gatebell: LiveGatebell, thumbprint: str) -> None:
+def test_an_invalid_thumbprint_is_rejected(gatebell: LiveGatebell, thumbprint: str) -> None:
     browser = signed_in(gatebell, alice(gatebell))
     answer = ask(browser, gatebell, phone_application(gatebell), **PKCE, dpop_jkt=thumbprint)
     assert landing(answer)["error"] == "invalid_request"
 
 
 @pytest.mark.rfc("rfc9449-5-f")
-def test_devices_and_passwords_get_bound_tokens_too(gatebell: LiveGatebell) -> None:
+def test_device_and_password_grants_issue_bound_tokens(gatebell: LiveGatebell) -> None:
     television = make_application(gatebell, bob(gatebell), confidential=False)
     told = codes(gatebell, television)
     browser = signed_in(gatebell, alice(gatebell))
@@ -265,7 +263,7 @@ def test_devices_and_passwords_get_bound_tokens_too(gatebell: LiveGatebell) -> N
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-6.2-a")
-def test_introspection_names_the_key(gatebell: LiveGatebell) -> None:
+def test_introspection_returns_the_thumbprint_of_the_key(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     form = {
         "grant_type": "authorization_code",
@@ -285,7 +283,7 @@ def test_introspection_names_the_key(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc9449-5.2-a")
-def test_an_application_can_have_bound_tokens_only(gatebell: LiveGatebell) -> None:
+def test_an_application_can_require_bound_tokens(gatebell: LiveGatebell) -> None:
     phone = make_application(gatebell, bob(gatebell), confidential=False, trusted=True)
     with database_of(gatebell) as session:
         row = Application.uid == phone.client_id
@@ -300,7 +298,7 @@ def test_an_application_can_have_bound_tokens_only(gatebell: LiveGatebell) -> No
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-g", "rfc9449-11.1-b")
-def test_a_proof_gets_tokens_once_and_the_code_outlives_the_second_try(
+def test_a_reused_proof_is_rejected_without_spending_the_code(
     gatebell: LiveGatebell,
 ) -> None:
     phone = phone_application(gatebell)

@@ -1,4 +1,4 @@
-"""What makes a DPoP proof a good one (RFC 9449 section 4.3), and what any other text gets."""
+"""Validation of DPoP proofs (RFC 9449 section 4.3)."""
 
 from functools import cache
 from typing import Any
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.one_database("postgres")
 
 @cache
 def prover() -> Prover:
-    """A key that tests share."""
+    """Return a key that tests share."""
     return Prover()
 
 
 def rsa_jwk(bits: int, exponent: int = 65_537) -> dict[str, Any]:
-    """Return what looks like a public key."""
+    """Return an object that looks like a public key."""
     modulus = ((1 << bits) - 1).to_bytes((bits + 7) // 8)
     return {"kty": "RSA", "n": encoded(modulus), "e": encoded(exponent.to_bytes(3))}
 
@@ -43,7 +43,7 @@ def claims_for(gatebell: LiveGatebell) -> dict[str, Any]:
 
 
 def send(gatebell: LiveGatebell, proof: str | bytes) -> requests.Response:
-    """Send a proof with a request that is refused in any case."""
+    """Send a proof with a request that fails in any case."""
     form = {
         "grant_type": "refresh_token",
         "client_id": phone_application(gatebell).client_id,
@@ -56,7 +56,7 @@ def assert_proof_refused(gatebell: LiveGatebell, proof: str | bytes) -> None:
     assert_refused(send(gatebell, proof), "invalid_dpop_proof")
 
 
-def test_a_good_proof_is_not_what_the_request_fails_for(gatebell: LiveGatebell) -> None:
+def test_a_valid_proof_is_accepted(gatebell: LiveGatebell) -> None:
     proof = prover().proof("POST", token_url(gatebell))
     assert_refused(send(gatebell, proof), "invalid_grant")
 
@@ -87,14 +87,16 @@ def test_a_good_proof_is_not_what_the_request_fails_for(gatebell: LiveGatebell) 
     ],
     ids=lambda changes: repr(changes)[:40],
 )
-def test_each_claim_of_a_proof_counts(gatebell: LiveGatebell, claims: dict[str, Any]) -> None:
+def test_each_claim_of_a_proof_is_validated(gatebell: LiveGatebell, claims: dict[str, Any]) -> None:
     proof = prover().proof("POST", token_url(gatebell), **claims)
     assert_proof_refused(gatebell, proof)
 
 
 @pytest.mark.rfc("rfc9449-4.3-i")
 @pytest.mark.parametrize("error", ["invalid_grant", "invalid_dpop_proof"])
-def test_a_proof_is_good_for_a_minute_either_way(gatebell: LiveGatebell, error: str) -> None:
+def test_a_proof_is_valid_for_a_minute_before_and_after_its_time(
+    gatebell: LiveGatebell, error: str
+) -> None:
     seconds = 50 if error == "invalid_grant" else 70
     for offset in (seconds, -seconds):
         proof = prover().proof("POST", token_url(gatebell), iat=int(now().timestamp()) + offset)
@@ -124,7 +126,7 @@ def test_a_proof_is_good_for_a_minute_either_way(gatebell: LiveGatebell, error: 
     ],
     ids=lambda changes: repr(changes)[:40],
 )
-def test_the_header_of_a_proof_counts(gatebell: LiveGatebell, header: dict[str, Any]) -> None:
+def test_the_header_of_a_proof_is_validated(gatebell: LiveGatebell, header: dict[str, Any]) -> None:
     assert_proof_refused(gatebell, prover().signed(claims_for(gatebell), header))
 
 
@@ -150,7 +152,7 @@ def test_a_weak_or_huge_key_is_refused_with_its_reason(
 
 @pytest.mark.spec("L5")
 def test_a_large_rsa_key_is_accepted(gatebell: LiveGatebell) -> None:
-    # To import it would take seconds: the library tries whether the factors are primes.
+    # An import of the key would take seconds, since the library tests the factors for primality.
     large = rsa_key(7640)
     key = RSAKey(large, large)
     proof = Prover(key, "RS256").proof("POST", token_url(gatebell))
@@ -160,9 +162,7 @@ def test_a_large_rsa_key_is_accepted(gatebell: LiveGatebell) -> None:
 @pytest.mark.advisory("CVE-2026-28802", "CVE-2026-114616")
 @pytest.mark.rfc("rfc9449-4.3-e")
 @pytest.mark.parametrize("algorithm", ["none", "HS256", "EdDSA", "ES256K", "", None, 5])
-def test_only_listed_algorithms_count_whatever_the_header_says(
-    gatebell: LiveGatebell, algorithm: Any
-) -> None:
+def test_unlisted_algorithms_are_rejected(gatebell: LiveGatebell, algorithm: Any) -> None:
     proof = prover().signed(claims_for(gatebell), {"alg": algorithm})
     assert_proof_refused(gatebell, proof)
     unsigned = ".".join([*proof.split(".")[:2], ""])
@@ -171,7 +171,7 @@ def test_only_listed_algorithms_count_whatever_the_header_says(
 
 @pytest.mark.advisory("CVE-2022-29217", "CVE-2024-37568")
 @pytest.mark.rfc("rfc9449-4.3-e")
-def test_a_public_key_is_no_secret_to_hash_with(gatebell: LiveGatebell) -> None:
+def test_a_public_key_cannot_be_used_as_an_hmac_secret(gatebell: LiveGatebell) -> None:
     key = RSAKey.generate_key(2048)
     head = {"typ": "dpop+jwt", "alg": "HS256", "jwk": key.as_dict(private=False)}
     text = f"{encoded(head)}.{encoded(claims_for(gatebell))}"
@@ -194,7 +194,7 @@ def test_a_private_key_in_the_header_is_refused(gatebell: LiveGatebell, algorith
 
 
 @pytest.mark.rfc("rfc9449-4.3-f")
-def test_a_proof_is_signed_by_the_key_that_it_carries(gatebell: LiveGatebell) -> None:
+def test_a_proof_must_be_signed_with_the_key_that_it_contains(gatebell: LiveGatebell) -> None:
     other = Prover().key.as_dict(private=False)
     assert_proof_refused(gatebell, prover().signed(claims_for(gatebell), {"jwk": other}))
     proof = prover().signed(claims_for(gatebell), {})
@@ -210,7 +210,7 @@ def test_a_weak_rsa_key_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc9449-4.3-a")
-def test_two_proofs_are_none(gatebell: LiveGatebell) -> None:
+def test_two_proofs_are_rejected(gatebell: LiveGatebell) -> None:
     first, second = (prover().proof("POST", token_url(gatebell)) for _ in range(2))
     assert_proof_refused(gatebell, f"{first}, {second}")
 
@@ -218,11 +218,11 @@ def test_two_proofs_are_none(gatebell: LiveGatebell) -> None:
 @pytest.mark.parametrize(
     "proof", ["", "x", "a.b.c", "a.b.c.d.e", ".", "..", "é", "[]", "e30.e30.", "0" * 7000]
 )
-def test_a_proof_may_be_garbage(gatebell: LiveGatebell, proof: str) -> None:
+def test_a_malformed_proof_is_rejected(gatebell: LiveGatebell, proof: str) -> None:
     assert_proof_refused(gatebell, proof.encode())
 
 
-def test_a_proof_may_be_nested_deep(gatebell: LiveGatebell) -> None:
+def test_a_deeply_nested_proof_is_rejected(gatebell: LiveGatebell) -> None:
     for depth in (500, 1900):
         nested = b"[" * depth + b"]" * depth
         assert_proof_refused(gatebell, prover().signed(nested, {}))
@@ -247,7 +247,7 @@ CLAIMS = st.sampled_from(["jti", "htm", "htu", "iat", "exp", "nonce", "ath"])
     key=st.dictionaries(KEY_MEMBERS, JSON, max_size=3),
     claims=st.dictionaries(CLAIMS, JSON, max_size=3),
 )
-def test_a_signed_proof_may_hold_anything(
+def test_a_signed_proof_with_any_content_is_handled(
     live_postgres: LiveGatebell, header: Any, key: Any, claims: Any
 ) -> None:
     jwk = {**prover().key.as_dict(private=False), **key}
@@ -261,5 +261,5 @@ def test_a_signed_proof_may_hold_anything(
 @pytest.mark.long
 @bounded(60)
 @given(proof=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=200))
-def test_a_proof_may_be_any_text(live_sqlite: LiveGatebell, proof: str) -> None:
+def test_a_random_text_is_rejected_as_a_proof(live_sqlite: LiveGatebell, proof: str) -> None:
     assert_proof_refused(live_sqlite, proof)

@@ -1,4 +1,4 @@
-"""An application acts by itself, as its service account (RFC 6749 section 4.4)."""
+"""The client credentials grant: applications that act as their service account (RFC 6749 4.4)."""
 
 from typing import Any
 
@@ -65,25 +65,25 @@ def test_an_application_acts_as_its_service_account(gatebell: LiveGatebell) -> N
     assert info["application"] == {"uid": client.client_id}
 
 
-def test_without_a_scope_it_gets_all_that_are_for_machines(gatebell: LiveGatebell) -> None:
+def test_a_request_without_scope_gets_all_machine_scopes(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, scopes="read_api openid email offline_access")
     assert ask_as_machine(gatebell, client).json()["scope"] == "read_api"
 
 
 @pytest.mark.rfc("rfc9700-2.3-c")
 @pytest.mark.parametrize("scope", ["openid", "offline_access", "admin_mode", "write_alerts", "x"])
-def test_a_scope_of_people_or_another_is_refused(gatebell: LiveGatebell, scope: str) -> None:
+def test_user_scopes_and_unknown_scopes_are_rejected(gatebell: LiveGatebell, scope: str) -> None:
     client = machine_application(gatebell, scopes="read_api openid")
     assert_refused(ask_as_machine(gatebell, client, scope=scope), "invalid_scope")
 
 
-def test_an_application_with_scopes_of_people_alone_gets_no_token(gatebell: LiveGatebell) -> None:
+def test_an_application_with_only_user_scopes_gets_no_token(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell, scopes="openid email")
     assert_refused(ask_as_machine(gatebell, client), "invalid_scope")
 
 
 @pytest.mark.both_databases
-def test_it_can_do_what_its_role_allows_and_no_more(gatebell: LiveGatebell) -> None:
+def test_a_service_account_can_do_only_what_its_role_allows(gatebell: LiveGatebell) -> None:
     owner = alice(gatebell)
     path, client = make_project(gatebell, owner), machine_application(gatebell)
     place = f"/projects/{path.replace('/', '%2F')}"
@@ -94,7 +94,7 @@ def test_it_can_do_what_its_role_allows_and_no_more(gatebell: LiveGatebell) -> N
     status, found = api(gatebell, token, f"{place}/members/all")
     names = {each["username"] for each in found}
     assert (status, account_of(gatebell, client) in names) == (200, True)
-    # It widens neither its own role nor that of others, and makes no tokens that outlive it.
+    # The account cannot raise any role, and cannot create tokens that outlive it.
     _, me = api(gatebell, token, "/user")
     widened = {"access_level": 40}
     assert api(gatebell, token, f"{place}/members/{me['id']}", "PUT", json=widened)[0] == 403
@@ -103,7 +103,7 @@ def test_it_can_do_what_its_role_allows_and_no_more(gatebell: LiveGatebell) -> N
     assert api(gatebell, token, "/groups", "POST", json={"name": "x", "path": "x"})[0] == 403
 
 
-def test_a_maintainer_among_machines_gives_no_role_above_its_own(gatebell: LiveGatebell) -> None:
+def test_a_service_account_cannot_assign_a_role_above_its_own(gatebell: LiveGatebell) -> None:
     owner, friend = alice(gatebell), make_user(gatebell)
     path, client = make_project(gatebell, owner), machine_application(gatebell)
     add(gatebell, owner, path, account_of(gatebell, client), 40)
@@ -120,11 +120,11 @@ def test_a_maintainer_among_machines_gives_no_role_above_its_own(gatebell: LiveG
 
 
 @pytest.mark.rfc("rfc6749-4.4-a")
-def test_whoever_may_not_is_told_what_to_use_instead(gatebell: LiveGatebell) -> None:
+def test_an_unauthorized_client_gets_an_alternative_in_the_error(gatebell: LiveGatebell) -> None:
     plain = make_application(gatebell, alice(gatebell))
     answer = ask_as_machine(gatebell, plain)
     assert_refused(answer, "unauthorized_client")
-    assert "access token of a project or a group" in answer.json()["error_description"]
+    assert "project or group access token" in answer.json()["error_description"]
     public = make_application(gatebell, alice(gatebell), confidential=False)
     answer = ask_as_machine(gatebell, public, client_secret="")
     assert_refused(answer, "unauthorized_client")
@@ -138,7 +138,7 @@ def test_a_wrong_secret_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_its_token_can_be_revoked(gatebell: LiveGatebell) -> None:
+def test_a_client_credentials_token_can_be_revoked(gatebell: LiveGatebell) -> None:
     client = machine_application(gatebell)
     token = machine_token(gatebell, client)
     assert revoke(gatebell, client, token).status_code == 200
@@ -146,7 +146,7 @@ def test_its_token_can_be_revoked(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGatebell) -> None:
+def test_a_service_account_is_locked_with_its_owner(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell, name="leaver")
     client = machine_application(gatebell, owner)
     token = machine_token(gatebell, client)
@@ -158,7 +158,7 @@ def test_a_machine_ends_with_its_locked_owner_and_comes_back(gatebell: LiveGateb
     assert not is_live(gatebell, token)
 
 
-def test_nobody_signs_in_as_a_machine_or_makes_one_an_administrator(gatebell: LiveGatebell) -> None:
+def test_a_service_account_cannot_use_the_password_grant(gatebell: LiveGatebell) -> None:
     name = account_of(gatebell, machine_application(gatebell))
     form = {"grant_type": "password", "username": name, "password": "!"}
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data=form)

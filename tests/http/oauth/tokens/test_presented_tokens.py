@@ -1,4 +1,4 @@
-"""What becomes of a token that is presented: described (RFC 7662) or revoked (RFC 7009)."""
+"""Introspection (RFC 7662), token info and revocation (RFC 7009)."""
 
 from datetime import timedelta
 from time import time
@@ -43,12 +43,12 @@ from tests.support.service.live import LiveGatebell
 
 pytestmark = pytest.mark.one_database("postgres")
 
-# GET /oauth/token/info
+# GET /oauth/token/info.
 
 
 @pytest.fixture
 def pair(gatebell: LiveGatebell) -> TokenPair:
-    """A pair of tokens of Alice's."""
+    """A token pair of Alice."""
     return new_pair(gatebell, server_application(gatebell))
 
 
@@ -63,7 +63,7 @@ def assert_invalid(answer: requests.Response) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D1", "D2")
-def test_it_says_whose_token_it_is_what_for_and_for_how_long(
+def test_token_info_shows_owner_scopes_and_lifetime(
     gatebell: LiveGatebell, pair: TokenPair
 ) -> None:
     answer = token_info(gatebell, pair.access)
@@ -83,7 +83,7 @@ def test_it_says_whose_token_it_is_what_for_and_for_how_long(
 
 
 @pytest.mark.both_databases
-def test_a_personal_token_has_no_application_and_may_have_no_end(gatebell: LiveGatebell) -> None:
+def test_token_info_shows_a_personal_token_without_application(gatebell: LiveGatebell) -> None:
     made = make_token(gatebell, alice(gatebell), scopes="read_api")
     body = token_info(gatebell, made.clear).json()
     assert body["resource_owner_id"] == made.user_id
@@ -97,14 +97,14 @@ def test_a_personal_token_has_no_application_and_may_have_no_end(gatebell: LiveG
 
 @pytest.mark.spec("D1")
 @pytest.mark.rfc("rfc6750-2.3-a")
-def test_the_token_may_stand_in_the_address(gatebell: LiveGatebell, pair: TokenPair) -> None:
+def test_token_info_accepts_the_token_in_the_url(gatebell: LiveGatebell, pair: TokenPair) -> None:
     address = f"{gatebell.url}/oauth/token/info"
     answer = machine(gatebell).get(address, params={"access_token": pair.access})
     assert answer.json()["scope"] == ["read_api", "read_user"]
 
 
 @pytest.mark.rfc("rfc6750-2-a")
-def test_two_tokens_at_once_are_an_invalid_request_unless_they_are_the_same(
+def test_two_different_tokens_are_an_invalid_request(
     gatebell: LiveGatebell, pair: TokenPair
 ) -> None:
     def ask(*in_query: str) -> requests.Response:
@@ -123,7 +123,7 @@ def test_two_tokens_at_once_are_an_invalid_request_unless_they_are_the_same(
 
 @pytest.mark.spec("D1")
 @pytest.mark.rfc("rfc6750-5.2-b")
-def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: TokenPair) -> None:
+def test_token_info_shows_the_remaining_lifetime(gatebell: LiveGatebell, pair: TokenPair) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=now() + timedelta(seconds=60)))
     assert 50 <= token_info(gatebell, pair.access).json()["expires_in"] <= 60
@@ -131,7 +131,9 @@ def test_what_is_left_of_the_lifetime_counts_down(gatebell: LiveGatebell, pair: 
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D1")
-def test_a_token_that_never_expires_has_no_rest(gatebell: LiveGatebell, pair: TokenPair) -> None:
+def test_a_token_that_never_expires_has_no_remaining_lifetime(
+    gatebell: LiveGatebell, pair: TokenPair
+) -> None:
     with database_of(gatebell) as session:
         session.execute(update(AccessToken).values(expires_at=None))
     body = token_info(gatebell, pair.access).json()
@@ -158,12 +160,12 @@ def test_a_revoked_token_is_invalid(gatebell: LiveGatebell, pair: TokenPair) -> 
 
 @pytest.mark.rfc("rfc6750-5.2-a")
 @pytest.mark.parametrize("token", ["gba-x", "gba-" + "0" * 49, "x" * 5000, "gbp-x"])
-def test_a_token_that_nobody_issued_is_invalid(gatebell: LiveGatebell, token: str) -> None:
+def test_an_unknown_token_is_invalid(gatebell: LiveGatebell, token: str) -> None:
     assert_invalid(token_info(gatebell, token))
 
 
 @pytest.mark.parametrize("header", [None, "Bearer", "Bearer ", "Basic eDp5", "Token x", "\xe9"])
-def test_no_token_is_invalid_too(gatebell: LiveGatebell, header: str | None) -> None:
+def test_a_request_without_a_token_is_invalid(gatebell: LiveGatebell, header: str | None) -> None:
     headers = {"Authorization": header.strip()} if header else {}
     address = f"{gatebell.url}/oauth/token/info"
     assert_invalid(machine(gatebell).get(address, headers=headers))
@@ -172,13 +174,13 @@ def test_no_token_is_invalid_too(gatebell: LiveGatebell, header: str | None) -> 
 def test_a_request_without_a_token_is_challenged_without_an_error(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).get(f"{gatebell.url}/oauth/token/info")
     assert_invalid(answer)
-    # RFC 6750 section 3.1: nothing was presented that could be wrong.
+    # RFC 6750 section 3.1: a request without a token gets no error code.
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="Gatebell"'
     unknown = token_info(gatebell, "x")
     assert 'error="invalid_token"' in unknown.headers["WWW-Authenticate"]
 
 
-# POST /oauth/introspect
+# POST /oauth/introspect.
 
 
 def introspect(
@@ -198,7 +200,7 @@ def assert_inactive(answer: requests.Response) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-2.2-a", "rfc7662-2.2-c", "rfc7662-4-c")
-def test_a_live_access_token_is_described(gatebell: LiveGatebell) -> None:
+def test_introspection_describes_a_live_access_token(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     answer = introspect(gatebell, client, pair.access)
@@ -221,7 +223,7 @@ def test_a_live_access_token_is_described(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-2.2-c")
-def test_a_live_refresh_token_has_no_end_and_is_no_bearer_token(gatebell: LiveGatebell) -> None:
+def test_introspection_of_a_refresh_token_has_no_expiry_and_no_type(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     body = introspect(gatebell, client, pair.refresh, token_type_hint="refresh_token").json()
@@ -232,7 +234,7 @@ def test_a_live_refresh_token_has_no_end_and_is_no_bearer_token(gatebell: LiveGa
 
 @pytest.mark.rfc("rfc7662-2.1-b")
 @pytest.mark.parametrize("hint", ["access_token", "refresh_token", "nonsense"])
-def test_a_wrong_hint_does_no_harm(gatebell: LiveGatebell, hint: str) -> None:
+def test_a_wrong_hint_is_ignored(gatebell: LiveGatebell, hint: str) -> None:
     client = server_application(gatebell)
     pair = new_pair(gatebell, client)
     for token in (pair.access, pair.refresh):
@@ -241,7 +243,7 @@ def test_a_wrong_hint_does_no_harm(gatebell: LiveGatebell, hint: str) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-g", "rfc7662-2.2-a", "rfc7662-2.2-b", "rfc7662-4-a")
-def test_dead_tokens_are_inactive(gatebell: LiveGatebell) -> None:
+def test_revoked_and_rotated_tokens_are_inactive(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     revoked, rotated = new_pair(gatebell, client), new_pair(gatebell, client)
     revoke(gatebell, client, revoked.access)
@@ -253,7 +255,7 @@ def test_dead_tokens_are_inactive(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.advisory("CVE-2026-58425")
 @pytest.mark.rfc("rfc7662-2.2-d")
-def test_nothing_is_said_of_another_clients_token(gatebell: LiveGatebell) -> None:
+def test_a_token_of_another_client_is_inactive(gatebell: LiveGatebell) -> None:
     curious = make_application(gatebell, bob(gatebell))
     pair = new_pair(gatebell, server_application(gatebell))
     for token in (pair.access, pair.refresh):
@@ -262,11 +264,11 @@ def test_nothing_is_said_of_another_clients_token(gatebell: LiveGatebell) -> Non
 
 @pytest.mark.rfc("rfc7662-2.2-b", "rfc7662-2.3-b")
 @pytest.mark.parametrize("token", ["x", "gba-x", "a\x00b", "é", "a" * 3000])
-def test_what_is_no_token_is_inactive(gatebell: LiveGatebell, token: str) -> None:
+def test_a_malformed_token_is_inactive(gatebell: LiveGatebell, token: str) -> None:
     assert_inactive(introspect(gatebell, server_application(gatebell), token))
 
 
-def test_a_personal_token_belongs_to_no_client(gatebell: LiveGatebell) -> None:
+def test_a_personal_token_is_inactive_for_clients(gatebell: LiveGatebell) -> None:
     personal = gatebell.cli(
         "tokens", "create", alice(gatebell).username, "--name", "x", "--scopes", "api"
     )["token"]
@@ -275,7 +277,7 @@ def test_a_personal_token_belongs_to_no_client(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7662-4-a")
-def test_tokens_of_somebody_locked_are_inactive(gatebell: LiveGatebell) -> None:
+def test_tokens_of_a_locked_user_are_inactive(gatebell: LiveGatebell) -> None:
     client, person = server_application(gatebell), make_user(gatebell)
     code = landing(ask(open_browser(gatebell, person), gatebell, client))["code"]
     pair = pair_in(redeem(gatebell, client, code))
@@ -304,12 +306,14 @@ def test_a_client_without_its_secret_is_refused(gatebell: LiveGatebell, secret: 
 
 @pytest.mark.rfc("rfc7662-2.1-a")
 @pytest.mark.parametrize("token", [None, ["x", "x"]])
-def test_one_token_has_to_be_asked_about(gatebell: LiveGatebell, token: list[str] | None) -> None:
+def test_introspection_needs_exactly_one_token(
+    gatebell: LiveGatebell, token: list[str] | None
+) -> None:
     client = server_application(gatebell)
     assert_refused(introspect(gatebell, client, "", token=token), "invalid_request")
 
 
-# POST /oauth/revoke
+# POST /oauth/revoke.
 
 
 def assert_done(answer: requests.Response) -> None:
@@ -323,7 +327,7 @@ def assert_done(answer: requests.Response) -> None:
 @pytest.mark.rfc("rfc7009-2-a", "rfc7009-2.1-d", "rfc7009-2.1-e", "rfc7009-2.1-f", "rfc7009-2.1-g")
 @pytest.mark.parametrize("which", ["access", "refresh"])
 @pytest.mark.parametrize("hint", [None, "access_token", "refresh_token", "nonsense"])
-def test_either_token_kills_the_pair_whatever_the_hint(
+def test_either_token_revokes_the_pair_with_any_hint(
     gatebell: LiveGatebell, client: ClientCredentials, which: str, hint: str | None
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -334,7 +338,7 @@ def test_either_token_kills_the_pair_whatever_the_hint(
 
 
 @pytest.mark.spec("D3")
-def test_the_secret_may_come_in_a_basic_header(
+def test_the_secret_is_accepted_in_a_basic_header(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -346,7 +350,7 @@ def test_the_secret_may_come_in_a_basic_header(
 
 @pytest.mark.spec("D3")
 @pytest.mark.rfc("rfc7009-2.2-a")
-def test_a_token_that_nobody_knows_is_as_good_as_dead(
+def test_revocation_of_an_unknown_token_succeeds(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     assert_done(revoke(gatebell, client, "gba-unknown"))
@@ -357,7 +361,7 @@ def test_a_token_that_nobody_knows_is_as_good_as_dead(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("D3")
-def test_only_the_pair_dies_and_others_of_the_same_person_live_on(
+def test_revocation_does_not_affect_other_pairs_of_the_user(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     one, other = new_pair(gatebell, client), new_pair(gatebell, client)
@@ -378,7 +382,7 @@ def test_a_pair_that_was_refreshed_can_still_be_revoked(
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc7009-2.1-c")
 @pytest.mark.parametrize("which", ["access", "refresh"])
-def test_a_token_of_another_client_lives_on(
+def test_a_client_cannot_revoke_a_token_of_another_client(
     gatebell: LiveGatebell, client: ClientCredentials, which: str
 ) -> None:
     other = make_application(gatebell, bob(gatebell))
@@ -396,7 +400,7 @@ def test_a_token_of_another_client_lives_on(
 @pytest.mark.parametrize(
     "changes", [{"client_secret": "wrong"}, {"client_secret": None}, {"client_id": "0" * 64}]
 )
-def test_a_client_that_cannot_prove_itself_revokes_nothing(
+def test_an_unauthenticated_client_cannot_revoke_tokens(
     gatebell: LiveGatebell, client: ClientCredentials, changes: dict[str, Changes]
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -419,7 +423,7 @@ def test_a_public_client_needs_only_its_id(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.rfc("rfc7009-2.1-a", "rfc7009-2.2.1-a")
 @pytest.mark.parametrize("token", [None, "", ["gba-x", "gba-y"]])
-def test_one_token_must_be_named(
+def test_revocation_needs_exactly_one_token(
     gatebell: LiveGatebell, client: ClientCredentials, token: Changes
 ) -> None:
     assert_refused(revoke(gatebell, client, "", token=token), "invalid_request")

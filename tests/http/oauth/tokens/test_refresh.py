@@ -1,4 +1,4 @@
-"""POST /oauth/token with a refresh token, also with one that was used a moment ago."""
+"""The refresh token grant, including a refresh token that was used a moment ago."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -70,7 +70,7 @@ def renew(gatebell: LiveGatebell, client: ClientCredentials, pair: TokenPair) ->
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
 @pytest.mark.rfc("rfc6749-6-d", "rfc9700-2.2.2-a")
-def test_a_refresh_issues_a_new_pair_and_kills_the_old_one(
+def test_a_refresh_issues_a_new_pair_and_revokes_the_old_pair(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     old = new_pair(gatebell, client)
@@ -111,7 +111,7 @@ def test_a_refresh_works_once_after_the_access_token_has_expired(
         ({"code_verifier": "short"}, "invalid_grant"),
     ],
 )
-def test_what_is_sent_along_must_be_that_of_the_authorization(
+def test_extra_parameters_must_match_the_authorization(
     gatebell: LiveGatebell,
     client: ClientCredentials,
     changes: dict[str, Changes],
@@ -138,7 +138,7 @@ def test_a_verifier_without_a_challenge_is_refused(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-3.3-b", "rfc6749-6-a")
-def test_scope_may_narrow_for_the_access_token_alone(
+def test_the_scope_parameter_narrows_only_the_access_token(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client, scope="read_user read_api")
@@ -152,7 +152,7 @@ def test_scope_may_narrow_for_the_access_token_alone(
     assert is_live(gatebell, wide.access)
 
 
-def test_who_looks_at_a_narrowed_token_sees_what_its_refresh_token_can_do(
+def test_the_page_shows_the_scopes_of_the_refresh_token(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -168,7 +168,7 @@ def test_who_looks_at_a_narrowed_token_sees_what_its_refresh_token_can_do(
 @pytest.mark.parametrize(
     "scope", ["read_user read_api", "read_api", "api", "nonsense", " ", "\x00"]
 )
-def test_scope_never_widens_and_the_old_pair_lives_on(
+def test_a_wider_scope_is_rejected_and_the_old_pair_stays_valid(
     gatebell: LiveGatebell, client: ClientCredentials, scope: str
 ) -> None:
     pair = new_pair(gatebell, client, scope="read_user")
@@ -179,7 +179,7 @@ def test_scope_never_widens_and_the_old_pair_lives_on(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-6-b", "rfc6749-10.4-a", "oidc-core-12-a")
-def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
+def test_a_refresh_token_of_another_client_is_rejected_and_stays_valid(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     thief = make_application(gatebell, bob(gatebell))
@@ -190,7 +190,7 @@ def test_a_refresh_token_of_another_client_is_refused_and_lives_on(
 
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc6749-10.4-a", "rfc9700-2.2.2-a", "rfc9700-4.14.2-b")
-def test_a_dead_refresh_token_of_a_public_client_ends_the_whole_family(
+def test_a_reused_refresh_token_of_a_public_client_revokes_the_family(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
     first = new_public_pair(gatebell, phone)
@@ -203,7 +203,7 @@ def test_a_dead_refresh_token_of_a_public_client_ends_the_whole_family(
 
 
 @pytest.mark.both_databases
-def test_a_dead_refresh_token_of_another_family_ends_only_its_own(
+def test_a_reused_refresh_token_does_not_affect_other_families(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
     other = new_public_pair(gatebell, phone)
@@ -214,7 +214,7 @@ def test_a_dead_refresh_token_of_another_family_ends_only_its_own(
 
 
 @pytest.mark.both_databases
-def test_a_dead_refresh_token_of_a_client_with_a_secret_is_only_refused(
+def test_a_reused_refresh_token_of_a_confidential_client_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     first = new_pair(gatebell, client)
@@ -225,10 +225,10 @@ def test_a_dead_refresh_token_of_a_client_with_a_secret_is_only_refused(
 
 
 @pytest.mark.both_databases
-def test_nothing_is_issued_in_a_family_that_was_revoked(
+def test_a_refresh_in_a_revoked_family_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
-    # As if a pair had been on its way while its family was revoked.
+    # Simulates a pair that was issued while its family was revoked.
     pair = new_pair(gatebell, client)
     with database_of(gatebell) as session:
         session.execute(update(Authorization).values(revoked_at=now()))
@@ -236,7 +236,7 @@ def test_nothing_is_issued_in_a_family_that_was_revoked(
 
 
 @pytest.mark.rfc("rfc6749-3.2.1-a", "rfc6749-6-b")
-def test_a_client_with_a_secret_must_prove_itself_to_refresh(
+def test_a_confidential_client_must_authenticate_to_refresh(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -248,7 +248,7 @@ def test_a_client_with_a_secret_must_prove_itself_to_refresh(
 
 @pytest.mark.rfc("rfc6749-5.2-c", "rfc6749-6-c")
 @pytest.mark.parametrize("token", [None, "", "gbr-x", "gbr-" + "0" * 49, "\x00", "é", "x" * 9000])
-def test_what_is_no_refresh_token_is_refused(
+def test_a_malformed_refresh_token_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, token: str | None
 ) -> None:
     error = "invalid_grant" if token else "invalid_request"
@@ -257,7 +257,7 @@ def test_what_is_no_refresh_token_is_refused(
 
 @pytest.mark.advisory("CVE-2026-101023")
 @pytest.mark.rfc("rfc6749-6-c")
-def test_no_other_credential_passes_for_a_refresh_token(
+def test_other_credentials_are_rejected_as_refresh_tokens(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -267,7 +267,9 @@ def test_no_other_credential_passes_for_a_refresh_token(
 
 
 @pytest.mark.rfc("rfc6749-1.5-a")
-def test_a_refresh_token_opens_nothing(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_a_refresh_token_is_rejected_as_an_access_token(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     pair = new_pair(gatebell, client)
     for credential in (pair.refresh, client.secret, new_code(gatebell, client)):
         assert not is_live(gatebell, credential)
@@ -279,7 +281,7 @@ def test_a_refresh_token_opens_nothing(gatebell: LiveGatebell, client: ClientCre
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9700-4.14.2-c")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
-def test_a_person_who_is_locked_gives_nothing_any_more(
+def test_tokens_of_a_locked_user_are_invalid(
     gatebell: LiveGatebell, client: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -292,10 +294,10 @@ def test_a_person_who_is_locked_gives_nothing_any_more(
     assert is_live(gatebell, renew(gatebell, client, pair).access)
 
 
-def _one_after_another(
+def _send_in_turn(
     gatebell: LiveGatebell, form: dict[str, str], pause: float
 ) -> list[requests.Response]:
-    """Send a request four times, each a moment after the one before, on its own connection."""
+    """Send a request four times, with a pause between, on separate connections."""
     barrier = Barrier(4)
 
     def send(number: int) -> requests.Response:
@@ -312,7 +314,7 @@ def _one_after_another(
 
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
-def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(
+def test_by_default_four_concurrent_refreshes_get_the_same_pair(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
     for _ in range(3):
@@ -322,10 +324,10 @@ def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(
             "client_id": phone.client_id,
             "refresh_token": old.refresh,
         }
-        pairs = [pair_in(answer) for answer in _one_after_another(gatebell, form, 0.01)]
+        pairs = [pair_in(answer) for answer in _send_in_turn(gatebell, form, 0.01)]
         assert len({(pair.access, pair.refresh) for pair in pairs}) == 1
         assert is_live(gatebell, pairs[0].access)
-        # The day after, as if eleven seconds were one: the old token is a thief's.
+        # After eleven seconds, the old token counts as stolen.
         age_refreshes(gatebell, timedelta(seconds=11))
         assert_refused(refresh(gatebell, phone, old.refresh, client_secret=None), "invalid_grant")
         assert not is_live(gatebell, pairs[0].access)
@@ -334,7 +336,7 @@ def test_by_default_four_tabs_that_refresh_at_once_stay_signed_in(
         )
 
 
-# Within `refresh_replay_seconds`: the same pair again, and nothing more
+# Replays within `refresh_replay_seconds`.
 
 
 PARALLEL = 16
@@ -342,7 +344,7 @@ PARALLEL = 16
 
 @pytest.fixture(scope="module", params=KINDS)
 def own(request: pytest.FixtureRequest) -> Iterator[LiveGatebell]:
-    """A service that sends an answer again for half a minute."""
+    """A service that repeats the response of a refresh for half a minute."""
     live: LiveGatebell = request.getfixturevalue(f"live_{request.param}")
     with changed_settings(live, refresh_replay_seconds="30"):
         yield live
@@ -355,20 +357,20 @@ def refresh_publicly(gatebell: LiveGatebell, pair: TokenPair) -> requests.Respon
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.rfc("rfc9449-5-d")
-def test_the_same_key_gets_it_again_with_a_new_proof(own: LiveGatebell) -> None:
+def test_a_replay_with_a_new_proof_of_the_same_key_gets_the_same_pair(own: LiveGatebell) -> None:
     phone, key = phone_application(own), Prover()
     old = pair_in(redeem_with_key(own, phone, new_code(own, phone, **PKCE), key))
     first = pair_in(refresh_with_key(own, phone, old.refresh, key))
     again = [refresh_with_key(own, phone, old.refresh, key) for _ in range(3)]
     assert {pair_in(each).refresh for each in again} == {first.refresh}
-    # Nobody has waited for a lock of their own; a machine may stand still, but not each time.
+    # No request waits for its own lock. The minimum allows for a slow machine.
     assert min(each.elapsed for each in again) < timedelta(seconds=3)
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
-def test_within_the_time_the_same_client_gets_the_same_pair_again(own: LiveGatebell) -> None:
+def test_a_replay_gets_the_same_pair(own: LiveGatebell) -> None:
     client = server_application(own)
     old = new_pair(own, client)
     first = pair_in(refresh(own, client, old.refresh))
@@ -386,7 +388,7 @@ def test_within_the_time_the_same_client_gets_the_same_pair_again(own: LiveGateb
 
 
 @pytest.mark.long
-def test_the_pair_that_was_sent_again_goes_on(own: LiveGatebell) -> None:
+def test_a_pair_from_a_replay_can_be_refreshed(own: LiveGatebell) -> None:
     first = new_public_pair(own, phone_application(own))
     second = pair_in(refresh_publicly(own, first))
     assert pair_in(refresh_publicly(own, first)).refresh == second.refresh
@@ -397,7 +399,7 @@ def test_the_pair_that_was_sent_again_goes_on(own: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("B5")
-def test_sixteen_at_once_all_get_the_same_pair(own: LiveGatebell) -> None:
+def test_sixteen_concurrent_refreshes_get_the_same_pair(own: LiveGatebell) -> None:
     for client in (server_application(own), phone_application(own)):
         is_public = client == phone_application(own)
         old = new_public_pair(own, client) if is_public else new_pair(own, client)
@@ -407,7 +409,7 @@ def test_sixteen_at_once_all_get_the_same_pair(own: LiveGatebell) -> None:
             "refresh_token": old.refresh,
             **({} if is_public else {"client_secret": client.secret}),
         }
-        pairs = [pair_in(answer) for answer in _all_at_once(own, form)]
+        pairs = [pair_in(answer) for answer in _send_concurrently(own, form)]
         assert len({(pair.access, pair.refresh) for pair in pairs}) == 1
         assert is_live(own, pairs[0].access)
         with database_of(own) as session:
@@ -418,7 +420,7 @@ def test_sixteen_at_once_all_get_the_same_pair(own: LiveGatebell) -> None:
             assert len(session.scalars(select(AccessToken).where(family)).all()) == 2
 
 
-def _all_at_once(gatebell: LiveGatebell, form: dict[str, str]) -> list[requests.Response]:
+def _send_concurrently(gatebell: LiveGatebell, form: dict[str, str]) -> list[requests.Response]:
     barrier = Barrier(PARALLEL)
 
     def send(_number: int) -> requests.Response:
@@ -433,7 +435,7 @@ def _all_at_once(gatebell: LiveGatebell, form: dict[str, str]) -> list[requests.
 
 
 @pytest.mark.both_databases
-def test_after_the_time_it_is_dead_and_ends_the_family_of_a_public_client(
+def test_a_late_replay_revokes_the_family_of_a_public_client(
     own: LiveGatebell,
 ) -> None:
     first = new_public_pair(own, phone_application(own))
@@ -445,7 +447,7 @@ def test_after_the_time_it_is_dead_and_ends_the_family_of_a_public_client(
 
 
 @pytest.mark.both_databases
-def test_a_pair_that_was_given_back_does_not_come_back(own: LiveGatebell) -> None:
+def test_a_revoked_pair_is_not_replayed(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
     second = pair_in(refresh(own, client, first.refresh))
@@ -454,7 +456,7 @@ def test_a_pair_that_was_given_back_does_not_come_back(own: LiveGatebell) -> Non
     assert not is_live(own, second.access)
 
 
-def test_another_client_gets_nothing(own: LiveGatebell) -> None:
+def test_a_replay_of_another_client_is_rejected(own: LiveGatebell) -> None:
     client = server_application(own)
     thief = make_application(own, bob(own))
     first = new_pair(own, client)
@@ -465,7 +467,7 @@ def test_another_client_gets_nothing(own: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_a_person_who_is_locked_gives_nothing(own: LiveGatebell) -> None:
+def test_a_replay_for_a_locked_user_is_rejected(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
     refresh(own, client, first.refresh)
@@ -476,12 +478,13 @@ def test_a_person_who_is_locked_gives_nothing(own: LiveGatebell) -> None:
         set_state(own, alice(own), "active")
 
 
-def test_what_is_sent_along_must_still_be_right(own: LiveGatebell) -> None:
+def test_a_replay_with_wrong_parameters_is_rejected(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client, scope="read_user read_api")
     narrow = pair_in(refresh(own, client, first.refresh, scope="read_user"))
     assert pair_in(refresh(own, client, first.refresh)).answer["scope"] == "read_user"
-    for scope in ("read_user", "read_user read_api"):  # the answer says what the pair is good for
+    # The response contains the scope of the pair.
+    for scope in ("read_user", "read_user read_api"):
         same = pair_in(refresh(own, client, first.refresh, scope=scope))
         assert (same.refresh, same.answer["scope"]) == (narrow.refresh, "read_user")
     for scope in ("read_api", "api"):
@@ -494,7 +497,7 @@ def test_what_is_sent_along_must_still_be_right(own: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_an_expired_successor_is_sent_with_no_time_left(own: LiveGatebell) -> None:
+def test_a_replay_of_an_expired_pair_has_no_lifetime(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
     second = pair_in(refresh(own, client, first.refresh))
@@ -507,7 +510,7 @@ def test_an_expired_successor_is_sent_with_no_time_left(own: LiveGatebell) -> No
 
 
 @pytest.mark.long
-def test_tokens_are_as_long_and_as_well_hidden_as_others(own: LiveGatebell) -> None:
+def test_replayed_tokens_have_the_same_length_and_are_not_logged(own: LiveGatebell) -> None:
     client = server_application(own)
     first = new_pair(own, client)
     second = pair_in(refresh(own, client, first.refresh))
@@ -519,17 +522,17 @@ def test_tokens_are_as_long_and_as_well_hidden_as_others(own: LiveGatebell) -> N
 
 
 @pytest.mark.long
-def test_without_the_setting_nothing_is_sent_again(own: LiveGatebell) -> None:
+def test_without_the_setting_replays_are_rejected(own: LiveGatebell) -> None:
     client = server_application(own)
     with changed_settings(own, refresh_replay_seconds="0"):
         first = new_pair(own, client)
         second = pair_in(refresh(own, client, first.refresh))
         assert_refused(refresh(own, client, first.refresh), "invalid_grant")
-    # What was not made to be sent again stays so.
+    # The response was not stored, so the setting cannot bring it back.
     assert_refused(refresh(own, client, first.refresh), "invalid_grant")
     assert is_live(own, second.access)
 
 
 @pytest.mark.long
-def test_at_most_a_minute_may_be_set(own: LiveGatebell) -> None:
+def test_a_replay_time_over_a_minute_is_rejected(own: LiveGatebell) -> None:
     assert own.run_cli("settings", "set", "refresh_replay_seconds", "61").returncode == 1

@@ -1,4 +1,4 @@
-"""A scope that is removed from an application is not issued any more."""
+"""Scopes that are removed from an application are no longer issued."""
 
 import pytest
 from sqlalchemy import update
@@ -54,7 +54,7 @@ def scopes_of(gatebell: LiveGatebell, pair: TokenPair) -> list[str]:
 
 
 @pytest.mark.both_databases
-def test_neither_a_code_nor_a_refresh_gives_it(
+def test_a_removed_scope_is_not_issued_for_codes_and_refreshes(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     first, second = (code_of(gatebell, client, alice(gatebell)) for _ in range(2))
@@ -74,7 +74,7 @@ def test_neither_a_code_nor_a_refresh_gives_it(
 
 
 @pytest.mark.both_databases
-def test_without_any_scope_that_is_left_the_grant_is_invalid(
+def test_a_grant_without_a_remaining_scope_is_invalid(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     first, second = (code_of(gatebell, client, alice(gatebell)) for _ in range(2))
@@ -84,7 +84,7 @@ def test_without_any_scope_that_is_left_the_grant_is_invalid(
     assert_refused(refresh(gatebell, client, pair.refresh), "invalid_grant")
 
 
-def test_the_page_ends_access_tokens_that_still_have_it(
+def test_the_page_revokes_access_tokens_with_a_removed_scope(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = pair_in(redeem(gatebell, client, code_of(gatebell, client, alice(gatebell))))
@@ -100,7 +100,7 @@ def test_the_page_ends_access_tokens_that_still_have_it(
     assert pair_in(refresh(gatebell, client, pair.refresh)).answer["scope"] == "read_user"
 
 
-def test_a_device_gets_no_scope_that_came_back_after_the_page_was_shown(
+def test_a_device_gets_only_the_scopes_that_the_page_showed(
     gatebell: LiveGatebell,
 ) -> None:
     client = make_application(

@@ -1,4 +1,4 @@
-"""POST /oauth/token with a code: parameters, challenges, and how clients prove who they are."""
+"""The authorization code grant: parameters, code challenges, and client authentication."""
 
 import base64
 import json
@@ -57,7 +57,9 @@ pytestmark = pytest.mark.one_database("sqlite")
 @pytest.mark.rfc("rfc6749-2.3.1-b", "rfc6749-4.1.4-a", "rfc6749-5.1-a", "rfc6749-5.1-b")
 @pytest.mark.rfc("rfc6749-5.1-c")
 @pytest.mark.rfc("rfc7636-5-a")
-def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_a_code_is_exchanged_for_a_pair_of_tokens(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     answer = redeem(gatebell, client, new_code(gatebell, client))
     assert answer.status_code == 200
     assert answer.headers["Content-Type"] == "application/json"
@@ -71,7 +73,9 @@ def test_a_code_becomes_a_pair_of_tokens(gatebell: LiveGatebell, client: ClientC
 
 
 @pytest.mark.rfc("rfc6750-5.3-a")
-def test_a_machine_gets_no_cookie(gatebell: LiveGatebell, client: ClientCredentials) -> None:
+def test_the_token_endpoint_sets_no_cookie(
+    gatebell: LiveGatebell, client: ClientCredentials
+) -> None:
     answer = redeem(gatebell, client, new_code(gatebell, client))
     assert "Set-Cookie" not in answer.headers
     assert "Cookie" not in answer.headers.get("Vary", "")
@@ -79,7 +83,7 @@ def test_a_machine_gets_no_cookie(gatebell: LiveGatebell, client: ClientCredenti
 
 @pytest.mark.spec("A5")
 @pytest.mark.rfc("rfc6749-3.3-b", "rfc6750-5.2-b", "rfc9700-2.3-a")
-def test_the_token_has_the_scopes_that_were_approved_and_no_more(
+def test_the_token_has_only_the_approved_scopes(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     assert new_pair(gatebell, client, scope="read_user").answer["scope"] == "read_user"
@@ -88,7 +92,7 @@ def test_the_token_has_the_scopes_that_were_approved_and_no_more(
 @pytest.mark.both_databases
 @pytest.mark.spec("B1")
 @pytest.mark.rfc("rfc6749-2.1-a", "rfc8252-8.1-a", "rfc8252-8.4-a", "oidc-core-9-a")
-def test_a_public_client_needs_no_secret_but_the_verifier(
+def test_a_public_client_needs_only_the_verifier(
     gatebell: LiveGatebell, phone: ClientCredentials
 ) -> None:
     answer = redeem_publicly(gatebell, phone, new_code(gatebell, phone, **PKCE))
@@ -119,7 +123,7 @@ WRONG: tuple[tuple[dict[str, Changes], str], ...] = (
 @pytest.mark.rfc("rfc6749-4.1.3-d", "rfc6749-5.2-a", "rfc6749-5.2-c", "rfc6749-5.2-d")
 @pytest.mark.rfc("rfc6749-10.6-a", "rfc9700-2.1.1-c", "rfc9700-4.8.2-a", "oidc-core-3.1.3.2-a")
 @pytest.mark.parametrize(("changes", "error"), WRONG)
-def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
+def test_a_wrong_parameter_is_rejected_and_the_code_stays_valid(
     gatebell: LiveGatebell, client: ClientCredentials, changes: dict[str, Changes], error: str
 ) -> None:
     code = new_code(gatebell, client)
@@ -131,7 +135,7 @@ def test_a_wrong_parameter_is_refused_and_the_code_stays_good(
     ("grant_type", "instead"),
     [("implicit", "authorization_code with PKCE"), ("x", "is not supported by this server")],
 )
-def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
+def test_an_unsupported_grant_gets_an_alternative_in_the_error(
     gatebell: LiveGatebell, grant_type: str, instead: str
 ) -> None:
     answer = machine(gatebell).post(f"{gatebell.url}/oauth/token", data={"grant_type": grant_type})
@@ -156,7 +160,7 @@ def test_whoever_asks_for_a_grant_that_is_not_here_is_told_what_to_use(
         (VERIFIER + "é", "invalid_grant"),
     ],
 )
-def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
+def test_a_verifier_that_does_not_match_the_challenge_is_rejected(
     gatebell: LiveGatebell, phone: ClientCredentials, verifier: str | None, error: str
 ) -> None:
     code = new_code(gatebell, phone, **PKCE)
@@ -167,7 +171,7 @@ def test_a_verifier_that_does_not_prove_the_challenge_is_refused(
 @pytest.mark.advisory("CVE-2026-41213")
 @pytest.mark.rfc("rfc7636-4.1-a")
 @pytest.mark.parametrize("verifier", ["a", "a" * 42, "a" * 129, "+" * 43])
-def test_a_verifier_of_another_length_or_alphabet_is_refused_though_it_proves_the_challenge(
+def test_a_matching_verifier_of_invalid_length_or_alphabet_is_rejected(
     gatebell: LiveGatebell, phone: ClientCredentials, verifier: str
 ) -> None:
     challenge = create_s256_code_challenge(verifier)
@@ -180,7 +184,7 @@ def test_a_verifier_of_another_length_or_alphabet_is_refused_though_it_proves_th
 @pytest.mark.advisory("CVE-2024-22258")
 @pytest.mark.spec("A6")
 @pytest.mark.rfc("rfc7636-4.6-b", "rfc9700-2.1.1-b")
-def test_a_secret_does_not_stand_in_for_the_verifier(
+def test_a_secret_does_not_replace_the_verifier(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client, **PKCE)
@@ -193,7 +197,7 @@ def test_a_secret_does_not_stand_in_for_the_verifier(
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-c", "rfc6749-4.1.2-d", "rfc6749-10.5-a", "rfc9700-4.2.4-b")
-def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
+def test_a_second_redemption_is_rejected_and_revokes_the_first_tokens(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client)
@@ -207,7 +211,7 @@ def test_a_second_redemption_is_refused_and_revokes_what_the_first_one_issued(
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.rfc("rfc6749-4.1.2-e", "rfc6749-4.1.3-c")
-def test_a_code_that_another_client_presents_is_burnt(
+def test_a_code_sent_by_another_client_is_invalidated(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     thief = make_application(gatebell, bob(gatebell))
@@ -217,7 +221,7 @@ def test_a_code_that_another_client_presents_is_burnt(
 
 
 @pytest.mark.rfc("rfc6749-4.1.3-b")
-def test_a_client_that_cannot_prove_itself_burns_nothing(
+def test_a_failed_client_authentication_does_not_invalidate_the_code(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     code = new_code(gatebell, client)
@@ -243,7 +247,7 @@ def test_an_expired_code_is_refused(gatebell: LiveGatebell, client: ClientCreden
 @pytest.mark.both_databases
 @pytest.mark.spec("B12")
 @pytest.mark.parametrize("state", ["locked", "blocked"])
-def test_a_person_who_was_locked_since_the_approval_gives_nothing(
+def test_a_code_of_a_user_locked_after_the_approval_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, state: str
 ) -> None:
     charlie = make_user(gatebell, name="charlie")
@@ -253,7 +257,7 @@ def test_a_person_who_was_locked_since_the_approval_gives_nothing(
 
 
 @pytest.mark.rfc("rfc6749-4.1.3-d")
-def test_no_token_or_secret_passes_for_a_code(
+def test_tokens_and_secrets_are_rejected_as_codes(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     pair = new_pair(gatebell, client)
@@ -264,7 +268,7 @@ def test_no_token_or_secret_passes_for_a_code(
 
 @pytest.mark.rfc("rfc6749-2.3.1-c", "rfc6749-3.2-a")
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_tokens_are_asked_for_by_post_only(
+def test_the_token_endpoint_accepts_only_post(
     gatebell: LiveGatebell, client: ClientCredentials, method: str
 ) -> None:
     code = new_code(gatebell, client)
@@ -280,7 +284,7 @@ def test_tokens_are_asked_for_by_post_only(
     assert answer.status_code == 405
     assert "POST" in answer.headers["Allow"]
     assert answer.json()["error"] == "invalid_request"
-    # Nor does a POST read what belongs in its body from the address, where logs would keep it.
+    # Logs would keep parameters of the URL, so a POST does not read them there.
     answer = machine(gatebell).post(address, params=parameters)
     assert_refused(answer, "invalid_request")
 
@@ -304,7 +308,7 @@ def test_tokens_are_asked_for_by_post_only(
         ),
     ],
 )
-def test_a_body_that_is_no_form_is_an_invalid_request(
+def test_a_body_that_is_not_a_form_is_an_invalid_request(
     gatebell: LiveGatebell, body: bytes, content_type: str | None
 ) -> None:
     headers = {"Content-Type": content_type} if content_type else {}
@@ -320,7 +324,7 @@ def test_a_body_beyond_the_limit_is_refused(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.rfc("rfc6750-5.3-a")
-def test_the_sign_in_of_a_browser_means_nothing_here(
+def test_the_token_endpoint_ignores_sessions_of_browsers(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     browser = signed_in(gatebell, alice(gatebell))
@@ -328,22 +332,22 @@ def test_the_sign_in_of_a_browser_means_nothing_here(
     assert_refused(browser.post(f"{gatebell.url}/oauth/token", form), "invalid_client", 401)
 
 
-def test_options_name_only_the_methods_that_the_endpoint_has(gatebell: LiveGatebell) -> None:
+def test_options_lists_only_the_methods_of_the_endpoint(gatebell: LiveGatebell) -> None:
     answer = machine(gatebell).options(f"{gatebell.url}/oauth/token")
-    # A page of a group would take GET, but none can have this name.
+    # The page of a group would accept GET, but no group can have this name.
     assert set(answer.headers["Allow"].split(", ")) == {"OPTIONS", "POST"}
 
 
-# What counts as a parameter, and what a challenge may hold
+# Parameters, and the format of challenges.
 
 
-#: RFC 6750 section 3: a scheme, and pairs whose values are quoted and hold neither quote nor
-#: backslash.
+#: Format of RFC 6750 section 3: a scheme, and pairs with quoted values, without quotes and
+#: backslashes in them.
 CHALLENGE = re.compile(r'Bearer [a-z_]+="[^"\\]*"(, [a-z_]+="[\x20-\x21\x23-\x5B\x5D-\x7E]*")*')
 
 
 @pytest.mark.rfc("rfc6749-3.2-b", "rfc8628-3.1-c")
-def test_a_parameter_without_a_value_counts_as_left_out(gatebell: LiveGatebell) -> None:
+def test_a_parameter_without_a_value_is_ignored(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     code = new_code(gatebell, client)
     assert redeem(gatebell, client, code, code_verifier="", scope="").status_code == 200
@@ -357,7 +361,7 @@ def test_a_parameter_without_a_value_counts_as_left_out(gatebell: LiveGatebell) 
 
 
 @pytest.mark.rfc("rfc6749-3.2-b")
-def test_a_parameter_that_nobody_knows_is_passed_over(gatebell: LiveGatebell) -> None:
+def test_an_unknown_parameter_is_ignored(gatebell: LiveGatebell) -> None:
     client = server_application(gatebell)
     code = new_code(gatebell, client)
     assert redeem(gatebell, client, code, audience=["x", "y"]).status_code == 200
@@ -394,7 +398,7 @@ def test_a_challenge_is_well_formed(gatebell: LiveGatebell, token: str) -> None:
         assert len(names) == len(set(names))
 
 
-# How clients prove who they are
+# Client authentication.
 
 
 BASIC = 'Basic realm="Gatebell", charset="UTF-8"'
@@ -403,7 +407,7 @@ BASIC = 'Basic realm="Gatebell", charset="UTF-8"'
 def redeem_with(
     gatebell: LiveGatebell, client: ClientCredentials, header: str, **more: str
 ) -> requests.Response:
-    """Redeem a good code with this Authorization header."""
+    """Redeem a valid code with this Authorization header."""
     form = {
         "grant_type": "authorization_code",
         "code": new_code(gatebell, client, **PKCE),
@@ -420,7 +424,7 @@ def basic(client_id: str, secret: str) -> str:
 
 @pytest.mark.spec("B2")
 @pytest.mark.rfc("rfc6749-2.3-a", "rfc6749-2.3.1-a")
-def test_the_secret_may_come_in_a_basic_header(
+def test_the_secret_is_accepted_in_a_basic_header(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     header = basic(client.client_id, client.secret)
@@ -429,7 +433,7 @@ def test_the_secret_may_come_in_a_basic_header(
 
 
 @pytest.mark.advisory("CVE-2026-118669")
-def test_the_id_may_be_repeated_in_the_body_if_it_is_the_same(
+def test_the_client_id_in_the_body_must_match_the_header(
     gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
 ) -> None:
     header = basic(client.client_id, client.secret)
@@ -441,7 +445,7 @@ def test_the_id_may_be_repeated_in_the_body_if_it_is_the_same(
 
 
 @pytest.mark.rfc("rfc6749-2.3-b")
-def test_two_ways_at_once_are_an_invalid_request_even_if_both_are_right(
+def test_two_authentication_methods_are_an_invalid_request(
     gatebell: LiveGatebell, client: ClientCredentials
 ) -> None:
     header = basic(client.client_id, client.secret)
@@ -451,7 +455,7 @@ def test_two_ways_at_once_are_an_invalid_request_even_if_both_are_right(
 
 @pytest.mark.spec("B1")
 @pytest.mark.rfc("rfc8252-8.4-c")
-def test_basic_with_an_empty_password_counts_as_none(
+def test_basic_with_an_empty_password_is_no_authentication(
     gatebell: LiveGatebell, client: ClientCredentials, phone: ClientCredentials
 ) -> None:
     assert redeem_with(gatebell, phone, basic(phone.client_id, "")).status_code == 200
@@ -478,7 +482,7 @@ def test_a_wrong_secret_fails_even_for_a_public_client(
 @pytest.mark.rfc("rfc9700-2.5-a")
 @pytest.mark.advisory("CVE-2023-39531", "CVE-2026-73309")
 @pytest.mark.parametrize("secret", [None, "", "wrong", "gbs-" + "0" * 49, "\x00", "é", "x" * 9000])
-def test_a_client_that_has_a_secret_must_know_it(
+def test_a_confidential_client_with_a_wrong_secret_is_rejected(
     gatebell: LiveGatebell, client: ClientCredentials, secret: str | None
 ) -> None:
     code = new_code(gatebell, client)
@@ -489,7 +493,7 @@ def test_a_client_that_has_a_secret_must_know_it(
 
 @pytest.mark.rfc("rfc6749-4.1.3-c", "rfc6749-5.2-b")
 @pytest.mark.parametrize("client_id", ["0" * 64, "\x00", "é", "x" * 9000])
-def test_an_unknown_client_and_a_wrong_secret_look_alike(
+def test_an_unknown_client_and_a_wrong_secret_get_the_same_error(
     gatebell: LiveGatebell, client: ClientCredentials, client_id: str | None
 ) -> None:
     unknown = redeem(gatebell, client, "gbc-x", client_id=client_id)
@@ -514,7 +518,7 @@ def test_an_unknown_client_and_a_wrong_secret_look_alike(
         basic("0" * 64, "gbs-x") + ", " + basic("1" * 64, "gbs-x"),
     ],
 )
-def test_a_basic_header_that_proves_nothing_is_answered_with_a_challenge(
+def test_an_invalid_basic_header_is_answered_with_a_challenge(
     gatebell: LiveGatebell, client: ClientCredentials, header: str
 ) -> None:
     answer = redeem_with(gatebell, client, header)
@@ -523,7 +527,7 @@ def test_a_basic_header_that_proves_nothing_is_answered_with_a_challenge(
 
 
 @pytest.mark.parametrize("header", ["Bearer x", "Digest x", "\xe9", ""])
-def test_other_headers_count_as_none(
+def test_other_authorization_headers_are_ignored(
     gatebell: LiveGatebell, phone: ClientCredentials, header: str
 ) -> None:
     answer = redeem_with(gatebell, phone, header, client_id=phone.client_id)
@@ -538,7 +542,7 @@ def test_a_secret_with_reserved_characters_is_form_decoded(
     assert redeem_with(gatebell, client, basic(client.client_id, encoded)).status_code == 200
 
 
-def test_a_public_client_that_has_its_secret_may_use_it(gatebell: LiveGatebell) -> None:
+def test_a_public_client_can_use_its_secret(gatebell: LiveGatebell) -> None:
     phone = make_application(gatebell, bob(gatebell), confidential=False, trusted=True)
     code = new_code(gatebell, phone, **PKCE)
     assert redeem(gatebell, phone, code, code_verifier=VERIFIER).status_code == 200

@@ -1,4 +1,4 @@
-"""An application exchanges an access token for one that can do less (RFC 8693)."""
+"""Token exchange: an application narrows an access token (RFC 8693)."""
 
 from datetime import timedelta
 
@@ -93,7 +93,7 @@ def test_a_token_is_exchanged_for_one_with_fewer_scopes(gatebell: LiveGatebell) 
         assert event.details == {"application_id": client.client_id, "scopes": "read_user"}
 
 
-def test_without_a_scope_everything_is_passed_on_but_what_renews_or_administers(
+def test_offline_and_admin_scopes_are_not_passed_on(
     gatebell: LiveGatebell,
 ) -> None:
     client = exchanging_application(gatebell)
@@ -107,13 +107,13 @@ def test_without_a_scope_everything_is_passed_on_but_what_renews_or_administers(
 
 
 @pytest.mark.parametrize("scope", ["api", "read_user api", "admin_mode", "sudo"])
-def test_no_scope_is_added(gatebell: LiveGatebell, scope: str) -> None:
+def test_an_exchange_cannot_add_scopes(gatebell: LiveGatebell, scope: str) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client, scope="read_user")
     assert_refused(exchange_token(gatebell, client, pair.access, scope=scope), "invalid_scope")
 
 
-def test_a_chain_of_exchanges_never_gets_more(gatebell: LiveGatebell) -> None:
+def test_a_chain_of_exchanges_cannot_widen_the_scope(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     first = narrowed(gatebell, new_pair(gatebell, client, scope="read_api read_user").access)
     wider = exchange_token(gatebell, client, first, scope="read_api")
@@ -123,7 +123,7 @@ def test_a_chain_of_exchanges_never_gets_more(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.advisory("CVE-2026-96460")
-def test_the_new_token_ends_no_later(gatebell: LiveGatebell) -> None:
+def test_the_new_token_does_not_outlive_the_old_token(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client)
     with database_of(gatebell) as session:
@@ -136,7 +136,7 @@ def test_the_new_token_ends_no_later(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.both_databases
-def test_it_ends_with_the_authorization(gatebell: LiveGatebell) -> None:
+def test_an_exchanged_token_is_revoked_with_its_authorization(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client)
     token = narrowed(gatebell, pair.access)
@@ -144,7 +144,7 @@ def test_it_ends_with_the_authorization(gatebell: LiveGatebell) -> None:
     assert not is_live(gatebell, token)
 
 
-def test_its_own_revocation_leaves_the_authorization_alone(gatebell: LiveGatebell) -> None:
+def test_revocation_of_an_exchanged_token_keeps_the_authorization(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client)
     token = narrowed(gatebell, pair.access)
@@ -198,12 +198,12 @@ def test_a_token_of_a_blocked_user_is_not_exchanged(gatebell: LiveGatebell) -> N
 
 @pytest.mark.advisory("CVE-2022-1245", "CVE-2026-9704")
 @pytest.mark.rfc("rfc8693-2.2.2-a")
-def test_tokens_of_others_and_other_tokens_are_unknown(gatebell: LiveGatebell) -> None:
+def test_foreign_tokens_and_other_kinds_of_tokens_are_unknown(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     other = make_application(gatebell, bob(gatebell), name="Other App", trusted=True)
     stolen, own = new_pair(gatebell, other), new_pair(gatebell, client)
     personal = make_token(gatebell, alice(gatebell)).clear
-    # One that is too long is not one that was left out.
+    # A token that is too long does not count as a missing token.
     for token in (stolen.access, own.refresh, personal, own.access[:-1], "x", "x" * 5_000):
         answer = exchange_token(gatebell, client, token)
         assert_refused(answer, "invalid_request")
@@ -220,7 +220,7 @@ def test_a_token_without_an_authorization_is_not_exchanged(gatebell: LiveGatebel
     assert "password" in answer.json()["error_description"]
 
 
-def test_only_allowed_and_confidential_applications_exchange(gatebell: LiveGatebell) -> None:
+def test_only_allowed_confidential_applications_can_exchange_tokens(gatebell: LiveGatebell) -> None:
     plain = make_application(gatebell, bob(gatebell), trusted=True)
     pair = new_pair(gatebell, plain)
     refused = exchange_token(gatebell, plain, pair.access)
@@ -259,7 +259,7 @@ def test_other_types_actors_and_repetitions_are_refused(
 
 
 @pytest.mark.rfc("rfc8693-2.1-d", "rfc8693-2.2.2-b")
-def test_only_this_instance_is_a_target(gatebell: LiveGatebell) -> None:
+def test_only_this_instance_is_accepted_as_a_target(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     pair = new_pair(gatebell, client)
     issuer = gatebell.url
@@ -274,7 +274,7 @@ def test_only_this_instance_is_a_target(gatebell: LiveGatebell) -> None:
     assert_refused(answer, "invalid_target")
 
 
-def test_a_bound_token_is_exchanged_with_its_key_alone(gatebell: LiveGatebell) -> None:
+def test_a_bound_token_is_exchanged_only_with_its_key(gatebell: LiveGatebell) -> None:
     client, prover, thief = exchanging_application(gatebell), Prover(), Prover()
     code, secret = new_code(gatebell, client), client.secret
     answer = redeem_with_key(
@@ -300,7 +300,7 @@ def test_an_unbound_token_can_be_bound_by_an_exchange(gatebell: LiveGatebell) ->
     assert called(gatebell, "/api/v4/user", body["access_token"]) == 401
 
 
-def test_an_exchanged_token_makes_no_tokens_that_outlive_it(gatebell: LiveGatebell) -> None:
+def test_an_exchanged_token_cannot_create_access_tokens(gatebell: LiveGatebell) -> None:
     client = exchanging_application(gatebell)
     project = make_project(gatebell, alice(gatebell)).replace("/", "%2F")
     path = f"/api/v4/projects/{project}/access_tokens?name=n&scopes=read_api&expires_at=2030-01-01"
@@ -310,5 +310,5 @@ def test_an_exchanged_token_makes_no_tokens_that_outlive_it(gatebell: LiveGatebe
     assert called(gatebell, path, pair.access, "POST") in {201, 400}
 
 
-def test_discovery_names_it(gatebell: LiveGatebell) -> None:
+def test_the_metadata_list_the_token_exchange_grant(gatebell: LiveGatebell) -> None:
     assert TOKEN_EXCHANGE in offered_grants(gatebell)

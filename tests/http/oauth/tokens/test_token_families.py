@@ -1,4 +1,4 @@
-"""Who rotates with a token that was rotated already is a thief, or was robbed: all of it ends."""
+"""Families of rotated access tokens: reuse of a rotated token revokes the newest token."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -52,7 +52,7 @@ def test_rotating_with_a_rotated_token_revokes_the_newest_one(
 
 
 @pytest.mark.spec("G4")
-def test_using_a_rotated_token_for_anything_else_ends_nothing(gatebell: LiveGatebell) -> None:
+def test_other_uses_of_a_rotated_token_revoke_nothing(gatebell: LiveGatebell) -> None:
     first = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
     second = rotated(first)
 
@@ -62,7 +62,7 @@ def test_using_a_rotated_token_for_anything_else_ends_nothing(gatebell: LiveGate
 
 
 @pytest.mark.spec("G4")
-def test_a_token_that_was_only_revoked_has_no_family_to_end(gatebell: LiveGatebell) -> None:
+def test_rotating_with_a_revoked_token_revokes_nothing(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     made = make_token(gatebell, alice)
     script = Api(gatebell, make_token(gatebell, alice).clear)
@@ -75,7 +75,7 @@ def test_a_token_that_was_only_revoked_has_no_family_to_end(gatebell: LiveGatebe
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("G4")
-def test_a_new_member_does_not_escape_the_end_of_its_family(gatebell: LiveGatebell) -> None:
+def test_a_concurrent_rotation_does_not_survive_the_revocation(gatebell: LiveGatebell) -> None:
     for _ in range(3):
         stolen = Api(gatebell, make_token(gatebell, make_user(gatebell)).clear)
         honest = rotated(stolen)
@@ -86,14 +86,14 @@ def test_a_new_member_does_not_escape_the_end_of_its_family(gatebell: LiveGatebe
         answers = [renewal.result() for renewal in renewals]
         assert {answer.status_code for answer in answers} <= {200, 400, 401}
         won = [answer.json()["token"] for answer in answers if answer.status_code == 200]
-        # Whoever came first: when all have been answered, no member of the family is alive.
+        # After all answers, no token of the family is live, in any order of the requests.
         assert stolen.tokens("POST", "/self/rotate").status_code == 401
         assert not any(is_live(Api(gatebell, token)) for token in won)
         assert not is_live(honest)
 
 
 @pytest.mark.spec("G4")
-def test_a_description_is_kept_and_handed_on(gatebell: LiveGatebell) -> None:
+def test_a_rotation_keeps_the_description(gatebell: LiveGatebell) -> None:
     root = Api(gatebell, make_token(gatebell, make_user(gatebell, admin=True)).clear)
     alice = make_token(gatebell, make_user(gatebell))
     address = f"/users/{alice.user_id}/personal_access_tokens"

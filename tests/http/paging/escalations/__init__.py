@@ -1,1 +1,1 @@
-"""Escalation policies and routes through pages, the API and commands."""
+"""Escalation policies and routes on pages, in the API and on the command line."""

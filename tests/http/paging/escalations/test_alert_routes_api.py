@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/alert_routes: an ordered list, and the dry run of it."""
+"""The API /api/v4/projects/:id/alert_routes: an ordered list, and its dry run."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ def names(call: ApiCaller) -> list[tuple[int, str]]:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_routes_stand_in_an_order(gatebell: LiveGatebell) -> None:
+def test_routes_are_ordered(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     made = {
         name: call.done("POST", "/alert_routes", status=201, json={"name": name, **NOBODY, **more})
@@ -40,7 +40,7 @@ def test_routes_stand_in_an_order(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) -> None:
+def test_an_update_keeps_omitted_conditions(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     policy = call.done(
         "POST",
@@ -67,7 +67,7 @@ def test_conditions_are_kept_and_what_is_left_out_stays(gatebell: LiveGatebell) 
 
 
 @pytest.mark.long
-def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
+def test_only_actual_changes_of_a_route_are_in_the_audit_log(
     gatebell: LiveGatebell,
 ) -> None:
     _, call, bob = project_of(gatebell)
@@ -84,24 +84,24 @@ def test_each_change_is_in_the_audit_log_and_what_changes_nothing_is_not(
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "name is missing"),
-    ({"name": "r"}, "escalation_policy_id is missing"),
+    ({}, "`name` is missing"),
+    ({"name": "r"}, "`escalation_policy_id` is missing"),
     ({"name": "r", "severities": ["urgent"]}, '"urgent" is not a severity'),
     ({"name": "r", "labels": "team"}, "Character"),
     ({"name": "r", "labels": 'team=~"("'}, "Character"),
     ({"name": "r", "labels": 7}, "labels"),
-    ({"name": "r", "environments": 7}, "environments must be a list"),
+    ({"name": "r", "environments": 7}, "`environments` must be a list"),
     ({"name": "r", "environments": [""]}, "environments"),
     (
         {"name": "r", "escalation_policy_id": 2**31},
-        'There is no escalation policy "2147483648" here',
+        'Escalation policy "2147483648" not found here',
     ),
-    ({"name": "r", "position": 0}, "position must be at least 1"),
+    ({"name": "r", "position": 0}, "`position` must be at least 1"),
 )
 
 
 @pytest.mark.long
-def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
+def test_invalid_routes_are_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     for body, problem in WRONG:
         whole = body if body in ({}, {"name": "r"}) else {**NOBODY, **body}
@@ -111,7 +111,7 @@ def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_a_dry_run_says_who_would_have_been_paged(gatebell: LiveGatebell) -> None:
+def test_a_dry_run_shows_the_pages_of_past_alerts(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     me = alice(gatebell).username
     endpoint = connect(gatebell, path)
@@ -152,12 +152,12 @@ def test_a_dry_run_says_who_would_have_been_paged(gatebell: LiveGatebell) -> Non
     assert nothing["alerts"] == []
 
 
-def test_a_dry_run_has_a_sensible_period(gatebell: LiveGatebell) -> None:
+def test_a_dry_run_rejects_invalid_periods(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     for body, problem in (
-        ({"since": "soon"}, "since must be a time"),
+        ({"since": "soon"}, "`since` must be a time"),
         ({"since": "2999-01-01T00:00:00Z"}, "The start must be before the end"),
         ({"since": "2026-01-01T00:00:00Z", "until": "2026-06-01T00:00:00Z"}, "at most 92 days"),
-        ({"until": "0001-01-01T00:00:00Z"}, "too long ago"),
+        ({"until": "0001-01-01T00:00:00Z"}, "too far in the past"),
     ):
         assert problem in call.refused("POST", "/alert_routes/dry_run", json=body), body

@@ -1,4 +1,4 @@
-"""Pages of policies and routes, without a script, and the part of an alert's page about paging."""
+"""Pages of policies and routes, without scripts, and the paging section of an alert's page."""
 
 import re
 from html import unescape
@@ -23,10 +23,10 @@ def words(page: requests.Response) -> str:
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
+def test_a_policy_is_created_step_by_step(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     browser, at = signed_in(gatebell, alice(gatebell)), f"{gatebell.url}/{path}/-/on_call/policies"
-    assert "Alerts of this project page nobody." in words(browser.get(at))
+    assert "Alerts in this project page nobody." in words(browser.get(at))
     page = browser.get(f"{at}/new")
     people = dict(re.findall(r'<option value="(user:\d+)"(?: selected)?>@([^<]+)<', page.text))
     ids = {name: value for value, name in people.items()}
@@ -52,7 +52,8 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     call.done("PUT", f"/escalation_policies/{made['id']}", json={"default": False})
     listed = browser.get(at)
     assert "Policy Night created. It applies to new alerts." in words(listed)
-    assert f"A page would not reach everybody now: @{me} has no confirmed contact;" in words(listed)
+    told = f"This policy would not reach everyone now: @{me} has no confirmed contact;"
+    assert told in words(listed)
     assert f"After 10 min: @{bob.username}." in words(listed)
     assert "There is no default policy" in words(listed)
 
@@ -66,7 +67,7 @@ def test_a_policy_is_made_step_by_step(gatebell: LiveGatebell) -> None:
     assert made["default"] is True
 
 
-def test_a_policy_turns_off_that_critical_alerts_are_triggered_again(
+def test_a_policy_can_turn_off_retriggering_of_critical_alerts(
     gatebell: LiveGatebell,
 ) -> None:
     path, call, bob = project_of(gatebell)
@@ -89,7 +90,7 @@ def test_a_policy_turns_off_that_critical_alerts_are_triggered_again(
 
 
 @pytest.mark.both_databases
-def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell) -> None:
+def test_a_rejected_policy_does_not_change_the_default(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     night = {"name": "Night", "steps": [f"0s user:{bob.username}"], "default": True}
     call.done("POST", "/escalation_policies", status=201, json=night)
@@ -100,13 +101,13 @@ def test_a_refused_policy_leaves_the_default_where_it_was(gatebell: LiveGatebell
     wanted = {"name": "Night", "is_default": "y", "steps-0-targets-0": found}
     answer = submit(browser, page, form, **wanted, do="save")
     assert answer.status_code == 422
-    assert "There already is a policy with the name Night here." in words(answer)
+    assert "An escalation policy named Night already exists here." in words(answer)
     (kept,) = call.done("GET", "/escalation_policies")
     assert (kept["name"], kept["default"]) == ("Night", True)
 
 
 @pytest.mark.long
-def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
+def test_the_form_shows_errors_of_a_policy(gatebell: LiveGatebell) -> None:
     path, call, _ = project_of(gatebell)
     browser = signed_in(gatebell, alice(gatebell))
     page = browser.get(f"{gatebell.url}/{path}/-/on_call/policies/new")
@@ -118,7 +119,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
         ("steps-0-after", "", "Enter a delay."),
         ("steps-0-targets-0", "", "choose between 1 and 20 targets"),
         ("steps-0-targets-0", "user:x", "Choose who is paged from the list."),
-        ("steps-0-targets-0", "user:999999999999999999", "is not a member here"),
+        ("steps-0-targets-0", "user:999999999999999999", "is not a member who can see"),
         ("repeats", "10", "Choose 0 to 9 repeats."),
         ("repeat_pause", "1s", "between 1 minute and 24 hours"),
     ):
@@ -132,7 +133,7 @@ def test_what_is_wrong_stands_in_the_form(gatebell: LiveGatebell) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
+def test_routes_are_created_moved_and_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     policy = call.done(
         "POST",
@@ -147,7 +148,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         answer = submit(browser, page, form_with(page, "name"), severities="critical", **given)
         assert answer.status_code == 302, words(answer)
     shown = words(browser.get(at))
-    assert 'Critical alerts of environment test-* or ci with a="b" page nobody.' in shown
+    assert 'Critical alerts in environment test-* or ci with a="b" page nobody.' in shown
     assert "All other alerts go to the default policy, Night" in shown
     tests, db = call.done("GET", "/alert_routes")
     page = browser.get(at)
@@ -158,7 +159,7 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         data={"csrf_token": token[1], "to": "up"},
         headers={"Referer": at},
     )
-    assert "Route Db is number 1 now." in words(moved)
+    assert "Route Db is now number 1." in words(moved)
     page = browser.get(f"{at}/{tests['id']}")
     bad = submit(browser, page, form_with(page, "name"), labels="a=")
     assert bad.status_code in {302, 422}
@@ -177,11 +178,11 @@ def test_routes_are_made_moved_and_deleted(gatebell: LiveGatebell) -> None:
         data={"csrf_token": token[1]},
         headers={"Referer": at},
     )
-    assert "The route Db leads to this policy." in words(deleting)
+    assert "The route Db uses this policy." in words(deleting)
 
 
 @pytest.mark.long
-def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -> None:
+def test_the_page_of_an_alert_explains_why_no_user_is_paged(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     endpoint = connect(gatebell, path)
     endpoint.accepted(title="Disk")
@@ -190,16 +191,16 @@ def test_the_page_of_an_alert_says_why_nobody_is_paged(gatebell: LiveGatebell) -
     shown = words(browser.get(alert))
     assert "This project has no escalation policy" in shown
     assert "Set up paging" in shown
-    assert "New alerts of this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
+    assert "New alerts in this project page nobody." in words(browser.get(f"{gatebell.url}/{path}"))
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
     shown = words(browser.get(alert))
     assert "opened before the project had an escalation policy" in shown
-    assert "resolve this one, and its next report pages them." in shown
+    assert "resolve it: its next report then opens a new alert." in shown
     assert "Page a person" in shown
 
 
-def test_where_somebody_is_alone_the_page_of_an_alert_offers_nobody_to_page(
+def test_the_only_member_of_a_project_can_page_no_one_else(
     gatebell: LiveGatebell,
 ) -> None:
     owner = make_user(gatebell)

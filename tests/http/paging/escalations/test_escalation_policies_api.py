@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/escalation_policies and `gatebell escalations`."""
+"""The API /api/v4/projects/:id/escalation_policies, and `gatebell escalations`."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.one_database("postgres")
 
 
 def project_of(gatebell: LiveGatebell) -> tuple[str, ApiCaller, Person]:
-    """Return a new project of Alice's, a caller below its path, and Bob, who develops there."""
+    """Return a new project of Alice, an API caller below its path, and the developer Bob."""
     path = make_project(gatebell, alice(gatebell))
     bob = make_user(gatebell, name="bob")
     give_role(gatebell, path, bob, Role.DEVELOPER)
@@ -74,21 +74,21 @@ def test_a_policy_is_created_changed_listed_and_deleted(gatebell: LiveGatebell) 
 
 
 WRONG: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "name is missing"),
-    ({"name": "Night"}, "steps is missing"),
-    ({"name": "Night", "steps": []}, "steps has too few items"),
+    ({}, "`name` is missing"),
+    ({"name": "Night"}, "`steps` is missing"),
+    ({"name": "Night", "steps": []}, "`steps` has too few items"),
     ({"name": "Night", "steps": ["soon user:alice"]}, '"soon" is not a duration'),
     ({"name": "Night", "steps": ["5m"]}, "choose between 1 and 20 targets"),
     ({"name": "Night", "steps": ["5m alice"]}, '"5m alice" is not a duration'),
     ({"name": "Night", "steps": ["0s user:nobody-here"]}, '"nobody-here" is not a member'),
     ({"name": "Night", "steps": ["0s schedule:x\x00"]}, "NUL"),
-    ({"name": "Night", "steps": ["0s schedule:x"]}, 'There is no schedule "x" here'),
-    ({"name": "Night", "steps": ["0s channel:ops"]}, 'There is no channel "ops" here'),
-    ({"name": "Night", "steps": ["25h user:{me}"]}, "a delay has at most 24 hours"),
-    ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "in order of time"),
+    ({"name": "Night", "steps": ["0s schedule:x"]}, 'Schedule "x" not found here'),
+    ({"name": "Night", "steps": ["0s channel:ops"]}, 'Channel "ops" not found here'),
+    ({"name": "Night", "steps": ["25h user:{me}"]}, "the delay can be at most 24 hours"),
+    ({"name": "Night", "steps": ["5m user:{me}", "1m user:{me}"]}, "Sort the steps by delay"),
     ({"name": " ", "steps": ["0s user:{me}"]}, "Enter a name"),
     ({"name": "x" * 300, "steps": ["0s user:{me}"]}, "at most 255 characters"),
-    ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "repeats must be at most 9"),
+    ({"name": "Night", "steps": ["0s user:{me}"], "repeats": 10}, "`repeats` must be at most 9"),
     ({"name": "Night", "steps": ["0s user:{me}"], "repeat_pause": "1s"}, "between 1 minute"),
     ({"name": "Night", "steps": [{"targets": [{"type": "team", "id": 1}]}]}, "steps.0"),
     (
@@ -101,7 +101,7 @@ WRONG: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.long
-def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
+def test_invalid_policies_are_rejected_with_a_reason(gatebell: LiveGatebell) -> None:
     _, call, _ = project_of(gatebell)
     me = alice(gatebell).username
     for body, problem in WRONG:
@@ -113,18 +113,18 @@ def test_what_is_wrong_is_said(gatebell: LiveGatebell) -> None:
 
 
 @pytest.mark.long
-def test_names_are_unique_and_a_stranger_is_no_target(gatebell: LiveGatebell) -> None:
+def test_names_are_unique_and_targets_must_be_members(gatebell: LiveGatebell) -> None:
     _, call, bob = project_of(gatebell)
     body = {"name": "Night", "steps": [f"0s user:{bob.username}"]}
     call.done("POST", "/escalation_policies", status=201, json=body)
     refused = call.refused(
         "POST", "/escalation_policies", status=409, json={**body, "name": "NIGHT"}
     )
-    assert refused.endswith("There already is a policy with the name NIGHT here.")
+    assert refused.endswith("An escalation policy named NIGHT already exists here.")
     stranger = person_for(gatebell, None).username
     day = {"name": "Day", "steps": [f"0s user:{stranger}"]}
     assert "is not a member" in call.refused("POST", "/escalation_policies", json=day)
-    # The one that was made the default last is the only one.
+    # Only the policy that became the default last is the default.
     for name in ("Evening", "Day"):
         given = {**body, "name": name, "default": True}
         call.done("POST", "/escalation_policies", status=201, json=given)
@@ -143,13 +143,13 @@ def test_a_policy_of_another_project_is_not_found(gatebell: LiveGatebell) -> Non
     route = {"name": "Route", "escalation_policy_id": made["id"]}
     refused = other.refused("POST", "/alert_routes", json=route)
     number = made["id"]
-    assert f'There is no escalation policy "{number}" here' in refused
+    assert f'Escalation policy "{number}" not found here' in refused
 
 
 @pytest.mark.long
 @pytest.mark.both_databases
 @pytest.mark.spec("J1")
-def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> None:
+def test_the_command_line_creates_policies_and_routes(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     me = alice(gatebell).username
     steps = ("--step", f"0s user:{me}", "--step", f"5m user:{bob.username}, user:{me}")
@@ -166,14 +166,14 @@ def test_the_command_line_makes_policies_and_routes(gatebell: LiveGatebell) -> N
     assert (route["severities"], route["labels"]) == (["critical"], ['team="db"'])
     assert route["escalation_policy_id"] == made["id"]
     done = gatebell.run_cli("escalations", "delete", path, "Night")
-    assert "The route Db leads to this policy." in done.stderr
+    assert "The route Db uses this policy." in done.stderr
     gatebell.cli("alert-routes", "delete", path, str(route["id"]))
     gatebell.cli("escalations", "delete", path, "Night")
     assert gatebell.cli("escalations", "list", path) == {"escalation_policies": [], "total": 0}
 
 
 @pytest.mark.long
-def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -> None:
+def test_a_schedule_used_by_a_policy_cannot_be_deleted(gatebell: LiveGatebell) -> None:
     path, call, bob = project_of(gatebell)
     made = gatebell.cli(
         *("schedules", "create", path, "--name", "primary", "--time-zone", "UTC"),
@@ -183,7 +183,10 @@ def test_a_schedule_that_a_policy_pages_is_not_deleted(gatebell: LiveGatebell) -
     policy = call.done("POST", "/escalation_policies", status=201, json=body)
     assert policy["summary"] == "Immediately: the people on call in primary. No repeats."
     at = f"/on_call/schedules/{made['id']}"
-    problem = "The escalation policy Night pages this schedule. Take it out of the policy first."
+    problem = (
+        "The escalation policy Night pages this schedule. Remove the schedule from the policy "
+        "first."
+    )
     assert problem in call.refused("DELETE", at, status=409)
     assert problem in gatebell.run_cli("schedules", "delete", path, "primary").stderr
     call.done("DELETE", f"/escalation_policies/{policy['id']}", status=204)

@@ -1,4 +1,4 @@
-"""What a group has for the alerts of its projects: by the API, on pages and by command."""
+"""Schedules, channels, policies and routes of groups: in the API, on pages and in commands."""
 
 import re
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ ABOVE = {"include_ancestor_groups": "true"}
 
 
 def team_of(gatebell: LiveGatebell) -> tuple[str, str, ApiCaller, ApiCaller, Person]:
-    """Return Alice's group and its project, callers of both, and Bob, who develops in the group."""
+    """Return Alice's group and its project, API callers for both, and the group's developer Bob."""
     project = make_project(gatebell, alice(gatebell))
     group = project.rpartition("/")[0]
     bob = make_user(gatebell, name="bob")
@@ -30,7 +30,7 @@ def team_of(gatebell: LiveGatebell) -> tuple[str, str, ApiCaller, ApiCaller, Per
 
 
 @pytest.mark.spec("J1", "K1")
-def test_the_api_lists_what_the_groups_above_have_if_asked(gatebell: LiveGatebell) -> None:
+def test_the_api_lists_resources_of_ancestor_groups_on_request(gatebell: LiveGatebell) -> None:
     group, project, call, below, bob = team_of(gatebell)
     name = unique("Primary")
     given = {"name": name, "time_zone": "UTC", "rotations": [f"weekly {bob.username} mon 09:00"]}
@@ -62,7 +62,7 @@ def test_the_api_lists_what_the_groups_above_have_if_asked(gatebell: LiveGatebel
         group,
         [bob.username],
     )
-    # Of two with one name the nearest is meant; a route may lead to a policy of the group.
+    # Of two schedules with the same name, the nearest is used. A route can use a group's policy.
     own = below.done("POST", "/on_call/schedules", status=201, json={**given, "rotations": []})
     steps = below.done(
         "POST", "/escalation_policies", status=201, json={**night, "default": False}
@@ -83,7 +83,7 @@ def test_the_api_lists_what_the_groups_above_have_if_asked(gatebell: LiveGatebel
 
 @pytest.mark.long
 @pytest.mark.spec("J1")
-def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGatebell) -> None:
+def test_pages_of_a_project_show_resources_of_its_group(gatebell: LiveGatebell) -> None:
     group, project, call, below, bob = team_of(gatebell)
     me = alice(gatebell)
     browser, url = signed_in(gatebell, me), f"{gatebell.url}/groups/{group}/-"
@@ -110,7 +110,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     room = {"type": "email", "address": "room@team.example", "label": "Room"}
     assert submit(browser, page, form_with(page, "address"), **room).status_code == 302
     page = browser.get(f"{url}/on_call/policies/new")
-    # The first policy pages the first schedule as it is.
+    # The first policy pages the first schedule by default.
     answer = submit(browser, page, form_with(page, "name"), name="Night", do="save")
     assert answer.status_code == 302, words(answer)
     page = browser.get(f"{url}/on_call/routes/new")
@@ -131,10 +131,10 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
         assert f'href="/groups/{group}/-/{place}' in page.text
     assert f"Primary from {group}" in words(browser.get(f"{gatebell.url}/{project}"))
     form = browser.get(f"{below_url}/on_call/policies/new").text
-    assert f"Primary (of {group})" in form
-    assert f"Room (of {group})" in form
+    assert f"Primary (from {group})" in form
+    assert f"Room (from {group})" in form
 
-    # What a project below pages is named, and stays.
+    # A schedule that a project below uses cannot be deleted, and the error names the policy.
     own = {"name": "Own", "steps": ["0s schedule:Primary"]}
     below.done("POST", "/escalation_policies", status=201, json=own)
     assert f"Own of {project}" in words(browser.get(at))
@@ -146,7 +146,7 @@ def test_pages_of_a_group_make_what_pages_of_its_project_show(gatebell: LiveGate
     submit(browser, page, form_to(page, f"{urlsplit(at).path}/delete"))
     assert f"The escalation policy Own of {project} pages this schedule." in words(browser.get(at))
 
-    # A person's namespace has none of it.
+    # A personal namespace has no schedules.
     person = api_caller(gatebell, me)
     made = person.done("POST", "/projects", status=201, json={"path": unique("mine")})
     mine = f"/groups/{made['namespace']['id']}"

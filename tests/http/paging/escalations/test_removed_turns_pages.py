@@ -1,4 +1,4 @@
-"""The pages of rotations tell those whom a change takes out."""
+"""Emails to users whom a change on the pages of rotations removes."""
 
 from collections.abc import Iterator
 
@@ -24,32 +24,32 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
 @pytest.fixture(scope="module")
 def mailing(new_service: NewService) -> Iterator[LiveGatebell]:
-    """A service that sends e-mail; nobody takes it, and the outbox is read."""
+    """A service that queues email without sending it; the tests read its outbox."""
     with running(new_service("sqlite", only="app", MAIL_URL="smtp://127.0.0.1:9")) as service:
         yield service
 
 
-def said_to(service: LiveGatebell, person: Person) -> list[str]:
-    """Return what a user was told about rotations, without line breaks."""
+def removal_mails_of(service: LiveGatebell, person: Person) -> list[str]:
+    """Return the texts of the emails about removal from rotations, without line breaks."""
     with database_of(service) as session:
         mails = stored_mails(session, settings_of(service).secret_key)
     return [
         " ".join(each.text.split())
         for each in mails
         if each.recipient == person.email
-        and each.subject.startswith("You were taken out of a rotation")
+        and each.subject.startswith("You were removed from a rotation")
     ]
 
 
 def rotation_of(call: ApiCaller, schedule: int) -> int:
-    """Return the number of the only rotation, which a change replaces."""
+    """Return the id of the only rotation, which changes with each edit."""
     (rotation,) = call.done("GET", f"/on_call/schedules/{schedule}")["rotations"]
     assert isinstance(rotation["id"], int)
     return rotation["id"]
 
 
 @pytest.mark.long
-def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
+def test_a_user_removed_from_a_rotation_gets_an_email(mailing: LiveGatebell) -> None:
     olga, alice, bob = (make_user(mailing, name=name) for name in ("olga", "alice", "bob"))
     project = make_project(mailing, olga)
     for each in (alice, bob):
@@ -66,16 +66,16 @@ def test_who_is_taken_out_on_a_page_is_told(mailing: LiveGatebell) -> None:
     users = {"users-0": alice.username, "users-1": olga.username, "users-2": ""}
     answer = submit(browser, page, form, **users)
     assert answer.status_code == 302, answer.text
-    (said,) = said_to(mailing, bob)
-    assert "Olga took you out of the rotation Days." in said
-    assert said_to(mailing, alice) == []
+    (said,) = removal_mails_of(mailing, bob)
+    assert "Olga removed you from the rotation Days." in said
+    assert removal_mails_of(mailing, alice) == []
 
     page = browser.get(at)
     answer = submit(
         browser, page, form_to(page, f"/rotations/{rotation_of(call, schedule)}/delete")
     )
     assert answer.status_code == 302
-    (said,) = said_to(mailing, alice)
-    assert "Olga took you out of the rotation Days." in said
-    assert len(said_to(mailing, bob)) == 1
-    assert said_to(mailing, olga) == []
+    (said,) = removal_mails_of(mailing, alice)
+    assert "Olga removed you from the rotation Days." in said
+    assert len(removal_mails_of(mailing, bob)) == 1
+    assert removal_mails_of(mailing, olga) == []

@@ -1,1 +1,1 @@
-"""Contacts, channels, links of messages, and the queue."""
+"""Contacts, channels, acknowledgement links and notification rules."""

@@ -1,4 +1,4 @@
-"""Pages of the app's database, with the mail server that they go to."""
+"""Fixtures for pages of the app's database, with a mail server that receives them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from web.settings.reader import Settings
 
 @pytest.fixture
 def mailbox() -> Mailbox:
-    """What the mail server took."""
+    """The emails that the mail server received."""
     return Mailbox()
 
 

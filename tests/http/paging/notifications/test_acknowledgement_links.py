@@ -1,4 +1,4 @@
-"""The link in a message: it asks before it acts, and acts for the person who got it."""
+"""Acknowledgement links in messages: the page confirms, and acts for the recipient."""
 
 import re
 from collections.abc import Callable, Collection
@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import delete, update
 from werkzeug.test import TestResponse
 
-from domain.paging.notifications.paging import NewPage, withdraw_pages
+from domain.paging.notifications.paging import NewPage, cancel_pages
 from models import (
     Alert,
     AlertNote,
@@ -36,7 +36,7 @@ def alice(pages: Pages) -> Person:
 
 
 def link_of(pages: Pages, mailbox: Mailbox, alerts: list[int], *people: Person) -> str:
-    """Page people about alerts and return the link of the last message."""
+    """Page users about alerts and return the link of the last message."""
     pages.page(alerts, *people)
     pages.run_for(40)
     return last_link(mailbox)
@@ -50,7 +50,7 @@ def last_link(mailbox: Mailbox) -> str:
 
 
 def press(client: FlaskClient, link: str, *, without: Collection[str] = ()) -> TestResponse:
-    """Press the button of the page, with what is checked but for some values."""
+    """Submit the form of the page with its checked boxes, except for some values."""
     page = client.get(link).text
     inputs = re.findall(r"<input[^>]*>", page)
     form: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ def statuses(pages: Pages) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_the_button_acknowledges_and_a_look_does_not(
+def test_only_the_button_acknowledges_the_alert(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     alert = pages.alert("Disk full on web-1")
@@ -98,7 +98,7 @@ def test_the_button_acknowledges_and_a_look_does_not(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_a_message_lets_an_alert_rest_as_well(
+def test_the_link_can_snooze_an_alert(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     alert = pages.alert()
@@ -117,14 +117,14 @@ def test_a_message_lets_an_alert_rest_as_well(
 
 
 @pytest.mark.long
-def test_a_page_about_many_alerts_acknowledges_those(
+def test_a_link_acknowledges_only_the_alerts_of_its_message(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     other = pages.alert("Not paged")
     link = link_of(pages, mailbox, pages.alerts(450), alice)
     page = client.get(link).text
-    assert "450 alerts wait for somebody." in page
-    assert "400 further alerts of acme/shop, not listed" in page
+    assert "450 alerts need attention." in page
+    assert "400 more alerts in acme/shop that are not listed" in page
     assert "450 alerts acknowledged" in press(client, link).text
     assert statuses(pages).count("acknowledged") == 450
     assert statuses(pages)[other - 1] == "triggered"
@@ -132,7 +132,7 @@ def test_a_page_about_many_alerts_acknowledges_those(
 
 @pytest.mark.long
 @pytest.mark.both_databases
-def test_of_a_digest_over_projects_each_alert_can_be_left_out(
+def test_alerts_of_a_digest_can_be_deselected(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     other = pages.project("acme/api")
@@ -144,22 +144,22 @@ def test_of_a_digest_over_projects_each_alert_can_be_left_out(
     link = link_of(pages, mailbox, [mine, left, elsewhere, *many], alice)
     page = client.get(link).text
     assert page.index("<legend>acme/shop</legend>") < page.index("<legend>acme/api</legend>")
-    # What is not listed is not chosen where the message is about several projects.
-    assert "13 further alerts of acme/api, not listed" in page
+    # In a message about several projects, unlisted alerts are not selected.
+    assert "13 more alerts in acme/api that are not listed" in page
     done = press(client, link, without={f"alert {left}", f"alert {elsewhere}"})
     assert "48 alerts acknowledged as @alice" in done.text
-    assert "15 alerts still wait for somebody." in done.text
+    assert "15 alerts still need attention." in done.text
     stored = {row.id: row.status for row in pages.rows(Alert)}
     assert stored[mine] == "acknowledged"
     assert {stored[left], stored[elsewhere]} == {"triggered"}
-    # What is left can be taken from the same page.
+    # The remaining alerts can be acknowledged on the same page.
     client.post(link, data={"others_of": [str(other)], "named": [str(left), str(elsewhere)]})
     stored = {row.id: row.status for row in pages.rows(Alert)}
     assert [each for each, status in stored.items() if status == "triggered"] == [left, elsewhere]
 
 
 @pytest.mark.long
-def test_without_a_selection_nothing_is_acknowledged_and_nothing_of_others_with_one(
+def test_an_empty_selection_and_foreign_alerts_are_not_acknowledged(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     foreign = pages.alert("Not paged")
@@ -175,7 +175,7 @@ def test_without_a_selection_nothing_is_acknowledged_and_nothing_of_others_with_
 
 
 @pytest.mark.long
-def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
+def test_a_message_delayed_by_an_outage_acknowledges_all_its_alerts(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     pages.page([pages.alert()], alice)
@@ -187,7 +187,7 @@ def test_a_message_that_gathers_an_outage_acknowledges_all_of_it(
 
 
 @pytest.mark.long
-def test_the_second_time_says_that_nothing_is_left_to_do(
+def test_a_second_acknowledgement_changes_nothing(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     alert = pages.alert()
@@ -204,7 +204,7 @@ def test_the_second_time_says_that_nothing_is_left_to_do(
 
 
 @pytest.mark.long
-def test_an_expired_link_says_so(
+def test_an_expired_link_shows_an_error(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     pages.wait(days=-4)
@@ -216,7 +216,7 @@ def test_an_expired_link_says_so(
     assert statuses(pages) == ["triggered"]
 
 
-def test_who_is_locked_or_left_the_project_acknowledges_nothing(
+def test_locked_users_and_former_members_cannot_acknowledge(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     link = link_of(pages, mailbox, [pages.alert("Secret title")], alice)
@@ -234,7 +234,7 @@ def test_who_is_locked_or_left_the_project_acknowledges_nothing(
 
 
 @pytest.mark.long
-def test_a_link_that_was_not_sent_is_none(
+def test_a_forged_link_is_not_found(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     link = link_of(pages, mailbox, [pages.alert()], alice)
@@ -264,7 +264,7 @@ def test_a_link_survives_a_change_of_the_key(
 
 
 @pytest.mark.long
-def test_a_follow_up_tells_the_others_who_it_was(
+def test_a_follow_up_names_the_acknowledging_user(
     pages: Pages, mailbox: Mailbox, alice: Person, client: FlaskClient
 ) -> None:
     bob = pages.person("bob")
@@ -276,7 +276,7 @@ def test_a_follow_up_tells_the_others_who_it_was(
     assert found is not None
     client.post(found[1])
     with pages.session() as session:
-        withdraw_pages([alert], session=session, now=pages.now)
+        cancel_pages([alert], session=session, now=pages.now)
     pages.run_for(40)
     follow_ups = [(each["To"], each["Subject"]) for each in mailbox.messages[2:]]
     assert follow_ups == [("bob@pager.example", "Acknowledged by @alice: Disk full (acme/shop #1)")]
@@ -302,16 +302,16 @@ def test_the_link_acknowledges_incidents_with_their_alerts(
     pages.queue([NewPage(key=f"page {each}", incident_id=each, **about) for each in ids])
     pages.run_for(3)
     page = client.get(last_link(mailbox)).text
-    assert "2 incidents wait for somebody." in page
+    assert "2 incidents need attention." in page
     assert "Snooze" not in page
     again = [NewPage(key=f"again {each}", incident_id=each, **about) for each in ids]
     pages.queue([*again, NewPage(key="again", alert_id=other, **about)])
     pages.run_for(40)
     link = last_link(mailbox)
-    assert "3 problems wait for somebody." in client.get(link).text
+    assert "3 problems need attention." in client.get(link).text
     assert "Select at least one problem." in client.post(link).text
     done = press(client, link, without={f"alert incident-{ids[1]}"})
-    assert "2 problems acknowledged as @alice. 1 problem still waits" in done.text
+    assert "2 problems acknowledged as @alice. 1 problem still needs" in done.text
     assert [row.status for row in pages.rows(Incident)] == ["acknowledged", "triggered"]
     assert statuses(pages) == ["acknowledged", "acknowledged"]
     (entry,) = pages.rows(IncidentNote)

@@ -1,6 +1,6 @@
-"""Contacts and channels by page and by API, with a worker, a mail server and an endpoint.
+"""Contacts and channels on pages and in the API, with a worker, a mail server and an endpoint.
 
-Of the worker there is what sends to contacts, in threads of this process.
+Only the worker's paging job runs, in threads of this process.
 """
 
 import re
@@ -26,9 +26,9 @@ from tests.support.mail.mail_server import Mailbox, running_mail_server
 from tests.support.service.live import LiveGatebell, NewService, running
 from tests.support.service.receiver import Receiver, running_telephone
 from tests.support.wire.html_forms import form_to, form_with, submit
-from web.jobs.pages import Paging
+from web.jobs.pages import PagingJob
 from web.jobs.scheduler import Scheduler
-from web.settings.reader import read_settings
+from web.settings.reader import parse_settings
 
 pytestmark = [pytest.mark.spec("J1"), pytest.mark.one_database("sqlite")]
 PAGE = "/-/user_settings/contacts"
@@ -50,7 +50,7 @@ class Post:
         return [each[1] for each in found if each]
 
     def code(self, address: str, count: int = 1) -> str:
-        """Wait for so many codes, and return the last one."""
+        """Wait for the given number of codes, and return the last code."""
         end = monotonic() + _PATIENCE_SECONDS
         while len(self.codes(address)) < count:
             assert monotonic() < end, self.mailbox.messages
@@ -63,8 +63,8 @@ def post(request: pytest.FixtureRequest, new_service: NewService) -> Iterator[Po
     mailbox = Mailbox()
     with running_mail_server(mailbox) as port:
         live = new_service(request.param, only="app", MAIL_URL=f"smtp://127.0.0.1:{port}")
-        settings = read_settings(live.environment)
-        with running(live), live.keep_log(), Scheduler([Paging(settings)], settings):
+        settings = parse_settings(live.environment)
+        with running(live), live.keep_log(), Scheduler([PagingJob(settings)], settings):
             yield Post(live, mailbox)
 
 
@@ -77,21 +77,21 @@ def receiver() -> Iterator[Receiver]:
 def press(
     browser: requests.Session, page: requests.Response, ending: str, **values: str
 ) -> requests.Response:
-    """Send the form of a page that goes to such an address, and return the page that follows."""
+    """Submit the form whose target has this ending, and return the page afterwards."""
     answer = submit(browser, page, form_to(page, ending), **values)
     assert answer.status_code == 302, answer.text
     return browser.get(page.url)
 
 
 @pytest.mark.long
-def test_without_a_mail_server_the_page_promises_no_code(gatebell: LiveGatebell) -> None:
+def test_without_a_mail_server_no_code_is_announced(gatebell: LiveGatebell) -> None:
     browser = open_browser(gatebell, make_user(gatebell))
     page = browser.get(f"{gatebell.url}{PAGE}")
-    assert "This service sends no e-mail yet: its administrator has to set MAIL_URL." in page.text
+    assert "This service cannot send email until an administrator sets MAIL_URL." in page.text
     form = form_with(page, "address")
     answer = press(browser, page, "/contacts", type="email", address="a2@pager.example")
-    assert "Contact added. No code was sent: this service sends no e-mail" in answer.text
-    # A URL is no e-mail address, whatever is selected above it.
+    assert "Contact added. No code was sent, because this service cannot send email" in answer.text
+    # A URL is not an email address, whichever type is selected.
     submit(browser, page, form, type="email", address="ntfy://127.0.0.1:9/x")
     assert "ntfy://127.0.0.1:9/" in browser.get(page.url).text
 
@@ -110,7 +110,7 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
 
     wrong = "000000" if post.code(address) != "000000" else "111111"
     page = press(browser, page, "/confirm", code=wrong)
-    assert "This is not the code that was sent." in page.text
+    assert "The code is wrong. Enter the latest code that was sent." in page.text
     page = press(browser, page, "/confirm", code=post.code(address))
     assert "Contact confirmed." in page.text
     assert "You are paged through 1 contact." in page.text
@@ -125,7 +125,7 @@ def test_a_contact_is_added_confirmed_tested_and_deleted(post: Post) -> None:
 
 @pytest.mark.long
 @pytest.mark.spec("K1")
-def test_what_is_done_with_contacts_is_written_down_without_addresses(post: Post) -> None:
+def test_audit_events_of_contacts_contain_no_addresses(post: Post) -> None:
     alice = make_user(post.gatebell)
     path = make_project(post.gatebell, alice)
     call = api_caller(post.gatebell, alice)
@@ -153,7 +153,7 @@ def test_what_is_done_with_contacts_is_written_down_without_addresses(post: Post
     assert not any("pager.example" in text or "Bedside" in text for _, text in events)
 
 
-def test_a_code_is_guessed_five_times_and_expires_with_a_new_one(post: Post) -> None:
+def test_a_code_allows_five_attempts_and_expires_with_a_new_code(post: Post) -> None:
     address = "a2@pager.example"
     call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
     made = call.done("POST", status=201, json={"type": "email", "address": address})
@@ -162,22 +162,22 @@ def test_a_code_is_guessed_five_times_and_expires_with_a_new_one(post: Post) -> 
     right = post.code(address)
     wrong = str((int(right) + 1) % 1_000_000).zfill(6)
     for _ in range(5):
-        assert "not the code" in call.refused("POST", f"{at}/confirm", json={"code": wrong})
-    assert "Too many" in call.refused("POST", f"{at}/confirm", json={"code": right})
+        assert "The code is wrong." in call.refused("POST", f"{at}/confirm", json={"code": wrong})
+    assert "too many wrong codes" in call.refused("POST", f"{at}/confirm", json={"code": right})
     call.done("POST", f"{at}/send_code")
     code = post.code(address, 2)
     assert call.done("POST", f"{at}/confirm", json={"code": f" {code} "})["state"] == "ready"
     assert call.done("POST", f"{at}/test") == {"delivered": True, "error": None}
 
 
-def test_until_it_is_confirmed_a_contact_gets_nothing_but_codes(post: Post) -> None:
+def test_an_unconfirmed_contact_gets_only_codes(post: Post) -> None:
     call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
     body = {"type": "email", "address": "a3@pager.example"}
     made = call.done("POST", status=201, json=body)
     assert "Confirm the contact first" in call.refused("POST", f"/{made['id']}/test")
 
 
-def test_nobody_sees_the_contacts_of_others(post: Post) -> None:
+def test_contacts_of_other_users_are_not_found(post: Post) -> None:
     gatebell = post.gatebell
     alice, bob = make_user(gatebell), make_user(gatebell, name="bob")
     mine, theirs = (api_caller(gatebell, each, "/user/contacts") for each in (alice, bob))
@@ -192,7 +192,9 @@ def test_nobody_sees_the_contacts_of_others(post: Post) -> None:
 
 
 @pytest.mark.long
-def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: Receiver) -> None:
+def test_the_test_of_a_channel_shows_the_error_of_its_service(
+    post: Post, receiver: Receiver
+) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)
     path = make_project(gatebell, alice)
@@ -207,7 +209,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
 
     receiver.answer = lambda _request: (403, {})
     page = press(browser, page, "/test")
-    assert "ntfy answered 403 Forbidden: Failed to send ntfy notification" in page.text
+    assert "ntfy returned 403 Forbidden: Failed to send ntfy notification" in page.text
     assert _SECRET not in page.text
     with database_of(gatebell) as session:
         row = session.query(Contact).filter_by(label="Chat").one()
@@ -218,7 +220,7 @@ def test_the_test_of_a_channel_says_what_its_service_said(post: Post, receiver: 
 
 
 @pytest.mark.long
-def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
+def test_responses_of_a_service_are_hidden_until_it_accepts_a_message(
     post: Post, receiver: Receiver
 ) -> None:
     alice = make_user(post.gatebell)
@@ -232,12 +234,12 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
         return found
 
     wait_until(lambda: error() is not None, "the code was not taken")
-    assert error() == "ntfy answered 403 Forbidden"
+    assert error() == "ntfy returned 403 Forbidden"
 
     project = quote(make_project(post.gatebell, alice), safe="")
     channels = api_caller(post.gatebell, alice, f"/projects/{project}/notification_channels")
     channel = f"/{channels.done('POST', status=201, json=url)['id']}/test"
-    assert channels.done("POST", channel)["error"] == "ntfy answered 403 Forbidden"
+    assert channels.done("POST", channel)["error"] == "ntfy returned 403 Forbidden"
     receiver.answer = lambda _request: (200, {})
     assert channels.done("POST", channel)["delivered"] is True
     receiver.answer = lambda _request: (403, {})
@@ -245,24 +247,24 @@ def test_nobody_reads_what_a_service_answers_before_it_takes_messages(
 
 
 NO_CONTACTS = (
-    ({"type": "email", "address": "nobody"}, "e-mail"),
+    ({"type": "email", "address": "nobody"}, "email address"),
     ({"type": "fax", "address": "1"}, "type"),
     ({"type": "email"}, "address"),
-    ({"type": "apprise", "address": "syslog://"}, "acts on the machine"),
-    ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "It names a file"),
+    ({"type": "apprise", "address": "syslog://"}, "acts on the sending host"),
+    ({"type": "apprise", "address": "fcm://p@apikey12/t/?keyfile=/k"}, "The URL refers to a file"),
     ({"type": "apprise", "address": "json://a\x00b"}, "URL"),
-    ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "It sets a method"),
-    ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "It sets a header"),
+    ({"type": "apprise", "address": "json://a.example/?method=PUT"}, "The URL sets a method"),
+    ({"type": "apprise", "address": "json://a.example/?+X-Admin=1"}, "The URL sets a header"),
     ({"type": "apprise", "address": "json://127.0.0.1:8080/a"}, "public addresses only"),
-    ({"type": "apprise", "address": "forms://localhost/a"}, "can never be reached: localhost is"),
-    ({"type": "apprise", "address": "xml://[::1]/a"}, "can never be reached"),
+    ({"type": "apprise", "address": "forms://localhost/a"}, "cannot be reached: localhost is"),
+    ({"type": "apprise", "address": "xml://[::1]/a"}, "cannot be reached"),
     ({"type": "apprise", "address": "ntfy://10.1.2.3/topic"}, "only OUTGOING_CONTACT_HOSTS can"),
     ({"type": "email", "address": "a@b.example", "label": "x" * 101}, "label"),
 )
 
 
 @pytest.mark.long
-def test_what_is_no_contact_is_refused(post: Post) -> None:
+def test_invalid_contacts_are_rejected(post: Post) -> None:
     call = api_caller(post.gatebell, make_user(post.gatebell), "/user/contacts")
     for body, words in NO_CONTACTS:
         assert words in call.refused("POST", json=body), body
@@ -270,7 +272,7 @@ def test_what_is_no_contact_is_refused(post: Post) -> None:
 
 
 @pytest.mark.long
-def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
+def test_quiet_hours_are_stored_and_validated(post: Post) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)
     call = api_caller(gatebell, alice, "/user/contacts/preferences")
@@ -298,7 +300,7 @@ def test_quiet_hours_are_kept_and_checked(post: Post) -> None:
 
 
 @pytest.mark.long
-def test_a_channel_that_a_policy_pages_is_kept(post: Post) -> None:
+def test_a_channel_used_by_a_policy_cannot_be_deleted(post: Post) -> None:
     gatebell = post.gatebell
     alice = make_user(gatebell)
     path = make_project(gatebell, alice)
@@ -314,7 +316,7 @@ def test_a_channel_that_a_policy_pages_is_kept(post: Post) -> None:
 
 
 def sent_by_email(gatebell: LiveGatebell) -> float:
-    """Return how many messages were sent, as metrics say."""
+    """Return the number of sent emails from the metrics."""
     text = gatebell.http().get(f"{gatebell.url}/metrics").text
     found = re.search(r'gatebell_page_messages_total\{channel="email",outcome="sent"\} (\S+)', text)
     return float(found[1]) if found else 0.0
@@ -330,7 +332,7 @@ def test_administrators_see_the_queue_and_metrics_count_it(post: Post) -> None:
     root = make_user(gatebell, name="root", admin=True)
     page = signed_in(gatebell, root).get(f"{gatebell.url}/admin/notifications")
     assert page.status_code == 200
-    assert "Nothing is waiting to be sent." in page.text
+    assert "No messages are waiting to be sent." in page.text
     text = gatebell.http().get(f"{gatebell.url}/metrics").text
     assert 'gatebell_page_queue_messages{channel="email"} 0.0' in text
     assert 'gatebell_page_queue_age_seconds{channel="apprise"} 0.0' in text

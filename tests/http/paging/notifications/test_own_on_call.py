@@ -1,4 +1,4 @@
-"""My on-call: my turns in all projects, who covers me, and how I am paged."""
+"""The page “My on-call”: shifts in all projects, cover, and how the user is paged."""
 
 import re
 
@@ -14,14 +14,14 @@ pytestmark = [pytest.mark.one_database("sqlite"), pytest.mark.spec("J1")]
 
 
 @pytest.mark.long
-def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) -> None:
+def test_a_cover_is_confirmed_after_a_preview_of_its_shifts(gatebell: LiveGatebell) -> None:
     me, other = make_user(gatebell), make_user(gatebell)
     project = make_project(gatebell, alice(gatebell))
     for each in (me, other):
         give_role(gatebell, project, each, Role.DEVELOPER)
     browser = signed_in(gatebell, me)
     at = f"{gatebell.url}/-/on_call"
-    assert "You are on call in no schedule." in browser.get(at).text
+    assert "You are not in any on-call schedule." in browser.get(at).text
     made = gatebell.cli(
         *("schedules", "create", project, "--name", "Primary", "--time-zone", "UTC"),
         *("--rotation", f"weekly {me.username},{other.username} mon 09:00"),
@@ -31,7 +31,7 @@ def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) ->
     assert re.search(r"You are on call now in <strong>|You are not on call now", page)
     assert "Send test message" not in page
     assert "No quiet hours." in page
-    # The link of a turn chooses it; the page asks before anything happens.
+    # The link selects its turn, and the page asks for a confirmation.
     (first, *_) = re.findall(r'href="(/-/on_call/cover\?turn=[^"]+)"', page)
     form = browser.get(gatebell.url + first)
     chosen = re.search(r'<option selected value="([^"]+@[^"]+)">My turn', form.text)
@@ -43,7 +43,7 @@ def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) ->
     assert "Find cover" in asked.text
     overrides = f"{gatebell.url}/{project}/-/on_call/schedules/{made['id']}"
     assert f"covers <bdi>{me.username}</bdi>" not in browser.get(overrides).text
-    # With other shifts than it has shown, it asks once more.
+    # With other shifts than in the preview, a new confirmation is necessary.
     again = submit(
         browser,
         asked,
@@ -58,14 +58,14 @@ def test_a_turn_is_covered_after_a_look_at_its_shifts(gatebell: LiveGatebell) ->
     done = submit(browser, done, form_to(done, "/-/on_call/cover"))
     assert f"{other.username} covers you." in browser.get(at).text
     assert f"covers <bdi>{me.username}</bdi>" in browser.get(overrides).text
-    # Times are asked for where no turn has them.
+    # A cover without a turn needs times.
     form = browser.get(f"{at}/cover?schedule={made['id']}")
     refused = submit(browser, form, form_to(form, "/-/on_call/cover"), user=other.username)
     assert refused.status_code == 422
     assert "Enter a time, or choose one of your turns." in refused.text
 
 
-def test_home_says_of_which_projects_new_alerts_page_nobody(gatebell: LiveGatebell) -> None:
+def test_home_lists_projects_whose_new_alerts_page_no_one(gatebell: LiveGatebell) -> None:
     owner = make_user(gatebell)
     project = make_project(gatebell, owner)
     browser = signed_in(gatebell, owner)

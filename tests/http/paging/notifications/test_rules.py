@@ -1,4 +1,4 @@
-"""Notification rules by page, by API and on the command line."""
+"""Notification rules on pages, in the API and on the command line."""
 
 import re
 from typing import Any
@@ -16,31 +16,31 @@ PAGE = "/-/user_settings/contacts"
 
 
 def contact(gatebell: LiveGatebell, person: Person, label: str) -> int:
-    """Give somebody a confirmed contact, as the operator does."""
+    """Create a confirmed contact for a user, as the operator does."""
     address = f"{label.lower()}.{person.username}@pager.example"
     given = ("--type", "email", "--address", address, "--label", label)
     number: int = gatebell.cli("contacts", "create", person.username, *given)["id"]
     return number
 
 
-def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGatebell) -> None:
+def test_rules_are_created_described_and_deleted_on_the_page(gatebell: LiveGatebell) -> None:
     alice = make_user(gatebell)
     phone, mail = contact(gatebell, alice, "Phone"), contact(gatebell, alice, "E-mail")
     browser = open_browser(gatebell, alice)
     page = browser.get(f"{gatebell.url}{PAGE}")
-    assert "Every page goes to all your contacts at once." in page.text
+    assert "Every page goes to all your contacts immediately." in page.text
     for number, minutes in ((mail, "2"), (phone, "0")):
         form = form_with(page, "delay_minutes")
         sent = {"alerts": "critical", "contact_id": str(number), "delay_minutes": minutes}
         assert submit(browser, page, form, **sent).status_code == 302
         page = browser.get(page.url)
-    assert "Critical alerts: Phone at once, then E-mail after 2 minutes." in page.text
-    assert "Other alerts: no rule, so all contacts are told at once." in page.text
+    assert "Critical alerts: Phone immediately, then E-mail after 2 minutes." in page.text
+    assert "Other alerts: no rule, so all contacts are notified immediately." in page.text
     form = form_with(page, "delay_minutes")
     for wrong, words in (
         ({"delay_minutes": "61"}, "from 0 to 60"),
-        ({"only": "at night"}, "“at night” must be like mon-fri 09:00-17:00"),
-        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "already such"),
+        ({"only": "at night"}, "“at night” must be a period such as mon-fri"),
+        ({"alerts": "critical", "contact_id": str(mail), "delay_minutes": "2"}, "identical rule"),
     ):
         answer = submit(browser, page, form, **wrong)
         assert (answer.status_code, words in answer.text) == (422, True), words
@@ -49,8 +49,8 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     form = form_with(edit, "delay_minutes")
     same = {"contact_id": str(phone), "delay_minutes": "0"}
     answer = submit(browser, edit, form, **same)
-    assert (answer.status_code, "already such" in answer.text) == (422, True)
-    assert "Phone at once, then E-mail after 2 minutes." in browser.get(page.url).text
+    assert (answer.status_code, "identical rule" in answer.text) == (422, True)
+    assert "Phone immediately, then E-mail after 2 minutes." in browser.get(page.url).text
     changed = {"delay_minutes": "5", "only": "mon-fri 9-17"}
     assert submit(browser, edit, form, **changed).status_code == 302
     page = browser.get(page.url)
@@ -59,11 +59,11 @@ def test_rules_are_made_shown_in_words_and_deleted_on_the_page(gatebell: LiveGat
     edit = browser.get(edit.url)
     assert submit(browser, edit, form_with(edit, "delay_minutes"), only="").status_code == 302
     page = browser.get(page.url)
-    assert "Critical alerts: Phone at once, then E-mail after 5 minutes." in page.text
+    assert "Critical alerts: Phone immediately, then E-mail after 5 minutes." in page.text
     for number in re.findall(r"/contacts/(rules/\d+/delete)", page.text):
         assert submit(browser, page, form_to(page, number)).status_code == 302
     page = browser.get(page.url)
-    assert "Every page goes to all your contacts at once." in page.text
+    assert "Every page goes to all your contacts immediately." in page.text
 
 
 @pytest.mark.long
@@ -85,24 +85,24 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     assert call.done("GET", "/summary") == {
         "sentences": [sentence],
         "gaps": [
-            "Critical alerts: no rule, so all contacts are told at once.",
+            "Critical alerts: no rule, so all contacts are notified immediately.",
             (
                 "Other alerts, Mon, Tue, Wed, Thu 17:00 to 09:00; Fri 17:00 to Mon 09:00: "
-                "no rule, so all contacts are told at once."
+                "no rule, so all contacts are notified immediately."
             ),
             (
-                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is told in the "
-                "first minute. The next step of an escalation does not wait longer."
+                "Other alerts, Mon, Tue, Wed, Thu, Fri 09:00 to 17:00: no contact is notified in "
+                "the first minute, so the next step of the escalation may run first."
             ),
         ],
     }
     rules = ("contact-rules", "create", alice.username)
     same = gatebell.cli(*rules, "--contact", str(phone), "--only", "22:00-06:00")
-    assert same["sentence"] == "All alerts, every day 22:00 to 06:00: Phone at once."
+    assert same["sentence"] == "All alerts, every day 22:00 to 06:00: Phone immediately."
     assert gatebell.cli("contact-rules", "list", alice.username)["total"] == 2
     change = ("contact-rules", "change", alice.username, str(same["id"]))
     same = gatebell.cli(*change, "--alerts", "critical", "--at-any-time")
-    assert same["sentence"] == "Critical alerts: Phone at once."
+    assert same["sentence"] == "Critical alerts: Phone immediately."
     at = f"/{same['id']}"
     moved = call.done("PUT", at, json={"delay_minutes": 3})
     assert moved == {
@@ -114,13 +114,13 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
     for wrong, words in (
         ({"delay_minutes": 61}, "must be at most 60"),
         ({"only": "at night"}, "must be"),
-        ({"only": {**hours, "weekdays": [{}]}}, "only.weekdays.0 must be one of mon"),
+        ({"only": {**hours, "weekdays": [{}]}}, "`only.weekdays.0` must be one of mon"),
         ({"contact_id": 0}, "contact"),
     ):
         assert words in call.refused("PUT", at, json=wrong)
     twice = {**hours, "weekdays": [*hours["weekdays"], "mon"]}
     taken = {"alerts": "other", "delay_minutes": 5, "only": twice}
-    assert "already such a rule" in call.refused("PUT", at, json=taken)
+    assert "identical rule already" in call.refused("PUT", at, json=taken)
     gatebell.cli("contact-rules", "delete", alice.username, str(same["id"]))
     theirs = api_caller(gatebell, bob, "/user/contacts/rules")
     assert theirs.done("GET") == []
@@ -136,13 +136,13 @@ def test_the_api_and_the_command_line_have_the_same_rules(gatebell: LiveGatebell
         "PUT", f"/{made['id']}", json={"contact_id": number}
     )
     assert _export(gatebell, alice) == [{**body, "only": _stored(hours)}]
-    # A contact takes its rules with it.
+    # Deletion of a contact deletes its rules.
     api_caller(gatebell, alice, f"/user/contacts/{phone}").done("DELETE", status=204)
     assert call.done("GET") == []
     with database_of(gatebell) as session:
         rows = session.query(AuditEvent).filter_by(user_id=_id(gatebell, alice)).all()
         kinds = [row.kind for row in rows if row.kind.startswith("contact_rule")]
-    # What changes nothing is no event.
+    # A request without a change writes no event.
     did = ("created", "created", "changed", "changed", "removed")
     assert kinds == [f"contact_rule.{each}" for each in did]
 

@@ -1,4 +1,4 @@
-"""A project with alerts, as scripts of its members call it."""
+"""Fixture for a project with alerts, and API callers of its members."""
 
 from dataclasses import dataclass
 
@@ -13,23 +13,23 @@ from tests.support.service.live import LiveGatebell
 
 @dataclass(frozen=True)
 class Project:
-    """A project and where its alerts come from."""
+    """A project and the endpoint of its alerts."""
 
     gatebell: LiveGatebell
     endpoint: Endpoint
 
     @property
     def path(self) -> str:
-        """Its full path."""
+        """The project's full path."""
         return self.endpoint.project
 
     @property
     def url(self) -> str:
-        """The URL of its pages, without what follows `-/`."""
+        """The base URL of the project's pages, up to `/-`."""
         return f"{self.gatebell.url}/{self.path}/-"
 
     def caller(self, role: Role, scopes: str = "api") -> ApiCaller:
-        """Return the scripts of a member with this role."""
+        """Return an API caller of a member with this role."""
         person = person_for(self.gatebell, role)
         give_role(self.gatebell, self.path, person, role)
         return api_caller(self.gatebell, person, f"/projects/{self.path}", scopes=scopes)

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/maintenance_windows and /flap_settings."""
+"""The API /api/v4/projects/:id/maintenance_windows and /flap_settings."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -51,9 +51,7 @@ def test_a_window_shows_its_next_occurrences_in_local_time(maintainer: ApiCaller
 
 
 @pytest.mark.long
-def test_a_window_of_now_mutes_the_alerts_that_it_is_about(
-    project: Project, maintainer: ApiCaller
-) -> None:
+def test_an_active_window_mutes_matching_alerts(project: Project, maintainer: ApiCaller) -> None:
     web = project.endpoint.accepted(title="a", service="web")["iid"]
     db = project.endpoint.accepted(title="b", service="db")["iid"]
     begin = (now() - timedelta(minutes=5)).strftime("%Y-%m-%dT%H:%M")
@@ -77,7 +75,7 @@ def test_a_window_of_now_mutes_the_alerts_that_it_is_about(
     assert kinds == [EventKind.MAINTENANCE_WINDOW_DELETED, EventKind.MAINTENANCE_WINDOW_CREATED]
 
 
-def test_what_is_left_out_of_a_change_stays(maintainer: ApiCaller) -> None:
+def test_an_update_keeps_omitted_fields(maintainer: ApiCaller) -> None:
     made = create(maintainer, environments=["prod*"])
     at = f"/maintenance_windows/{made['id']}"
     changed = maintainer.done("PUT", at, json={"rule": "", "severities": ["low"]})
@@ -92,7 +90,7 @@ def test_what_is_left_out_of_a_change_stays(maintainer: ApiCaller) -> None:
 def test_a_start_with_an_offset_is_converted_into_the_zone_of_the_window(
     maintainer: ApiCaller,
 ) -> None:
-    # A Sunday in winter; in summer the window is at the same local time.
+    # The start is a Sunday in winter; in summer the window begins at the same local time.
     made = create(maintainer, starts_at="2030-01-05T20:00-05:00", rule="FREQ=MONTHLY;INTERVAL=6")
     assert made["starts_at"] == "2030-01-06T02:00"
     begins = [each["starts_at"] for each in made["occurrences"][:2]]
@@ -105,10 +103,10 @@ def test_a_start_with_an_offset_is_converted_into_the_zone_of_the_window(
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
     ({"name": " "}, "name"),
     ({"name": "x" * 256}, "name"),
-    ({"starts_at": "tonight"}, "starts_at must be a time"),
-    ({"starts_at": "0001-01-01T00:00+14:00"}, "starts_at must be a time"),
+    ({"starts_at": "tonight"}, "`starts_at` must be a local time"),
+    ({"starts_at": "0001-01-01T00:00+14:00"}, "`starts_at` must be a local time"),
     ({"starts_at": "2030-01-01T02:00Z", "time_zone": "Mars/Olympus"}, "time zone"),
-    # 02:30 for the second time; the wall time alone would mean the first.
+    # The second 02:30; the local time without its offset would mean the first.
     ({"starts_at": "2030-10-27T02:30+01:00"}, "02:30 occurs twice in Europe/Berlin"),
     ({"starts_at": "2020-01-01T02:00", "rule": ""}, "already ended"),
     ({"starts_at": "0001-01-01T00:00"}, "between the years"),
@@ -132,7 +130,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 
 @pytest.mark.long
 @pytest.mark.one_database("postgres")
-def test_what_is_no_window_is_refused_with_the_reason(maintainer: ApiCaller) -> None:
+def test_invalid_windows_are_rejected_with_a_reason(maintainer: ApiCaller) -> None:
     for changes, words in REFUSED:
         answer = maintainer("POST", "/maintenance_windows", json={**SUNDAYS, **changes})
         assert answer.status_code == 400, (changes, answer.text)
@@ -141,7 +139,7 @@ def test_what_is_no_window_is_refused_with_the_reason(maintainer: ApiCaller) -> 
 
 
 @pytest.mark.long
-def test_flap_settings_have_usual_values_and_change_one_by_one(
+def test_flap_settings_have_defaults_and_change_separately(
     project: Project, maintainer: ApiCaller
 ) -> None:
     usual = {

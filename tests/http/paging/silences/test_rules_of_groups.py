@@ -1,4 +1,4 @@
-"""Silences and maintenance windows of a group hold back the pages of all projects below it."""
+"""Silences and maintenance windows of a group, which apply to all projects below it."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def group_of(project: Project) -> str:
 
 
 def member_of(project: Project, role: Role, path: str) -> ApiCaller:
-    """Return the scripts of a member of the project's group, below a path of the API."""
+    """Return an API caller of a member of the project's group, below a path of the API."""
     person = person_for(project.gatebell, role)
     give_role(project.gatebell, group_of(project), person, role)
     return api_caller(project.gatebell, person, path)
@@ -35,7 +35,7 @@ def mute_of(project: Project, iid: int) -> Any:
 
 
 @pytest.mark.long
-def test_a_silence_of_a_group_is_in_force_in_its_projects_and_nowhere_else(
+def test_a_silence_of_a_group_applies_only_to_its_projects(
     project: Project, gatebell: LiveGatebell
 ) -> None:
     elsewhere = Project(gatebell, connect(gatebell, make_project(gatebell, alice(gatebell))))
@@ -65,7 +65,7 @@ def test_a_silence_of_a_group_is_in_force_in_its_projects_and_nowhere_else(
 
 
 @pytest.mark.long
-def test_a_window_of_a_group_holds_its_projects_back(project: Project) -> None:
+def test_a_window_of_a_group_mutes_alerts_of_its_projects(project: Project) -> None:
     iid = project.endpoint.accepted(title="Down", service="web")["iid"]
     group = group_of(project)
     call = member_of(project, Role.MAINTAINER, f"/groups/{group}")
@@ -83,7 +83,7 @@ def test_a_window_of_a_group_holds_its_projects_back(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_pages_of_a_group_make_a_silence_and_those_of_a_project_show_it(project: Project) -> None:
+def test_pages_of_a_project_show_silences_of_its_group(project: Project) -> None:
     project.endpoint.accepted(title="Down", service="web")
     group = group_of(project)
     browser: requests.Session = browser_of(project.gatebell, group, Role.DEVELOPER)
@@ -100,7 +100,7 @@ def test_pages_of_a_group_make_a_silence_and_those_of_a_project_show_it(project:
     of_project = browser.get(f"{project.url}/silences")
     assert "From groups above" in of_project.text
     assert f"/groups/{group}/-/silences/" in of_project.text
-    # Whoever may not open the page of the group gets no link to it.
+    # A user who cannot open the group's page gets no link to it.
     outsider = browser_of(project.gatebell, project.path, Role.MAINTAINER)
     of_project = outsider.get(f"{project.url}/silences")
     assert f"from {group}" in of_project.text

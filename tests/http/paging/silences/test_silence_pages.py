@@ -1,4 +1,4 @@
-"""The pages of silences: from an alert in two clicks, extended and ended."""
+"""The pages of silences: created from an alert in two clicks, extended and ended."""
 
 import re
 from datetime import timedelta
@@ -23,7 +23,7 @@ def browser(project: Project) -> requests.Session:
 
 
 def text_of(page: requests.Response) -> str:
-    """Return what a page says, without its tags."""
+    """Return the text of a page without its tags."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page.text)).split())
 
 
@@ -39,7 +39,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
     alert = browser.get(f"{project.url}/alerts/1")
     (first,) = re.findall(r'href="([^"]*/-/silences/new\?alert=1)"', alert.text)
     page = browser.get(urljoin(alert.url, first))
-    assert "This silence would mute 1 open alert. In the last 7 days 1 alert matched." in (
+    assert "This silence would mute 1 open alert. In the last 7 days, 1 alert matched." in (
         text_of(page)
     )
     second = form_with(page, "matchers")
@@ -59,9 +59,7 @@ def test_an_alert_is_silenced_in_two_clicks(project: Project, browser: requests.
 
 
 @pytest.mark.long
-def test_a_preview_comes_before_anything_is_stored(
-    project: Project, browser: requests.Session
-) -> None:
+def test_a_preview_does_not_store_the_silence(project: Project, browser: requests.Session) -> None:
     project.endpoint.accepted(title="a", service="web")
     page = browser.get(f"{project.url}/silences/new")
     form = form_with(page, "matchers")
@@ -72,15 +70,15 @@ def test_a_preview_comes_before_anything_is_stored(
     entered = form_with(shown, "matchers")
     assert entered.value("matchers").splitlines() == ['service="web"', 'severity!="low"']
     for given, words in (
-        ({"matchers": 'service="web'}, "Character 9: this double quote has no closing one."),
+        ({"matchers": 'service="web'}, "Character 9: this double quote is not closed."),
         ({"matchers": ""}, "Enter at least one matcher"),
-        ({"matchers": 'a!="b"'}, "match every alert without such labels"),
+        ({"matchers": 'a!="b"'}, "match every alert without these labels"),
         ({"duration": "soon"}, "not a duration"),
         ({"duration": "99999999w"}, "too"),
         ({"duration": "91d"}, "at most"),
         ({"comment": "x" * 1001}, "at most 1000 characters"),
         ({"starts_at": "yesterday"}, "Not a valid"),
-        ({"starts_at": "2020-01-01T00:00"}, "can start now"),
+        ({"starts_at": "2020-01-01T00:00"}, "between now and one year"),
     ):
         answer = submit(browser, shown, entered, **given)
         assert answer.status_code == 422, given
@@ -97,20 +95,22 @@ def test_a_silence_is_extended_and_ended_on_its_page(
     made = follow(browser, submit(browser, page, form, matchers="a=b", starts_at=begin))
     assert "Pending" in text_of(made)
     longer = follow(browser, submit(browser, made, form_to(made, "/extend"), duration="9h"))
-    assert "The silence has a new end." in text_of(longer)
+    assert "The end of the silence was changed." in text_of(longer)
     refused = submit(browser, longer, form_to(longer, "/extend"), duration="1h")
     assert refused.status_code == 422
     assert "at least one minute" in text_of(refused)
     ended = follow(browser, submit(browser, longer, form_to(longer, "/expire")))
     assert "The silence has ended." in text_of(ended)
     again = follow(browser, submit(browser, longer, form_to(longer, "/expire")))
-    assert "This silence has ended. Create a new one." in text_of(again)
+    assert "This silence has ended. Create a new silence." in text_of(again)
     assert 'a="b"' in text_of(browser.get(f"{project.url}/silences?state=expired"))
     assert browser.get(f"{project.url}/silences?state=over").status_code == 400
 
 
 @pytest.mark.long
-def test_what_senders_wrote_is_only_text(project: Project, browser: requests.Session) -> None:
+def test_text_of_senders_is_escaped_on_pages_of_silences(
+    project: Project, browser: requests.Session
+) -> None:
     evil = '"><script>alert(1)</script>{{ 7*7 }}'
     project.endpoint.accepted(title=evil, service="a\\b\nc", **{evil: evil})
     page = browser.get(f"{project.url}/silences/new?alert=1")
@@ -134,7 +134,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
     at = f"{project.url}/silences/flapping"
     shown = text_of(browser.get(at))
     assert "opens more than 5 times within 30 minutes" in shown
-    assert "You need the Maintainer role to change this." in shown
+    assert "You need the Maintainer role to change these settings." in shown
     maintainer = browser_of(project.gatebell, project.path, Role.MAINTAINER)
     page = maintainer.get(at)
     form = form_with(page, "openings")
@@ -148,7 +148,7 @@ def test_maintainers_change_flap_detection(project: Project, browser: requests.S
 
 
 @pytest.mark.long
-def test_an_alert_says_that_it_flaps_or_continues_another(
+def test_the_page_of_an_alert_shows_flapping_and_continuation(
     project: Project, browser: requests.Session
 ) -> None:
     def fire(**fields: str) -> int:
@@ -171,12 +171,12 @@ def test_an_alert_says_that_it_flaps_or_continues_another(
     for _ in range(6):
         fire(end_time=now().isoformat())
         last = fire()
-    # What holds all pages back wins over what holds repeated ones back.
+    # A hold of all pages takes precedence over a hold of repeated pages.
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
     assert f"Continues alert #{first}" in said
     project.caller(Role.MAINTAINER).done("PUT", "/flap_settings", json={"reopen_minutes": 0})
     said = text_of(browser.get(f"{project.url}/alerts/{last}"))
     assert (
-        "Flapping : opened 7 times or more within 30 minutes, so the same people are paged again "
+        "Flapping : opened 7 or more times within 30 minutes, so the same people are paged again "
         "at most every 10 minutes."
     ) in said

@@ -1,4 +1,4 @@
-"""/api/v4/projects/:id/silences: whose alerts page nobody, and until when."""
+"""The API /api/v4/projects/:id/silences."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -103,7 +103,7 @@ def test_silences_are_listed_by_state(developer: ApiCaller) -> None:
 
 
 @pytest.mark.one_database("sqlite")
-def test_matchers_are_a_text_a_list_an_object_or_a_form(developer: ApiCaller) -> None:
+def test_matchers_can_be_a_text_a_list_an_object_or_form_fields(developer: ApiCaller) -> None:
     for matchers in (
         'service="web", host=~"db-.*"',
         '{service="web",host=~"db-.*"}',
@@ -118,16 +118,19 @@ def test_matchers_are_a_text_a_list_an_object_or_a_form(developer: ApiCaller) ->
 
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
-    ({}, "matchers is missing"),
-    ({"matchers": WEB}, "Send the end of the silence"),
+    ({}, "`matchers` is missing"),
+    ({"matchers": WEB}, "The silence has no end."),
     ({"matchers": WEB, "duration": "2 hours"}, "not a duration"),
     ({"matchers": WEB, "duration": "999999999w"}, "too"),
     ({"matchers": WEB, "duration": "0s"}, "at least one minute"),
     ({"matchers": WEB, "duration": "91d"}, "at most"),
-    ({"matchers": WEB, "duration": "1h", "ends_at": "2030-01-01T00:00:00Z"}, "not both"),
+    ({"matchers": WEB, "duration": "1h", "ends_at": "2030-01-01T00:00:00Z"}, "cannot be combined"),
     ({"matchers": WEB, "ends_at": "2020-01-01T00:00:00Z"}, "in the future"),
     ({"matchers": WEB, "duration": "1h", "starts_at": "soon"}, "a time like"),
-    ({"matchers": WEB, "duration": "1h", "starts_at": "2020-01-01T00:00:00Z"}, "start now"),
+    (
+        {"matchers": WEB, "duration": "1h", "starts_at": "2020-01-01T00:00:00Z"},
+        "between now and one year",
+    ),
     ({"matchers": "", "duration": "1h"}, "matcher"),
     ({"matchers": [], "duration": "1h"}, "at least one matcher"),
     ({"matchers": 'a!="b"', "duration": "1h"}, "match every alert without"),
@@ -143,7 +146,7 @@ REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.one_database("postgres")
-def test_what_is_no_silence_is_refused_with_the_reason(developer: ApiCaller) -> None:
+def test_invalid_silences_are_rejected_with_a_reason(developer: ApiCaller) -> None:
     for body, words in REFUSED:
         answer = developer("POST", "/silences", json=body)
         assert answer.status_code == 400, body
@@ -153,7 +156,9 @@ def test_what_is_no_silence_is_refused_with_the_reason(developer: ApiCaller) -> 
 
 @pytest.mark.long
 @pytest.mark.one_database("sqlite")
-def test_the_longest_silence_is_a_setting(project: Project, developer: ApiCaller) -> None:
+def test_the_maximum_duration_of_a_silence_is_configurable(
+    project: Project, developer: ApiCaller
+) -> None:
     with changed_settings(project.gatebell, longest_silence_days="1"):
         assert "at most 1d" in developer.refused(
             "POST", "/silences", json={"matchers": WEB, "duration": "25h"}
@@ -163,7 +168,7 @@ def test_the_longest_silence_is_a_setting(project: Project, developer: ApiCaller
         assert "at most 1d" in developer.refused("PUT", at, json={"duration": "25h"})
 
 
-def test_a_preview_says_what_would_be_muted(project: Project, developer: ApiCaller) -> None:
+def test_a_preview_lists_matching_alerts(project: Project, developer: ApiCaller) -> None:
     for title, service in (("a", "web"), ("b", "db"), ("c", "web")):
         project.endpoint.accepted(title=title, service=service)
     found = developer.done("GET", "/silences/preview", params={"matchers": WEB})
@@ -187,7 +192,7 @@ def test_a_silence_outlives_the_role_of_its_author(project: Project) -> None:
 
 
 @pytest.mark.long
-def test_the_author_of_a_silence_is_exported_and_keeps_a_pseudonym(project: Project) -> None:
+def test_a_silence_is_exported_and_keeps_a_pseudonym_of_its_author(project: Project) -> None:
     author = make_user(project.gatebell)
     give_role(project.gatebell, project.path, author, Role.DEVELOPER)
     call = api_caller(project.gatebell, author, f"/projects/{project.path}")

@@ -1,0 +1,149 @@
+"""Projects and groups of the signed-in user, for home pages and choices."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import (
+    exists,
+    or_,
+    select,
+)
+from sqlalchemy.orm import Session
+
+from domain.access.roles import Role
+from domain.core.database.paging import PageRequest, PageResult
+from domain.core.errors import DomainError
+from domain.projects.access import (
+    build_namespace,
+    count_open_alerts,
+    get_group,
+    read_permissions,
+)
+from domain.projects.listing import GroupFilter, ProjectFilter, list_groups, list_projects
+from domain.projects.views import GroupView, ProjectView, Viewer
+from domain.projects.visibility_sql import (
+    has_role_in_project,
+    is_project_visible,
+    is_visible_without_role,
+    select_projects_with_direct_role,
+)
+from models import (
+    Alert,
+    Project,
+)
+
+#: Maximum number of projects that are shown for each group in a list.
+_MAX_PROJECTS_PER_GROUP = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class MyProjects:
+    """The projects of a user, those with open alerts first."""
+
+    projects: tuple[ProjectView, ...]
+    has_more: bool = False
+
+
+def list_my_projects(viewer: Viewer, *, most: int, session: Session) -> MyProjects:
+    """Return up to `most` projects in which the viewer has a role.
+
+    Administrators get only the projects of which they are members.
+    """
+    if viewer.user_id is None:
+        return MyProjects(projects=())
+    has_open = exists().where(
+        Alert.project_id == Project.id, Alert.status.in_(("triggered", "acknowledged"))
+    )
+    rows = session.scalars(
+        select(Project)
+        .where(Project.deleted_at.is_(None), has_role_in_project(viewer))
+        .order_by(has_open.desc(), Project.path_key)
+        .limit(most + 1)
+    ).all()
+    views = _build_project_views(rows[:most], viewer, session=session)
+    ordered = sorted(views, key=lambda project: (-project.open_alerts, project.path))
+    return MyProjects(projects=tuple(ordered), has_more=len(rows) > most)
+
+
+def can_see_any_project(viewer: Viewer, *, session: Session) -> bool:
+    """Return whether the viewer can see any project."""
+    return session.scalar(select(Project.id).where(is_project_visible(viewer)).limit(1)) is not None
+
+
+def search_projects(
+    wanted: ProjectFilter, part: PageRequest, viewer: Viewer, *, session: Session
+) -> PageResult[ProjectView]:
+    """Return a page of the projects that a viewer can see, with their numbers of open alerts."""
+    found = list_projects(wanted, part, viewer, session=session)
+    views = [each.project for each in found.items]
+    items = _add_open_alerts(views, session=session)
+    return PageResult(items=items, total=found.total, next_cursor=found.next_cursor)
+
+
+def list_groups_with_projects(
+    wanted: GroupFilter, part: PageRequest, viewer: Viewer, *, session: Session
+) -> PageResult[GroupView]:
+    """Return a page of the groups that a viewer can see, each with its first projects."""
+    found = list_groups(wanted, part, viewer, session=session)
+    groups = [_add_first_projects(each.group, viewer, session=session) for each in found.items]
+    shown = [project for group in groups for project in group.projects]
+    counted = {each.id: each for each in _add_open_alerts(shown, session=session)}
+    items = (
+        replace(group, projects=tuple(counted[each.id] for each in group.projects))
+        for group in groups
+    )
+    return PageResult(items=tuple(items), total=found.total, next_cursor=found.next_cursor)
+
+
+def list_groups_to_create_in(
+    viewer: Viewer, *, chosen: str | None, most: int, session: Session
+) -> tuple[str, ...]:
+    """Return up to `most` paths of groups in which the viewer may create projects, sorted.
+
+    The chosen group is added if the viewer may create projects in it.
+    """
+    least = None if viewer.is_admin else Role.MAINTAINER
+    part = PageRequest(size=most, order_by="path")
+    found = list_groups(GroupFilter(least=least), part, viewer, session=session)
+    paths = [each.group.path for each in found.items]
+    if chosen and chosen not in paths and _can_create_in(chosen, viewer, session=session):
+        paths.append(chosen)
+    return tuple(paths)
+
+
+def _can_create_in(path: str, viewer: Viewer, *, session: Session) -> bool:
+    try:
+        found = get_group(path, viewer, session=session)
+    except DomainError:
+        return False
+    return found.can_maintain and found.path == path
+
+
+def _add_first_projects(group: GroupView, viewer: Viewer, *, session: Session) -> GroupView:
+    first = select(Project).where(Project.group_id == group.id, Project.deleted_at.is_(None))
+    if group.role is None:
+        direct = Project.id.in_(select_projects_with_direct_role(viewer))
+        first = first.where(or_(is_visible_without_role(viewer), direct))
+    ordered = first.order_by(Project.path_key, Project.id).limit(_MAX_PROJECTS_PER_GROUP + 1)
+    rows = session.scalars(ordered).all()
+    shown = rows[:_MAX_PROJECTS_PER_GROUP]
+    permissions = read_permissions(viewer, map(build_namespace, shown), session=session)
+    return replace(
+        group,
+        projects=tuple(map(permissions.project, shown)),
+        has_more_projects=len(rows) > _MAX_PROJECTS_PER_GROUP,
+    )
+
+
+def _build_project_views(
+    rows: Sequence[Project], viewer: Viewer, *, session: Session
+) -> tuple[ProjectView, ...]:
+    permissions = read_permissions(viewer, map(build_namespace, rows), session=session)
+    return _add_open_alerts(map(permissions.project, rows), session=session)
+
+
+def _add_open_alerts(views: Iterable[ProjectView], *, session: Session) -> tuple[ProjectView, ...]:
+    """Add the numbers of open alerts to projects whose alerts the viewer may see."""
+    shown = tuple(views)
+    counts = count_open_alerts([each.id for each in shown if each.shows_alerts], session=session)
+    return tuple(replace(each, open_alerts=counts.get(each.id, 0)) for each in shown)

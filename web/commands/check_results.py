@@ -1,0 +1,31 @@
+"""Results of the checks of the doctor command."""
+
+from datetime import timedelta
+from enum import StrEnum
+from functools import partial
+from typing import NamedTuple
+
+from web.pages.templating import duration
+
+
+class CheckState(StrEnum):
+    """State of a check, from best to worst."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+class CheckResult(NamedTuple):
+    """Result of a check, as a state and a sentence."""
+
+    state: CheckState
+    message: str
+
+
+ok, warning, failed = (partial(CheckResult, state) for state in CheckState)
+
+
+def format_duration(length: timedelta) -> str:
+    """Return a duration in words."""
+    return duration(length.total_seconds())

@@ -1,0 +1,113 @@
+"""Checks of the doctor command for the memory, disks, backups and Git of the host."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from domain.core.job_results import get_backup_state
+from web.commands.backups.postgres import find_program_version
+from web.commands.check_results import CheckResult, failed, format_duration, ok, warning
+from web.database.sessions import Pooler, find_pooler
+from web.database.start_checks import convert_database_errors
+from web.extensions import db
+from web.server.memory_limits import compute_needed_mib, find_memory_limit_mib, find_memory_warning
+from web.services import git, now
+from web.settings.reader import Settings
+
+_MIB, _GIB = 1024**2, 1024**3
+#: Free space in bytes below which writes soon fail, and below which there is a warning.
+_FAILURE_FREE_BYTES, _WARNING_FREE_BYTES = 256 * _MIB, 2048 * _MIB
+#: Number of free inodes below which writes soon fail, regardless of free space.
+_MIN_FREE_INODES = 1_000
+
+
+def check_memory(settings: Settings) -> Iterator[CheckResult]:
+    """Compare the memory of this host with the needs of its settings."""
+    said, limit = find_memory_warning(settings), find_memory_limit_mib()
+    if said:
+        yield warning(said)
+    else:
+        available = f"{limit} MiB" if limit else "an unknown amount"
+        yield ok(
+            f"The service needs {compute_needed_mib(settings)} MiB of memory, and has {available}."
+        )
+
+
+def check_disk(settings: Settings) -> Iterator[CheckResult]:
+    """Check for free space where the service writes."""
+    seen: set[int] = set()
+    for place in (settings.instance_path, settings.repositories_path):
+        there = _find_existing_parent(place)
+        device = there.stat().st_dev
+        if device not in seen:
+            seen.add(device)
+            yield _check_free_space(there)
+
+
+def _find_existing_parent(path: Path) -> Path:
+    return path if path.exists() else _find_existing_parent(path.parent)
+
+
+def _check_free_space(path: Path) -> CheckResult:
+    files = os.statvfs(path)
+    # Some file systems do not count files.
+    if files.f_files and files.f_favail < _MIN_FREE_INODES:
+        return failed(f"Only {files.f_favail} more files can be created on the disk of {path}.")
+    usage = shutil.disk_usage(path)
+    free, total = (f"{size / _GIB:.1f} GiB" for size in (usage.free, usage.total))
+    sentence = f"{free} of {total} is free at {path}."
+    if usage.free < _FAILURE_FREE_BYTES:
+        return failed(sentence)
+    return warning(sentence) if usage.free < _WARNING_FREE_BYTES else ok(sentence)
+
+
+def check_backups(settings: Settings) -> Iterator[CheckResult]:
+    """Check whether pg_dump is new enough for the server, which it needs for a backup."""
+    if settings.uses_sqlite:
+        yield ok("`gatebell backup` needs no other program for SQLite.")
+        return
+    with db.engine.connect() as connection:
+        server = int((connection.dialect.server_version_info or (0,))[0])
+    found = find_program_version("pg_dump")
+    with convert_database_errors():
+        is_shared = find_pooler(settings) is Pooler.OF_TRANSACTIONS
+    if is_shared:
+        yield warning("`gatebell backup` needs an address of Postgres itself, without the pooler.")
+    elif found is None:
+        yield warning("pg_dump is not in PATH. `gatebell backup` needs it in PATH or in --pg-dump.")
+    elif found < server:
+        yield warning(
+            f"pg_dump {found} is older than Postgres {server}. `gatebell backup` needs a newer one."
+        )
+    else:
+        yield ok(f"pg_dump {found} can back up Postgres {server}.")
+
+
+def check_last_backup(settings: Settings) -> Iterator[CheckResult]:
+    """Check that the last backup succeeded and is not too old."""
+    del settings
+    state, moment = get_backup_state(session=db.session()), now()
+    if state.has_failed and state.failed_at:
+        ago = format_duration(moment - state.failed_at)
+        yield failed(f"The last backup failed {ago} ago: {state.reason}")
+    if state.succeeded_at is None:
+        yield warning("This database has never been backed up with `gatebell backup`.")
+    elif state.is_overdue(moment):
+        yield warning(
+            f"The last backup was made {format_duration(moment - state.succeeded_at)} ago."
+        )
+    else:
+        size = (state.bytes or 0) / _MIB
+        ago = format_duration(moment - state.succeeded_at)
+        yield ok(f"The last backup was made {ago} ago ({size:,.1f} MiB).")
+
+
+def check_git(settings: Settings) -> Iterator[CheckResult]:
+    """Check for a Git version that can serve repositories."""
+    del settings
+    problem = git().problem()
+    if problem:
+        yield warning(f"Git is {problem}, so this host cannot serve repositories.")
+    else:
+        yield ok("Git is installed.")
