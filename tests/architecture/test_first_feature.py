@@ -80,8 +80,11 @@ def test_the_tutorial_shows_each_line_that_the_patch_changes() -> None:
     assert {name for name, lines in left_out.items() if lines} == GENERATED
 
 
-def number_migration(checkout: Path) -> None:
-    """Give the migration of the patch the next number, as `make migration` does."""
+def number_migration(checkout: Path) -> str:
+    """Give the migration of the patch the next number, as `make migration` does.
+
+    Return its path.
+    """
     file = checkout / MIGRATION
     own, others = file.name[:4], file.parent.glob("0*.py")
     last = max(each.name[:4] for each in others if each != file)
@@ -91,6 +94,7 @@ def number_migration(checkout: Path) -> None:
     file.unlink()
     renamed = file.with_name(f"{int(last) + 1:04}{file.name[4:]}")
     renamed.write_text(following, encoding="utf-8")
+    return renamed.relative_to(checkout).as_posix()
 
 
 @pytest.mark.long
@@ -99,11 +103,12 @@ def test_a_checkout_with_the_patch_passes_the_tests_that_the_tutorial_runs(tmp_p
     copy_files(ROOT, tmp_path)
     for command in (("git", "init", "--quiet"), ("git", "apply", str(PATCH))):
         subprocess.run(command, cwd=tmp_path, check=True)
-    number_migration(tmp_path)
+    modules = [name for name in PARTS if name.endswith(".py") and name != MIGRATION]
+    modules.append(number_migration(tmp_path))
     unreleased = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
     assert contains(unreleased.splitlines(), [line[1:] for line in _added("CHANGELOG.md")])
     for options in _LINT:
-        assert_succeeds(tmp_path, "ruff", *options, ".")
+        assert_succeeds(tmp_path, "ruff", *options, *modules)
     named = _TESTS.findall(TUTORIAL.read_text(encoding="utf-8"))
     assert "tests/architecture" in named
     every_endpoint = "tests/http/oauth/test_every_parameter.py::test_every_endpoint_is_in_the_list"
