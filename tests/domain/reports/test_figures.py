@@ -66,10 +66,10 @@ def opened(
 @pytest.mark.parametrize(
     ("case", "answered", "proposal", "figure"),
     [
-        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 1, "threshold", "3 of 4 alerts ended within"),
+        ({"every": 60 * MINUTE, "lasts": 10 * MINUTE}, 1, "threshold", "3 of 4 alerts ended"),
         ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 0, "silence", "any of the 4"),
         ({"every": 60 * MINUTE, "lasts": 11 * MINUTE}, 3, "cause", "acted on 3 of 4"),
-        ({"every": 5 * MINUTE, "lasts": None}, 0, "group", "3 of 4 alerts opened within"),
+        ({"every": 5 * MINUTE, "lasts": None}, 0, "group", "3 of 4 alerts opened"),
         ({"every": 11 * MINUTE, "lasts": None}, 1, "cause", "acted on 1 of 4"),
     ],
 )
