@@ -38,8 +38,9 @@ FOREIGN_NAMES = frozenset(
         "process_virtual_memory_bytes",  # A metric of prometheus_client.
     }
 )
-#: Types of other files than Python whose words documents may name.
-_WITH_WORDS = frozenset({".html", ".js", ".toml", ".css", ".mjs", ".yml", ".yaml"})
+#: Types of other files than Python whose words documents may name. A patch has the words of a
+#: tutorial.
+_WITH_WORDS = frozenset({".html", ".js", ".toml", ".css", ".mjs", ".yml", ".yaml", ".patch"})
 
 _SPAN = re.compile(r"`+([^`\n]+)`+")
 _ROOTED_PATH = re.compile(rf"(?<![\w./:{{<-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
@@ -60,6 +61,7 @@ _CLASS = re.compile(r"^class (\w+)", re.MULTILINE)
 _QUOTED = re.compile(r'"([\w.]+)"')
 _WORD = re.compile(r"\w+")
 _RECORD = re.compile(r"\b(?:ADR|[Rr]ecord) (\d+)\b")
+_PATCHED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 _STATUS = re.compile(r"^Status: replaced", re.MULTILINE)
 
 
@@ -130,6 +132,8 @@ def _owners() -> dict[str, list[Source]]:
 @cache
 def _paths() -> frozenset[str]:
     files = {path_of(file) for file in files_of_the_project()}
+    for patch in (ROOT / "docs").rglob("*.patch"):
+        files.update(_PATCHED.findall(patch.read_text(encoding="utf-8")))
     folders = {parent.as_posix() for name in files for parent in Path(name).parents}
     return frozenset(files | folders)
 
