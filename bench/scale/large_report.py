@@ -77,7 +77,8 @@ the alerts, one pages users, and the others have a few alerts each. Filling Post
 {fill:.0f} s, and creating its indexes took {index:.0f} s, on {machine}. {noise}
 
 *Never analyzed* is a database without statistics, as after a restore. Postgres then knows the
-number of rows, but not the distribution of their values. *Analyzed* is the same database after `{analyzing}`.
+number of rows, but not the distribution of their values. *Analyzed* is the same database after
+`{analyzing}`.
 """
 _GROWTH = """## Growth
 
@@ -90,8 +91,8 @@ _LISTS = """## Lists and pages
 The benchmark requests every URL of the service with GET, as an administrator who owns the large
 project. It uses each parameter that the API description or the page itself offers: {asked:,}
 requests to {addresses} URLs. The service runs in the process of the benchmark, so the times include
-both the service and Postgres. Each URL is requested in at most {ways} variants, without further variants
-after a minute. Postgres also cancels statements after a minute.
+both the service and Postgres. Each URL is requested in at most
+{ways} variants, without further variants after a minute. Postgres also cancels statements after a minute.
 
 {quick} URLs took at most {goal:.0f} ms and read at most {rows:,} rows in all variants. The table
 shows the slowest variant of all other URLs. The last two columns describe the slowest statement.
