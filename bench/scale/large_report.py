@@ -92,7 +92,8 @@ The benchmark requests every URL of the service with GET, as an administrator wh
 project. It uses each parameter that the API description or the page itself offers: {asked:,}
 requests to {addresses} URLs. The service runs in the process of the benchmark, so the times include
 both the service and Postgres. Each URL is requested in at most
-{ways} variants, without further variants after a minute. Postgres also cancels statements after a minute.
+{ways} variants, without further variants after a minute. Postgres also cancels statements after
+a minute.
 
 {quick} URLs took at most {goal:.0f} ms and read at most {rows:,} rows in all variants. The table
 shows the slowest variant of all other URLs. The last two columns describe the slowest statement.

@@ -49,8 +49,8 @@ The table shows the resident memory in MiB of each process that ran during the w
 medians of all pairs of minutes (Theil-Sen estimator). *Lower limit* and *upper limit* are the
 limits of its 95 % confidence interval. The lower limit must be at most {MAX_MEMORY_GROWTH:g} MiB
 per hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set
-size at the end (`proc_pid_smaps(5)`). Resident memory includes shared memory for each process. Unlike
-the PSS, it does not change when other programs start or stop using the same files.
+size at the end (`proc_pid_smaps(5)`). Resident memory includes shared memory for each process.
+Unlike the PSS, it does not change when other programs start or stop using the same files.
 
 """
 _ABOUT_ANSWERS = f"""
