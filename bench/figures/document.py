@@ -52,7 +52,7 @@ _FIXED_RATE = """
 ## Constant rate
 
 Two web processes without TLS received a mix of {rate:g} requests per second for {minutes:g}
-minutes, in an open loop. Each request has a due time, and its latency counts from that time. A slow
+minutes, in an open loop. Latencies are measured from the time at which each request is due. A slow
 response therefore does not hide other slow responses (coordinated omission). Up to {senders}
 requests wait for their responses at the same time. On average, the service used {service:.2f} vCPU,
 and Postgres used {postgres:.2f}.

@@ -20,33 +20,37 @@ _INTRODUCTION = """\
 
 This page shows the latency of ordinary requests while other clients keep the service busy.
 `make bench-neighbours` generates it. Four connections check tokens, and four send new alerts. Each
-connection pauses for 20 ms after each response. They are measured without and with each neighbor in
-turn. Rate limits per address and account are raised, because all load comes from one machine. Each
-neighbor therefore causes as much load as many clients.
+connection pauses for 20 ms after each response. In each row, the other clients are called the
+neighbor. The latencies are measured alternately without and with each neighbor. Rate limits per
+address and account are raised, because all requests come from one machine. Each neighbor therefore
+causes as much load as many clients.
 
 {machine}
 
 Latencies are in milliseconds. They are medians of the rounds, with the lowest and the highest round
 in brackets. *Ratio* is the p99 with the neighbor divided by the p99 without it. The goal is at most
 {goal:g}; a higher ratio is **bold**. *Failures* are wrong responses and broken connections. The
-first row of each table has no neighbor, and shows how much equal runs differ on this machine.
+first row of each table shows how much identical runs without other clients differ on this machine.
 """
 _LABELS = {RequestKind.TOKEN_INFO: "Token checks", RequestKind.INTAKE: "New alerts"}
 _HEAD = ("neighbor", "p50 without", "p50 with", "p99 without", "p99 with", "ratio", "failures")
 _ABOUT_ANSWERS = """
-The neighbors received these responses in all rounds, by status. A download is `incomplete` if it
-had not finished at the end of the round:
+The list shows how many responses the neighbors received in all rounds, by status. A download is
+`incomplete` if it had not finished at the end of the round:
 
 """
 _ABOUT_STILLNESS = """
 ## Frozen database
 
-The database is frozen for some seconds. Meanwhile, four clients send new alerts, four check tokens,
-and four request `/healthz`, with a pause of 20 ms after each response. *Served* and *rejected*
-count the responses during this time; requests are rejected with 503 and `Retry-After`. *Recovery*
-is the time from the return of the database to the first correct response to a later request.
-*Failures* are wrong responses and broken connections after the return of the database, until two
-seconds after the last recovery.
+The database is frozen for several seconds. Meanwhile, four clients send new alerts, four check
+tokens, and four request `/healthz`, with a pause of 20 ms after each response.
+
+- *Served* and *rejected* are the numbers of responses during this time. Requests are rejected with
+  503 and `Retry-After`.
+- *Recovery* is the time from the end of the freeze to the first correct response to a later
+  request.
+- *Failures* are wrong responses and broken connections from the end of the freeze until two seconds
+  after the last recovery.
 
 """
 

@@ -221,14 +221,14 @@ def _wait_for_quiet(taken: Callable[[], int], wanted: int) -> None:
 
 @contextmanager
 def run_no_neighbor(place: NeighborService) -> Iterator[ResponseCounts]:
-    """Do nothing, to measure the difference between equal runs."""
+    """Do nothing, to measure the difference between identical runs."""
     del place
     yield ResponseCounts()
 
 
 #: Neighbors by their command-line names, with descriptions.
 NEIGHBORS: Mapping[str, tuple[str, NeighborFunction]] = {
-    "nobody": ("none (difference between equal runs)", run_no_neighbor),
+    "nobody": ("none (difference between identical runs)", run_no_neighbor),
     "slow": (f"{_SLOW_CLIENTS} clients that send one byte per second", run_slow_clients),
     "passwords": ("six users who sign in repeatedly", run_password_storm),
     "clones": ("four clones of a large repository", run_clones),

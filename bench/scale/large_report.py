@@ -73,11 +73,12 @@ minutes. [Capacity](../capacity.md#many-millions) describes the consequences of 
 
 The database of this run has {alerts:,} alerts, {deliveries:,} deliveries, the same number of
 occurrences, {users:,} users, {tokens:,} tokens and {projects:,} projects. One project has most of
-the alerts, one pages users, and each of the others has a few alerts. Filling Postgres 18 took
+the alerts, one pages users, and the others have a few alerts each. Filling Postgres 18 took
 {fill:.0f} s, and creating its indexes took {index:.0f} s, on {machine}. {noise}
 
-*Never analyzed* is a database without statistics, as after a restore: Postgres knows the number of
-rows, but not their values. *Analyzed* is the same database after `{analyzing}`.
+*Never analyzed* is a database without statistics, as after a restore. Postgres then knows the
+number of rows, but not the distribution of their values. *Analyzed* is the same database after
+`{analyzing}`.
 """
 _GROWTH = """## Growth
 
@@ -90,31 +91,32 @@ _LISTS = """## Lists and pages
 The benchmark requests every URL of the service with GET, as an administrator who owns the large
 project. It uses each parameter that the API description or the page itself offers: {asked:,}
 requests to {addresses} URLs. The service runs in the process of the benchmark, so the times include
-the service and Postgres. Each URL is requested in at most {ways} variants, without further variants
-after a minute. Postgres also cancels statements after a minute.
+both the service and Postgres. Each URL is requested in at most
+{ways} variants, without further variants after a minute. Postgres also cancels statements after
+a minute.
 
 {quick} URLs took at most {goal:.0f} ms and read at most {rows:,} rows in all variants. The table
-shows the slowest variant of each other URL. The last two columns describe its slowest statement.
+shows the slowest variant of all other URLs. The last two columns describe the slowest statement.
 
 | request | analyzed, ms | never analyzed, ms | rows read | statement, ms | scans and sorts |
 |---|--:|--:|--:|--:|---|"""
 _JOBS = """## Periodic jobs
 
-The table shows one run of each job when nothing is due, and its slow statements. The jobs run every
-minute or every ten minutes.
+The table shows one run of each job when no work is due, and the job's slow statements. The jobs run
+every minute or every ten minutes.
 
 | job | analyzed, ms | never analyzed, ms | rows read | scans and sorts |
 |---|--:|--:|--:|---|"""
 _TABLES = """## Sizes
 
-These are the sizes after a bulk load. [Capacity](../capacity.md#disk) has the sizes of rows that
-are stored one by one.
+The table shows the sizes after a bulk load. [Capacity](../capacity.md#disk) lists the sizes of rows
+that are stored one by one.
 
 | table | rows | MiB per million rows | with indexes |
 |---|--:|--:|--:|"""
 _UNUSED = """
-No request of this run used the following indexes, which are not unique. Indexes of foreign keys are
-needed for deletions, and the other indexes for jobs that had nothing to do:
+No request of this run used the following non-unique indexes. Indexes of foreign keys are needed for
+deletions, and the other indexes are needed for jobs that had no work during the run:
 """
 
 

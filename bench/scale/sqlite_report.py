@@ -90,7 +90,7 @@ _WRITERS = """### Writers of SQLite
 For {seconds:.0f} s, {senders} clients send new alerts to a project that pages, each as soon as it
 receives a response. Another {refreshers} clients refresh tokens and one submits a form, with 50 ms
 between requests. Meanwhile, the worker processes the changes, and a process prunes expired rows.
-The times of requests are measured by the clients, so they include waits for the processors, which
+The clients measure the times of requests, so these times include waits for the processors, which
 all programs share. The times of the worker and of pruning are waits for the write lock. *Timeouts*
 are 503 responses, and waits that ended without the lock.
 """

@@ -22,13 +22,14 @@ _INTRODUCTION = """\
 # Soak
 
 This page shows the results of {minutes:.0f} minutes with all kinds of load at the same time. The
-purpose is to find growing resources and lost data. `make soak` generates this page. The service
+purpose is to detect resource leaks and lost data. `make soak` generates this page. The service
 runs on {database}, as `make run` starts it. Clients use all parts of the service at a steady pace.
 From {kills_from:.0f} % to {kills_until:.0f} % of the time, a web process and the worker are killed
 in turn. Memory growth is measured in the second half.
 
-The service keeps data for at least a day. The test therefore changes data that is four minutes old
-to be years old. `gatebell prune` then has as much to remove as it usually has in months. A mail
+The service keeps data for at least a day. The test therefore changes the dates of data that is four
+minutes old, so that it appears to be years old. `gatebell prune` then removes as much data as it
+usually removes in months. A mail
 server and a phone receive the pages. The receivers of webhooks and of audit events reject one of
 {refused} requests, and respond to one of {late} requests after twenty seconds.
 
@@ -37,7 +38,7 @@ all programs on the machine used {busy:.2f}. These include Postgres, the clients
 
 ## Claims
 
-The command fails unless all claims hold.
+The command fails if any claim does not hold.
 
 """
 _ABOUT_MEMORY = f"""
@@ -48,8 +49,8 @@ The table shows the resident memory in MiB of each process that ran during the w
 medians of all pairs of minutes (Theil-Sen estimator). *Lower limit* and *upper limit* are the
 limits of its 95 % confidence interval. The lower limit must be at most {MAX_MEMORY_GROWTH:g} MiB
 per hour. The upper limit shows how much growth the noise could hide. *PSS* is the proportional set
-size at the end (`proc_pid_smaps(5)`). Resident memory counts shared memory for each process. Unlike
-the PSS, it does not change when other programs start or stop using the same files.
+size at the end (`proc_pid_smaps(5)`). Resident memory includes shared memory for each process.
+Unlike the PSS, it does not change when other programs start or stop using the same files.
 
 """
 _ABOUT_ANSWERS = f"""

@@ -30,17 +30,17 @@ are tested on SQLite and on Postgres.
 
 {machine}
 
-- *Sent* is the number of alerts of all senders, and *accepted* the number of 200 responses. *5xx*
-  counts responses after which the sender should retry. Their status is 503 with `Retry-After`
-  unless the table shows another status.
-- *No response* counts connections that were closed without a response or were not accepted. Their
-  alerts are not acknowledged, but may be stored.
+- *Sent* is the number of alerts from all senders, and *accepted* is the number of 200 responses.
+- *5xx* is the number of responses after which the sender should retry. Their status is 503 with
+  `Retry-After` unless the table shows another status.
+- *No response* is the number of connections that were closed without a response or were not
+  accepted. The alerts on these connections are not acknowledged, but may be stored.
 - *Sender wait* is the longest wait for a response to an alert, in seconds. *Page wait* is the
   longest wait for a page that another client requests repeatedly.
 - *Recovery* is the number of seconds from the end of the fault to the next accepted alert, or the
-  longest such time if there are several faults. The fault of a killed process ends with the kill.
-  The fault of a killed service ends when the service is started again. “—” means that the fault
-  lasted as long as the load.
+  longest such time if there are several faults. If a process is killed, the fault ends at the time
+  of the kill. If the service is killed, the fault ends when the service is started again. “—” means
+  that the fault lasted as long as the load.
 """
 
 _ACCOUNTS = (
